@@ -89,21 +89,28 @@ class GatherElements(Operator):
 class GatherND(Operator):
     batch_dims: int = 0
 
+    def depth(self, dims: Sequence[int], places: Sequence[int]) -> int:
+        """How many axes the tuples name behind those of the batch."""
+        b = self.batch_dims
+        if not 0 <= b < min(len(dims), len(places)) or tuple(dims[:b]) != tuple(places[:b]):
+            raise ValueError(f"{list(dims)} and {list(places)} do not have {b} axes of a batch in common")
+        if not 1 <= places[-1] <= len(dims) - b:
+            raise ValueError(f"tuples of {places[-1]} indices do not name axes of {list(dims)} behind {b}")
+        return places[-1]
+
     def reference(self, x: Array, indices: Array) -> Array:
         b = self.batch_dims
-        depth = indices.shape[-1]
+        depth = self.depth(x.shape, indices.shape)
         batch = x.shape[:b]
-        data = x.reshape(-1, *x.shape[b:])
-        places = indices.reshape(-1, *indices.shape[b:-1], depth)
+        data = x.reshape(math.prod(batch), *x.shape[b:])
+        places = indices.reshape(math.prod(batch), *indices.shape[b:-1], depth)
         rows = [row[tuple(checked(place[..., k], row.shape[k]) for k in range(depth))] for row, place in zip(data, places)]
         shape = (*indices.shape[:-1], *x.shape[b + depth:])
         return np.asarray(rows, x.dtype).reshape(shape) if math.prod(batch) else np.zeros(shape, x.dtype)
 
     def lower(self, e: Emitter, x: Value, indices: Value) -> Value:
-        *outer, depth = indices.tensor.dims
-        b, shape = self.batch_dims, x.tensor.dims
-        if b + depth > len(shape):
-            raise Problem(f"{indices.type} names {depth} axes behind {b} of {x.type}", kind="shape")
+        b, shape, outer = self.batch_dims, x.tensor.dims, indices.tensor.dims[:-1]
+        depth = self.depth(shape, indices.tensor.dims)
         dims = (*outer, *shape[b + depth:])
         if not math.prod(dims):
             return e.zeros(TensorType(dims, x.tensor.element))
@@ -255,7 +262,8 @@ class OneHot(Operator):
     def reference(self, indices: Array, depth: Array, values: Array) -> Array:
         count = int(np.reshape(depth, ()))
         axis = axis_of(self.axis, indices.ndim + 1)
-        whole = np.where((indices >= -count) & (indices < count), np.where(indices < 0, indices + count, indices), -1)
+        given = indices.astype(np.int64)
+        whole = np.where((given >= -count) & (given < count), np.where(given < 0, given + count, given), -1)
         places = np.arange(count).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])
         return np.asarray(np.where(np.expand_dims(whole, axis) == places, values[1], values[0]), values.dtype)
 

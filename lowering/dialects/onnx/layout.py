@@ -64,11 +64,11 @@ class Flatten(Operator):
 
 @operator("Squeeze")
 class Squeeze(Operator):
-    """Axes of extent 1, all where none are given; an attribute before version 13."""
+    """Axes of extent 1, all where none are given, or an empty list; an attribute before version 13."""
     axes: Ints | None = None
 
     def dims(self, old: Sequence[int], given: Sequence[int] | None) -> list[int]:
-        axes = {axis_of(a, len(old)) for a in given} if given is not None else {a for a, n in enumerate(old) if n == 1}
+        axes = {axis_of(a, len(old)) for a in given} if given else {a for a, n in enumerate(old) if n == 1}
         if any(old[a] != 1 for a in axes):
             raise ValueError(f"axes {sorted(axes)} of {list(old)} are not all 1")
         return [n for a, n in enumerate(old) if a not in axes]
