@@ -12,7 +12,7 @@ from ...formulas.indexing import gathered
 from ...formulas.layout import rearranged
 from ...formulas.term import Term
 from ...graph.graph import Value
-from ...graph.types import I1, I32, Array
+from ...graph.types import I32, Array
 from ..emitter import Emitter, integers
 from .along_axis import axis_of
 from .operator import Ints, Operator, operator
@@ -168,14 +168,7 @@ class Trilu(Operator):
             return x
         diagonal = 0 if k is None else integers(k, "the diagonal")[0]
         mask = e.constant(self.mask(x.tensor.dims[-2], x.tensor.dims[-1], diagonal))
-        return e("logical_and", *e.same_rank(x, mask)) if x.tensor.element == I1 else chosen(e, mask, x)
-
-
-def chosen(e: Emitter, mask: Value, x: Value) -> Value:
-    """x where the mask is true, else 0; types that SELECT does not take are selected as wide ones."""
-    own = x.tensor.element
-    wide = e.cast(x, I32) if own.is_integer and own.bits < 32 else x
-    return e.cast(e.select(mask, wide, e.splat(0, wide)), own)
+        return e.select(mask, x, e.splat(0, x))
 
 
 # ---- space and depth -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from ....formulas.indexing import UpdatedRows, combined, either, gathered, index, row_numbers
+from ....formulas.indexing import gathered, index, row_numbers
+from ....formulas.updates import combined, updated_rows
 from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
 from ....graph.types import I32, TensorType
@@ -53,19 +54,16 @@ def gather_nd(e: Emitter, operation: Operation, x: Value, indices: Value) -> Val
 def scatter_nd(e: Emitter, operation: Operation, indices: Value, updates: Value, shape: Value) -> Value:
     """Onto zeros, the sum of what shares a place."""
     zeros = e.zeros(TensorType(integers(shape, "the shape"), updates.tensor.element))
-    rows = UpdatedRows(e, zeros, indices, updates)
-    if rows.is_empty:
-        return zeros
+    rows = updated_rows(e, zeros, indices, updates)
     rounds = rows.rounds()
-    if rows.width == 1 or (rounds is not None and len(rounds) <= 1 and rows.width <= rows.count):
-        return rows.result(rows.written())
+    if rows.width == 1 or (rounds is not None and len(rounds) <= 1):
+        return e.reshape(rows.written(), zeros.tensor.dims)
     return combined(e, zeros, indices, updates, "add")
 
 
 @legalization("tf.TensorScatterUpdate")
 def tensor_scatter_update(e: Emitter, operation: Operation, x: Value, indices: Value, updates: Value) -> Value:
-    rows = UpdatedRows(e, x, indices, updates)
-    return x if rows.is_empty else rows.result(rows.written())
+    return e.reshape(updated_rows(e, x, indices, updates).written(), x.tensor.dims)
 
 
 @legalization("tf.TensorScatterAdd")
@@ -125,6 +123,6 @@ def one_hot(e: Emitter, operation: Operation, indices: Value, depth: Value, on: 
     before, behind = math.prod(dims[:axis]), math.prod(dims[axis:])
     given = e.reshape(index(e, indices), (before, 1, behind))
     places = e.constant(np.arange(count, dtype=given.tensor.element.dtype).reshape(1, -1, 1))
-    return e.reshape(either(e, e("equal", given, places), on, off), shape)
+    return e.reshape(e.select(e("equal", given, places), on, off), shape)
 
 
