@@ -45,6 +45,11 @@ class GridSample(Operator):
     padding_mode: str = "zeros"
     align_corners: int = 0
 
+    @property
+    def is_cubic(self) -> bool:
+        """Whether its 4 inputs along an axis are looked up beyond the border, place by place."""
+        return self.mode in ("cubic", "bicubic")
+
     def bounds(self, extent: int) -> tuple[float, float]:
         return (0.0, extent - 1.0) if self.align_corners else (-0.5, extent - 0.5)
 
@@ -64,14 +69,14 @@ class GridSample(Operator):
         low, high = self.bounds(extent)
         if low <= at <= high:
             return at
-        if self.padding_mode == "border":
+        if self.padding_mode == "border" and not self.is_cubic:
             return min(max(at, 0), extent - 1)
         return reflected(at, low, high) if self.padding_mode == "reflection" else at
 
     def sample(self, x: Array, at: Sequence[float]) -> Array:
         if self.mode == "nearest":
             return self.pixel(x, [int(np.rint(a)) for a in at])
-        reach = 2 if self.mode in ("cubic", "bicubic") else 1
+        reach = 2 if self.is_cubic else 1
         total = np.zeros(x.shape[0])
         for steps in itertools.product(range(1 - reach, reach + 1), repeat=len(at)):
             places = [math.floor(a) + s for a, s in zip(at, steps)]
@@ -116,14 +121,14 @@ class GridSample(Operator):
         at = (g + 1) * ((extent - 1) / 2) if self.align_corners else ((g + 1) * extent - 1) * 0.5
         at = nearest_even(at) if self.mode == "nearest" else at
         low, high = self.bounds(extent)
-        if self.padding_mode == "border":
+        if self.padding_mode == "border" and not self.is_cubic:
             inside = (at >= low) & (at <= high)
             return select(inside, at, minimum(maximum(at, 0), extent - 1))
         return mirrored_place(at, low, high) if self.padding_mode == "reflection" else at
 
     def weighed(self, e: Emitter, image: Value, at: list[Term], extents: Sequence[int]) -> Term:
         """The sum of what lies around each place."""
-        reach = 2 if self.mode in ("cubic", "bicubic") else 1
+        reach = 2 if self.is_cubic else 1
         lows, total = [floor(a) for a in at], None
         rests = [a - low for a, low in zip(at, lows)]
         for steps in itertools.product(range(1 - reach, reach + 1), repeat=len(at)):
