@@ -23,6 +23,8 @@ from ...graph.types import BY_STORAGE, I4, I8, UI4, UI8, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
+from .in_float import IN_FLOAT, in_float
+from .quantized_patterns import in_integers
 
 Scope = dict[Value, Datum]
 EXPANDED_NODES = 100_000
@@ -44,7 +46,7 @@ class Translation:
     """One graph becoming TOSA."""
 
     def __init__(self, module: Module) -> None:
-        self.whole, self.module = module, prune(module)
+        self.whole, self.module = module, prune(in_integers(prune(module)))
         self.emitter = Emitter()
         self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
 
@@ -58,7 +60,10 @@ class Translation:
         found_types = tuple(v.type for v in yields)
         result = Function(function.name, body, found_types, result_attributes=names(function.result_attributes),
                           position=function.position)
-        return prune(fold_convolutions(prune(Module((result,), (), self.module.name, position=self.module.position))))
+        lines = in_float(self.module)
+        notes = {IN_FLOAT: lines} if lines else {}
+        made = Module((result,), (), self.module.name, notes, self.module.position)
+        return prune(fold_convolutions(prune(made)))
 
     def argument(self, argument: Value, type: Type) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have."""

@@ -1,0 +1,264 @@
+"""Microsoft's operators of quantized tensors beside products: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
+QLinearConcat, QLinearSoftmax, QLinearWhere, QLinearGlobalAveragePool; and tosaic's own QLinearTable.
+
+A function of one byte is a list of 256 values, which is made when compiling where scales are known. The others compute in
+float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....runtime.errors import Problem, require
+from ...formulas.quantization import as_signed, as_unsigned, dequantized, factor_of, quantized, stored
+from ...formulas.reductions import operator as one_operator
+from ...formulas.reductions import reduced
+from ...formulas.softmax import softmax
+from ...formulas.term import Term, select, sigmoid
+from ...graph.graph import Value
+from ...graph.types import F32, I8, I32, UI8, Array
+from ..emitter import Emitter
+from .operator import Operator, operator
+
+BYTES = (I8, UI8)
+
+
+def check_bytes(*values: Value) -> None:
+    for value in values:
+        require(value.tensor.element in BYTES, f"it takes bytes, not {value.type}", kind="type")
+
+
+# ---- NumPy ---------------------------------------------------------------------------------------------------------------
+def real(x: Array, scale: Array, zero: Array | None) -> Array:
+    """What bytes stand for."""
+    steps = x.astype(np.int32) - (0 if zero is None else zero.astype(np.int32))
+    return np.asarray(steps.astype(np.float32) * scale, np.float32)
+
+
+def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
+    """Steps at the nearest integer, the zero point added, held in range."""
+    info = np.iinfo(dtype)
+    found = np.rint(steps).astype(np.float64) + (0 if zero is None else zero.astype(np.float64))
+    return np.asarray(np.clip(found, info.min, info.max).astype(dtype))
+
+
+def number(zero: Array | None) -> Array:
+    """A zero point as a float."""
+    return np.asarray(0 if zero is None else zero, np.float32)
+
+
+def emitted_number(e: Emitter, zero: Value | None) -> Term:
+    return Term(e, e.constant(np.float32(0)) if zero is None else e.cast(zero, F32))
+
+
+# ---- two operands --------------------------------------------------------------------------------------------------------
+@operator("com.microsoft.QLinearAdd")
+class QLinearAdd(Operator):
+    """a * (a_scale / c_scale) + b * (b_scale / c_scale) and what the zero points come to, rounded at last."""
+
+    def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
+                  c_scale: Array, c_zero: Array | None = None) -> Array:
+        first, second = a_scale / c_scale, b_scale / c_scale
+        fixed = number(c_zero) - (first * number(a_zero) + second * number(b_zero))
+        return nearest((a.astype(np.float32) * first + fixed) + b.astype(np.float32) * second, None, a.dtype)
+
+    def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
+              b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
+        check_bytes(a, b)
+        first, second = (Term(e, factor_of(e, (s,), c_scale)) for s in (a_scale, b_scale))
+        zeros = [emitted_number(e, v) for v in (a_zero, b_zero, c_zero)]
+        fixed = zeros[2] - (first * zeros[0] + second * zeros[1])
+        x, y = (Term(e, e.cast(v, F32)) for v in (a, b))
+        return stored(e, ((x * first + fixed) + y * second).value, None, a.tensor.element)
+
+
+@operator("com.microsoft.QLinearMul")
+class QLinearMul(Operator):
+    """(a - a_zero) * (b - b_zero), exact, times one factor; the zero point is added before rounding."""
+
+    def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
+                  c_scale: Array, c_zero: Array | None = None) -> Array:
+        x, y = (v.astype(np.float32) - number(zero) for v, zero in ((a, a_zero), (b, b_zero)))
+        return nearest((x * y) * (a_scale * b_scale / c_scale) + number(c_zero), None, a.dtype)
+
+    def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
+              b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
+        check_bytes(a, b)
+        x, y = (Term(e, e.cast(v, F32)) - emitted_number(e, zero) for v, zero in ((a, a_zero), (b, b_zero)))
+        factor = Term(e, factor_of(e, (a_scale, b_scale), c_scale))
+        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, a.tensor.element)
+
+
+@operator("com.microsoft.QLinearWhere")
+class QLinearWhere(Operator):
+    def reference(self, condition: Array, x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: Array, y_zero: Array,
+                  z_scale: Array, z_zero: Array) -> Array:
+        found = np.where(condition, real(x, x_scale, x_zero), real(y, y_scale, y_zero))
+        return nearest(found / z_scale, z_zero, x.dtype)
+
+    def lower(self, e: Emitter, condition: Value, x: Value, x_scale: Value, x_zero: Value, y: Value, y_scale: Value,
+              y_zero: Value, z_scale: Value, z_zero: Value) -> Value:
+        check_bytes(x, y)
+        one, other = (moved(e, v, s, z, z_scale, z_zero) for v, s, z in ((x, x_scale, x_zero), (y, y_scale, y_zero)))
+        return e.select(condition, one, other)
+
+
+# ---- functions of one byte -----------------------------------------------------------------------------------------------
+def all_bytes(dtype: np.dtype) -> Array:
+    info = np.iinfo(dtype)
+    return np.arange(info.min, info.max + 1).astype(dtype)
+
+
+def by_table(e: Emitter, x: Value, table: Array) -> Value:
+    """Entries of a table with one for each byte, in their order."""
+    signed = table if table.dtype == np.int8 else (table.astype(np.int16) - 128).astype(np.int8)
+    found = e("table", as_signed(e, x), e.constant(signed))
+    return found if table.dtype == np.int8 else as_unsigned(e, found)
+
+
+@operator("tosaic.QLinearTable")
+class QLinearTable(Operator):
+    """Entry x of a table: what a rewrite makes of functions between bytes."""
+
+    def reference(self, x: Array, table: Array) -> Array:
+        return np.asarray(table[x.astype(np.int64) - np.iinfo(x.dtype).min])
+
+    def lower(self, e: Emitter, x: Value, table: Value) -> Value:
+        check_bytes(x, table)
+        if table.constant is None:
+            raise Problem("the table must be known when compiling", kind="unsupported")
+        return by_table(e, x, table.constant)
+
+
+class OfOneByte(Operator):
+    """A function of floats, with bytes on both sides."""
+
+    def reference(self, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None) -> Array:
+        return nearest(self.function(real(x, x_scale, x_zero)) / y_scale, y_zero, x.dtype)
+
+    def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
+              ) -> Value:
+        check_bytes(x)
+        parameters = [v for v in (x_scale, x_zero, y_scale, y_zero) if v is not None]
+        if all(v.constant is not None and v.tensor.size == 1 for v in parameters):
+            constants = [None if v is None or v.constant is None else v.constant.reshape(())
+                         for v in (x_scale, x_zero, y_scale, y_zero)]
+            return by_table(e, x, self.reference(all_bytes(x.tensor.element.dtype), *constants))  # type: ignore[arg-type]
+        found = self.formula(Term(e, dequantized(e, x, x_scale, x_zero)))
+        return quantized(e, found.value, y_scale, y_zero, x.tensor.element)
+
+    def function(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def formula(self, x: Term) -> Term:
+        raise NotImplementedError
+
+
+@operator("com.microsoft.QLinearSigmoid")
+class QLinearSigmoid(OfOneByte):
+    def function(self, x: Array) -> Array:
+        return np.asarray(1 / (1 + np.exp(-x.astype(np.float64))), np.float32)
+
+    def formula(self, x: Term) -> Term:
+        return sigmoid(x)
+
+
+@operator("com.microsoft.QLinearLeakyRelu")
+class QLinearLeakyRelu(OfOneByte):
+    alpha: float = 0.01
+
+    def function(self, x: Array) -> Array:
+        return np.where(x >= 0, x, x * np.float32(self.alpha))
+
+    def formula(self, x: Term) -> Term:
+        return select(x >= 0, x, x * self.alpha)
+
+
+# ---- other scales --------------------------------------------------------------------------------------------------------
+def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None) -> Value:
+    """Bytes of another scale: by a table, where both are known."""
+    constants = [None if v is None else v.constant for v in (x_scale, x_zero, y_scale, y_zero)]
+    known = all(v is None or (c is not None and c.size == 1) for v, c in zip((x_scale, x_zero, y_scale, y_zero), constants))
+    scale, zero, wanted, other = (None if c is None else c.reshape(()) for c in constants)
+    if known and scale is not None and wanted is not None:
+        if scale == wanted and number(zero) == number(other):
+            return x
+        values = all_bytes(x.tensor.element.dtype)
+        return by_table(e, x, nearest(real(values, scale, zero) / wanted, other, values.dtype))
+    return quantized(e, dequantized(e, x, x_scale, x_zero), y_scale, y_zero, x.tensor.element)
+
+
+@operator("com.microsoft.QLinearConcat")
+class QLinearConcat(Operator):
+    """Each operand comes with its scale and its zero point."""
+    axis: int
+
+    def reference(self, y_scale: Array, y_zero: Array, *operands: Array) -> Array:
+        parts = [x if scale == y_scale and zero == y_zero else nearest(real(x, scale, zero) / y_scale, y_zero, x.dtype)
+                 for x, scale, zero in zip(operands[::3], operands[1::3], operands[2::3], strict=True)]
+        return np.concatenate(parts, self.axis)
+
+    def lower(self, e: Emitter, y_scale: Value, y_zero: Value, *operands: Value) -> Value:
+        require(len(operands) > 0 and not len(operands) % 3, "each operand needs a scale and a zero point", kind="type")
+        check_bytes(*operands[::3])
+        rank = operands[0].tensor.rank
+        require(-rank <= self.axis < rank, f"axis {self.axis} is not one of a tensor of rank {rank}", kind="shape")
+        parts = [moved(e, x, scale, zero, y_scale, y_zero)
+                 for x, scale, zero in zip(operands[::3], operands[1::3], operands[2::3])]
+        return e.concat(parts, self.axis % rank)
+
+
+# ---- sums and softmax ----------------------------------------------------------------------------------------------------
+@operator("com.microsoft.QLinearSoftmax")
+class QLinearSoftmax(Operator):
+    """Of a version (`opset`) before 13 along all axes from `axis` on. In float32: a step beside ONNX Runtime's integers."""
+    axis: int = -1
+    opset: int
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        require(-rank <= self.axis < max(rank, 1), f"axis {self.axis} is not one of a tensor of rank {rank}", kind="shape")
+        first = self.axis % rank if rank else 0
+        return tuple(range(first, rank)) if self.opset < 13 else (first,)
+
+    def reference(self, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array) -> Array:
+        axes = self.axes(x.ndim)
+        values = real(x, x_scale, x_zero).astype(np.float64)
+        powers = np.exp(values - values.max(axes, keepdims=True))
+        found = np.asarray(powers / powers.sum(axes, keepdims=True), np.float32)
+        return nearest(found / y_scale, y_zero, x.dtype)
+
+    def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value) -> Value:
+        check_bytes(x)
+        dims, axes = x.tensor.dims, self.axes(x.tensor.rank)
+        real = e.reshape(dequantized(e, x, x_scale, x_zero), self.folded(dims, axes))
+        found = e.reshape(softmax(Term(e, real), axes[0]).value, dims)
+        return quantized(e, found, y_scale, y_zero, x.tensor.element)
+
+    def folded(self, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
+        """The extents with those axes as one."""
+        return [*dims[:axes[0]], int(np.prod(dims[axes[0]:axes[-1] + 1])), *dims[axes[-1] + 1:]]
+
+
+@operator("com.microsoft.QLinearGlobalAveragePool")
+class QLinearGlobalAveragePool(Operator):
+    """The sum in 32 bits times one factor."""
+    channels_last: int = 0
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        return tuple(range(1, rank - 1)) if self.channels_last else tuple(range(2, rank))
+
+    def reference(self, x: Array, x_scale: Array, x_zero: Array, y_scale: Array, y_zero: Array) -> Array:
+        axes = self.axes(x.ndim)
+        total = (x.astype(np.int32) - x_zero.astype(np.int32)).sum(axes, keepdims=True, dtype=np.int32)
+        count = np.float32(np.prod([x.shape[a] for a in axes]))
+        return nearest(total.astype(np.float32) * (x_scale / (y_scale * count)), y_zero, x.dtype)
+
+    def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value, y_scale: Value, y_zero: Value) -> Value:
+        check_bytes(x)
+        axes = self.axes(x.tensor.rank)
+        count = int(np.prod([x.tensor.dims[a] for a in axes]))
+        steps = Term(e, e.cast(x, I32)) - Term(e, e.cast(x_zero, I32))
+        total = reduced(e, steps.value, axes, one_operator("reduce_sum"), 0)
+        divisor = factor_of(e, (y_scale,), None, count)
+        return stored(e, e.product(e.cast(total, F32), factor_of(e, (x_scale,), divisor)), y_zero, x.tensor.element)

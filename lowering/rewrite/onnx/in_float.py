@@ -1,0 +1,96 @@
+"""What of a quantized model computes in floats after all, and why: a line for each operator and reason, for reports."""
+from __future__ import annotations
+
+from ...dialects.onnx.node import CONSTANT, NO_VALUE, PREFIX
+from ...graph.foreign import find
+from ...graph.graph import Block, Module, Operation, Value, uses
+from ...graph.types import TensorType
+from .edited_graph import DEQUANTIZE, QUANTIZE, EditedGraph, name_of
+from .integer_products import PRODUCTS
+
+IN_FLOAT = "onnx.in_float"
+"""Attribute of a module: the lines."""
+OF_INTEGERS = frozenset((
+    *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast", "ConvInteger",
+    "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable",
+    *(f"com.microsoft.{name}" for name in ("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul",
+                                           "QLinearConcat", "QLinearGlobalAveragePool"))))
+"""Operators that compute with integers, or only change between them and floats."""
+
+
+def in_float(module: Module) -> tuple[str, ...]:
+    """The nodes of floats, each with a reason; none where the model has no quantized tensors."""
+    names = {name_of(o) for f in module.functions for o in f.body.walk()}
+    if not names & (OF_INTEGERS - {"Shape", "Size", "Cast", *(n.removeprefix(PREFIX) for n in (CONSTANT, NO_VALUE))}):
+        return ()
+    nodes: Nodes = {}
+    for function in module.functions:
+        graph = EditedGraph(module, uses(function.body))
+        floats = {v for v in function.arguments if is_float(v)}
+        noted(graph, function.body, floats, nodes)
+    return tuple(f"{name} ({listed(labels)}): {why}" for (name, why), labels in nodes.items())
+
+
+Nodes = dict[tuple[str, str], list[str]]
+"""What nodes are called, by their operator and the reason."""
+
+
+def listed(labels: list[str]) -> str:
+    """The names of nodes, or how many there are."""
+    shown = [label for label in labels if label][:SHOWN]
+    return ", ".join(shown) if len(shown) == len(labels) else f"{len(labels)} nodes"
+
+
+SHOWN = 3
+
+
+def is_float(value: Value) -> bool | None:
+    """None where the file does not say."""
+    return value.type.element.is_float if isinstance(value.type, TensorType) else None
+
+
+def noted(graph: EditedGraph, block: Block, floats: set[Value], nodes: Nodes) -> None:
+    """The nodes of a block and of the regions in it; `floats` are the values that are known to be so far."""
+    for operation in block.operations:
+        graph.add(operation)
+        takes = any((v in floats or is_float(v)) and graph.constant(v) is None for v in operation.operands)
+        for region in operation.regions:
+            noted(graph, region, floats, nodes)
+        if takes or name_of(operation) in DEQUANTIZE:
+            floats.update(r for r in operation.results if is_float(r) is not False and name_of(operation) not in QUANTIZE)
+        if takes and not operation.regions and name_of(operation) not in OF_INTEGERS:
+            name = find(operation, "onnx.node")
+            nodes.setdefault((name_of(operation), reason(graph, operation, floats)), []).append(str(name or ""))
+
+
+def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
+    """Why a node is of floats."""
+    if name_of(operation) == "com.microsoft.MatMulNBits":
+        return "its weights have a scale for each block"
+    if name_of(operation) in PRODUCTS:
+        return product_reason(graph, operation)
+    steps = [graph.dequantized(v) for v in operation.operands if v in floats and graph.constant(v) is None]
+    if not any(steps):
+        return "its operands are not quantized"
+    if wide := next((s.element.bits for s in steps if s is not None and not s.is_byte), 0):
+        return f"it has operands of {wide} bits"
+    if all(reader is not None and name_of(reader) in QUANTIZE for r in operation.results for reader in graph.readers.get(r, ())):
+        return "it has no form in integers"
+    return "its result is not quantized"
+
+
+def product_reason(graph: EditedGraph, operation: Operation) -> str:
+    """Why a product between quantized tensors is of floats."""
+    x, w = (graph.dequantized(v) for v in operation.operands[:2])
+    if x is None or w is None:
+        found = next((graph.made_by(v, "DequantizeLinear") for v in operation.operands[:2]
+                      if graph.made_by(v, "DequantizeLinear") is not None), None)
+        if found is not None and find(found, "block_size") is not None:
+            return "its weights have a scale for each block"
+        return "one of its operands is not quantized"
+    for steps in (x, w):
+        if not steps.is_byte:
+            return f"it has operands of {steps.element.bits} bits"
+    if not x.of_tensor:
+        return "its input has more than one scale"
+    return "its weights' scales, or those of its bias, are not those of its outputs"

@@ -1,0 +1,132 @@
+"""Convolutions and products of matrices between DequantizeLinear and QuantizeLinear as QLinearConv, QLinearMatMul and QGemm:
+products and sums of integers, and one factor. Without a QuantizeLinear behind them the sums become floats at once.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ....runtime.records import dataclass
+from ...graph.graph import Operation, Value
+from ...graph.types import I32, Array, TensorType
+from .edited_graph import EditedGraph, Steps, integer, name_of, properties_of, real_number, whole
+
+PRODUCTS = ("Conv", "MatMul", "Gemm")
+NEAR = 1e-3
+"""By which part a bias' scale may differ from that of the products."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factors:
+    """Both operands of a product as integers, and its bias in 32 bits (None: it has none)."""
+    x: Steps
+    w: Steps
+    bias: Value | None
+
+    def operands(self, graph: EditedGraph) -> list[Value]:
+        """As QLinearConv, QLinearMatMul and QGemm have them."""
+        return [self.x.stored, *graph.parameters(self.x), self.w.stored, *graph.parameters(self.w)]
+
+
+def factors_of(graph: EditedGraph, operation: Operation) -> Factors | None:
+    """The operands of a product, where both are bytes, the right one with one scale or one for each output."""
+    x, w = (graph.dequantized(v) for v in operation.operands[:2])
+    if x is None or w is None or not x.is_byte or not x.of_tensor or not w.is_byte or not fits(operation, w):
+        return None
+    if name_of(operation) == "Gemm" and real_number(operation, "beta", 1) != 1:
+        return None
+    bias = graph.optional(operation, 2)
+    if bias is None:
+        return Factors(x, w, None)
+    stored = stored_bias(graph, bias, x.scale * w.scale * np.float32(real_number(operation, "alpha", 1)))
+    return None if stored is None else Factors(x, w, stored)
+
+
+def fits(operation: Operation, w: Steps) -> bool:
+    """Whether scales differ from output to output, if they do."""
+    if w.axis is None:
+        return True
+    match name_of(operation):
+        case "Conv":
+            return w.axis == 0
+        case "Gemm":
+            return w.axis % 2 == (0 if integer(operation, "transB", 0) else 1)
+        case _:
+            type = w.stored.type
+            return w.axis == -1 or (isinstance(type, TensorType) and type.shape is not None and w.axis == len(type.dims) - 1)
+
+
+def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
+    """The integers of a bias whose scale is that of the products; None where it has another one."""
+    steps = graph.dequantized(bias)
+    if steps is None or steps.element != I32 or steps.zero.any():
+        return None
+    own, wanted = np.broadcast_arrays(steps.scale, scale)
+    return steps.stored if np.allclose(own, wanted, NEAR, 0) else None
+
+
+# ---- with bytes behind them ----------------------------------------------------------------------------------------------
+def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value, of: Operation) -> bool:
+    """Whether a product whose result becomes bytes was written on integers."""
+    factors = factors_of(graph, operation)
+    if factors is None:
+        return False
+    operands, wanted = factors.operands(graph), graph.parameters(to)
+    bias = () if factors.bias is None else (factors.bias,)
+    match name_of(operation):
+        case "Conv":
+            graph.node("QLinearConv", (*operands, *wanted, *bias), (result,), operation, properties_of(operation))
+        case "MatMul":
+            graph.node("QLinearMatMul", (*operands, *wanted), (result,), operation)
+        case _:
+            gemm(graph, operation, operands, bias, wanted, result)
+    return True
+
+
+def gemm(graph: EditedGraph, operation: Operation, operands: list[Value], bias: tuple[Value, ...], wanted: tuple[Value, ...],
+         result: Value) -> None:
+    given = {k: v for k, v in properties_of(operation).items() if k in ("alpha", "transA", "transB")}
+    third = bias or (graph.new_constant(np.zeros(1, np.int32), "bias"),)
+    graph.node("com.microsoft.QGemm", (*operands, *third, *wanted), (result,), operation, given)
+
+
+# ---- with floats behind them ---------------------------------------------------------------------------------------------
+def product_in_floats(graph: EditedGraph, operation: Operation) -> bool:
+    """Whether a product whose result stays a float was written on integers."""
+    factors = factors_of(graph, operation)
+    if factors is None:
+        return False
+    result, = operation.results
+    match name_of(operation):
+        case "MatMul":
+            x_scale, x_zero = graph.parameters(factors.x)
+            w_scale, w_zero = graph.parameters(factors.w)
+            operands = factors.x.stored, factors.w.stored, x_scale, w_scale, x_zero, w_zero
+            graph.node("com.microsoft.MatMulIntegerToFloat", operands, (result,), operation)
+        case "Gemm":
+            gemm(graph, operation, factors.operands(graph), () if factors.bias is None else (factors.bias,), (), result)
+        case _:
+            return convolution_in_floats(graph, operation, factors)
+    return True
+
+
+def convolution_in_floats(graph: EditedGraph, operation: Operation, factors: Factors) -> bool:
+    """ConvInteger, the bias, and the factor of each channel; where the rank is known."""
+    type = factors.w.stored.type
+    if not isinstance(type, TensorType) or type.shape is None:
+        return False
+    apart = (-1, *(1,) * (len(type.dims) - 2))
+    zeros = graph.new_constant(factors.x.zero), graph.new_constant(factors.w.zero)
+    total = graph.value("total")
+    graph.node("ConvInteger", (factors.x.stored, factors.w.stored, *zeros), (total,), operation, properties_of(operation))
+    if factors.bias is not None:
+        stored = graph.constant(factors.bias)
+        if stored is None:
+            return False
+        biased = graph.value("total")
+        graph.node("Add", (total, graph.new_constant(stored.reshape(apart))), (biased,), operation)
+        total = biased
+    real = graph.value("real")
+    graph.node("Cast", (total,), (real,), operation, {"to": whole(1)})
+    factor = np.asarray(factors.x.scale * factors.w.scale, np.float32)
+    graph.node("Mul", (real, graph.new_constant(factor.reshape(apart) if factor.ndim else factor)), operation.results, operation)
+    return True

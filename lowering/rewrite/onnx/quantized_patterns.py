@@ -1,0 +1,162 @@
+"""Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's own
+rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables of
+256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its integers.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...dialects.onnx.node import is_onnx
+from ...graph.foreign import find
+from ...graph.graph import Block, Function, Module, Operation, Value, uses
+from .byte_tables import tabulated
+from .edited_graph import DEQUANTIZE, QUANTIZE, EditedGraph, Steps, name_of, properties_of
+from .integer_products import PRODUCTS, product, product_in_floats
+from .moved_integers import moved
+
+BOUNDS = ("Relu", "Clip")
+PAIRS = {"Add": "com.microsoft.QLinearAdd", "Sum": "com.microsoft.QLinearAdd", "Mul": "com.microsoft.QLinearMul"}
+
+
+def in_integers(module: Module) -> Module:
+    """The module with operators of integers where they are between quantized tensors; the same one where there are none."""
+    if not is_onnx(module) or not any(name_of(o) in DEQUANTIZE for f in module.functions for o in f.body.walk()):
+        return module
+    return replace(module, functions=tuple(rewritten(module, f) for f in module.functions))
+
+
+def rewritten(module: Module, function: Function) -> Function:
+    graph = EditedGraph(module, uses(function.body))
+    return replace(function, body=block(graph, function.body))
+
+
+def block(graph: EditedGraph, source: Block) -> Block:
+    """The nodes of a block and of the regions in it."""
+    outer, graph.operations = graph.operations, []
+    for operation in source.operations:
+        given = replace(operation, operands=tuple(graph.replaced.get(v, v) for v in operation.operands),
+                        regions=tuple(block(graph, r) for r in operation.regions))
+        node(graph, given)
+    own, graph.operations = tuple(graph.operations), outer
+    return replace(source, operations=own, yields=tuple(graph.replaced.get(v, v) for v in source.yields))
+
+
+def node(graph: EditedGraph, operation: Operation) -> None:
+    """One node, or what stands for it."""
+    name = name_of(operation)
+    if name in QUANTIZE:
+        if not quantizing(graph, operation):
+            graph.add(operation)
+        return
+    if moved(graph, operation):
+        return
+    if name in PRODUCTS and not is_bytes_later(graph, operation) and product_in_floats(graph, operation):
+        return
+    graph.add(operation)
+
+
+# ---- QuantizeLinear ------------------------------------------------------------------------------------------------------
+def quantizing(graph: EditedGraph, operation: Operation) -> bool:
+    """Whether a QuantizeLinear and what is before it was written on integers."""
+    result = operation.results[0]
+    to = graph.steps(operation, result)
+    if to is None or find(operation, "precision") is not None:
+        return False
+    before = graph.dequantized(operation.operands[0])
+    if before is not None and before.same(to):
+        graph.replaced[result] = before.stored
+        return True
+    if not to.of_tensor or not to.is_byte:
+        return False
+    return tabulated(graph, operation, to) or by_pattern(graph, operation, to)
+
+
+def by_pattern(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
+    """The operator before a QuantizeLinear, with bounds between them."""
+    found, bounds = behind_bounds(graph, operation.operands[0])
+    result = operation.results[0]
+    if found is None:
+        return False
+    limits = [limit for each in bounds for limit in limits_of(graph, each, to)]
+    if any(limit is None for limit in limits):
+        return False
+    needed = [(name, limit) for name, limit in limits if limit not in (None, END[name](to))]  # type: ignore[misc]
+    values = [graph.value("bounded", to.element, result) for _ in needed] + [result]
+    if not integers(graph, found, to, values[0], operation):
+        return False
+    for (name, limit), given, bounded in zip(needed, values, values[1:]):
+        graph.node(name, (given, graph.new_constant(np.asarray(limit, to.element.dtype))), (bounded,), operation)
+    return True
+
+
+END = {"Max": lambda to: to.element.minimum, "Min": lambda to: to.element.maximum}
+"""The bound that a type has anyway."""
+
+
+def behind_bounds(graph: EditedGraph, value: Value) -> tuple[Operation | None, list[Operation]]:
+    """The node before a value, and the Relus and Clips between them, the first of them first; None where others read them."""
+    bounds: list[Operation] = []
+    while (found := graph.maker(value)) is not None and graph.has_one_reader(value):
+        if name_of(found) not in BOUNDS:
+            return found, bounds
+        bounds.insert(0, found)
+        value = found.operands[0]
+    return None, bounds
+
+
+def limits_of(graph: EditedGraph, operation: Operation, to: Steps) -> list[tuple[str, int] | None]:
+    """The bounds that a Relu or a Clip sets, as integers; a None among them where one is not known."""
+    if name_of(operation) == "Relu":
+        return [("Max", int(to.zero))]
+    found: list[tuple[str, int] | None] = []
+    for number, (name, attribute) in enumerate((("Max", "min"), ("Min", "max")), 1):
+        own, operand = find(operation, attribute), graph.optional(operation, number)
+        bound = None if operand is None else graph.constant(operand)
+        if own is not None:
+            bound = np.asarray(own.value, np.float32)
+        elif operand is not None and (bound is None or bound.size != 1):
+            return [None]
+        if bound is not None and not np.isnan(bound).any():
+            found.append((name, int(to.nearest(np.asarray(bound, np.float32).reshape(())))))
+    return found
+
+
+def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value, of: Operation) -> bool:
+    """Whether a node whose result becomes bytes was written on integers."""
+    name = name_of(operation)
+    if name in PRODUCTS:
+        return product(graph, operation, to, result, of)
+    operands = [graph.dequantized(v) for v in operation.operands]
+    given = [s for s in operands if s is not None and s.of_tensor and s.element == to.element]
+    if len(given) < len(operands) or not given:
+        return False
+    if name in PAIRS and len(given) == 2:
+        parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
+        graph.node(PAIRS[name], (*parameters, *graph.parameters(to)), (result,), operation)
+    elif name == "Concat":
+        parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
+        graph.node("com.microsoft.QLinearConcat", (*graph.parameters(to), *parameters), (result,), operation,
+                   properties_of(operation))
+    elif name == "GlobalAveragePool":
+        operand = given[0]
+        graph.node("com.microsoft.QLinearGlobalAveragePool", (operand.stored, *graph.parameters(operand), *graph.parameters(to)),
+                   (result,), operation)
+    else:
+        return False
+    return True
+
+
+def is_bytes_later(graph: EditedGraph, operation: Operation) -> bool:
+    """Whether the result of a product is only read by a QuantizeLinear, bounds between them or not."""
+    value = operation.results[0]
+    while graph.has_one_reader(value):
+        reader = graph.readers[value][0]
+        if reader is None or name_of(reader) not in (*BOUNDS, *QUANTIZE):
+            return False
+        if name_of(reader) in QUANTIZE:
+            to = graph.steps(reader, reader.results[0])
+            return to is not None and to.is_byte and to.of_tensor
+        value = reader.results[0]
+    return False
