@@ -53,6 +53,20 @@ class Gather(Operator):
         return gathered(e, x, wrapped(e, indices, x.tensor.dims[axis]), axis)
 
 
+@operator("ai.onnx.ml.ArrayFeatureExtractor")
+class ArrayFeatureExtractor(Operator):
+    """Elements of the last axis by their numbers; a row of them from one tensor of rank 1."""
+
+    def reference(self, x: Array, indices: Array) -> Array:
+        found = np.take(x, checked(indices.reshape(-1), x.shape[-1]), -1)
+        return found.reshape(1, -1) if x.ndim == 1 else found
+
+    def lower(self, e: Emitter, x: Value, indices: Value) -> Value:
+        axis, flat = x.tensor.rank - 1, e.reshape(indices, (indices.tensor.size,))
+        found = gathered(e, x, wrapped(e, flat, x.tensor.dims[axis]), axis)
+        return e.reshape(found, (1, flat.tensor.size)) if x.tensor.rank == 1 else found
+
+
 @operator("GatherElements")
 class GatherElements(Operator):
     axis: int = 0

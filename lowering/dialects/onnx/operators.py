@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     joining,
     layout,
     losses,
+    ngrams,
     quantize,
     quantized_convolutions,
     quantized_elementwise,
@@ -32,6 +33,7 @@ from . import (  # noqa: F401
     sequences,
     shapes,
     signal,
+    strings,
 )
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of

@@ -1,4 +1,4 @@
-"""Places that data name in images: GridSample, RoiAlign, Col2Im, NonMaxSuppression."""
+"""Places that data name in images: GridSample, RoiAlign, MaxRoiPool, Col2Im, NonMaxSuppression."""
 from __future__ import annotations
 
 import itertools
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import Problem
+from ...formulas.division import divided
 from ...formulas.layout import padded, part
-from ...formulas.rounding import nearest_even
-from ...formulas.term import Term, floor, maximum, minimum, select
+from ...formulas.rounding import nearest_away, nearest_even
+from ...formulas.term import Term, ceil, floor, maximum, minimum, select
 from ...formulas.working_types import working_type
 from ...graph.graph import Value
 from ...graph.types import I32, Array
@@ -269,6 +270,65 @@ class RoiAlign(Operator):
         rest = select(low >= extent - 1, held.term(0), held - low)
         weights = [select(inside, w, w.term(0)) for w in (1 - rest, rest)]
         return [(low.cast(I32), weights[0]), (minimum(low + 1, extent - 1).cast(I32), weights[1])]
+
+
+# ---- MaxRoiPool ----------------------------------------------------------------------------------------------------------
+@operator("MaxRoiPool")
+class MaxRoiPool(Operator):
+    """The greatest of each bin of a box; a box [R, 5] is the number of its image, then its corners, both of which are in it."""
+    pooled_shape: Ints
+    spatial_scale: float = 1.0
+
+    def reference(self, x: Array, rois: Array) -> Array:
+        found = np.zeros((len(rois), x.shape[1], *self.pooled_shape), x.dtype)
+        for r, (batch, *corners) in enumerate(rois.astype(np.float32)):
+            left, top, right, bottom = (int(math.copysign(math.floor(abs(c) + 0.5), c)) for c in
+                                        (float(v * np.float32(self.spatial_scale)) for v in corners))
+            lines = [self.bin_edges(a, b, n, m) for a, b, n, m in
+                     zip((top, left), (bottom, right), self.pooled_shape, x.shape[2:])]
+            for i, j in np.ndindex(*self.pooled_shape):
+                (y0, y1), (x0, x1) = lines[0][i], lines[1][j]
+                if y0 < y1 and x0 < x1:
+                    found[r, :, i, j] = x[int(batch), :, y0:y1, x0:x1].max((1, 2))
+        return found
+
+    def bin_edges(self, first: int, last: int, count: int, extent: int) -> list[tuple[int, int]]:
+        size = np.float32(max(last - first + 1, 1)) / np.float32(count)
+        edges = [(math.floor(np.float32(k) * size), math.ceil(np.float32(k + 1) * size)) for k in range(count)]
+        return [(min(max(a + first, 0), extent), min(max(b + first, 0), extent)) for a, b in edges]
+
+    def lower(self, e: Emitter, x: Value, rois: Value) -> Value:
+        """Of each box's image the greatest along rows of each bin, then along columns; what is outside of it is masked."""
+        own, (_, channels, height, width) = x.tensor.element, x.tensor.dims
+        count, working = rois.tensor.dims[0], working_type(own, False, True)
+        boxes = Term(e, e.cast(rois, working))
+        batch, left, top, right, bottom = (Term(e, e.slice(boxes.value, (0, k), (count, 1))) for k in range(5))
+        left, top, right, bottom = (nearest_away(v * self.spatial_scale) for v in (left, top, right, bottom))
+        rows, columns = (self.bins(e, a, b, n, m) for a, b, n, m in
+                         zip((top, left), (bottom, right), self.pooled_shape, (height, width)))
+        images = e.transpose(e.cast(x, working), (0, 2, 3, 1))
+        flat = e.reshape(images, (1, x.tensor.dims[0], height * width * channels))
+        seen = e.reshape(e("gather", flat, e.reshape(e.cast(batch.value, I32), (1, count))), (count, 1, height, width, channels))
+        vertical, across = self.pooled_shape
+        by_row = self.greatest(e, seen, e.reshape(columns.value, (count, across, 1, width, 1)), 3)
+        found = self.greatest(e, e.reshape(by_row, (count, 1, across, height, channels)),
+                              e.reshape(rows.value, (count, vertical, 1, height, 1)), 3)
+        pooled = Term(e, e.reshape(found, (count, vertical, across, channels)))
+        return e.cast(e.transpose(select(pooled.equals(-math.inf), pooled.term(0), pooled).value, (0, 3, 1, 2)), own)
+
+    def bins(self, e: Emitter, first: Term, last: Term, count: int, extent: int) -> Term:
+        """Which elements of an axis are in each bin, [R, bins, extent]."""
+        size = divided(maximum(last - first + 1, 1), first.term(count))
+        numbers, place = (Term(e, e.constant(np.arange(n)[None].astype(first.element.dtype))) for n in (count, extent))
+        low, high = floor(numbers * size) + first, ceil((numbers + 1) * size) + first
+        boxes = first.value.tensor.dims[0]
+        place = Term(e, e.reshape(place.value, (1, 1, extent)))
+        low, high = (Term(e, e.reshape(v.value, (boxes, count, 1))) for v in (low, high))
+        return (place >= low) & (place < high)
+
+    def greatest(self, e: Emitter, x: Value, mask: Value, axis: int) -> Value:
+        least = e.splat(-math.inf, x)
+        return e("reduce_max", e.select(mask, x, least), axis=axis)
 
 
 # ---- Col2Im --------------------------------------------------------------------------------------------------------------
