@@ -7,7 +7,6 @@ place is combined over all updates of the group: for each row those that hit it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 

@@ -10,10 +10,10 @@ import tosaic
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from tosaic.lowering.rewrite.onnx.translate import to_tosa  # noqa: E402
+from tosaic.lowering.rewrite.onnx.translate import to_tosa
 
-from .models import agree, one_node  # noqa: E402
-from .test_layout import TYPES, ints, numbers  # noqa: E402
+from .models import agree, one_node
+from .test_layout import TYPES, ints, numbers
 
 Array = Any
 KNOWN = pytest.mark.parametrize("known", [False, True], ids=["at run time", "known"])
@@ -96,8 +96,8 @@ def test_the_last_of_updates_of_one_place_stays(known: bool) -> None:
 def test_updates_of_some_lines(known: bool) -> None:
     holds("ScatterElements", [numbers(3, 4, 2), places(-4, 4, 2, 1, 2), numbers(2, 1, 2)], 11, known, axis=1)
     holds("ScatterElements", [numbers(3, 4, 2), places(-2, 2, 2, 3, 1), numbers(2, 3, 1)], 18, known, axis=-1, reduction="add")
-    holds("ScatterElements", [numbers(2, 3, 1, 2, 2, 2, 2), places(0, 3, 2, 2, 1, 2, 1, 2, 2), numbers(2, 2, 1, 2, 1, 2, 2)], 18,
-          known, axis=1, reduction="add")
+    x, index = numbers(2, 3, 1, 2, 2, 2, 2), places(0, 3, 2, 2, 1, 2, 1, 2, 2)
+    holds("ScatterElements", [x, index, numbers(*index.shape)], 18, known, axis=1, reduction="add")
 
 
 def test_many_updates_of_a_place_that_is_known() -> None:
@@ -144,7 +144,8 @@ def test_a_known_condition_compresses(axis: int | None) -> None:
 
 
 @pytest.mark.parametrize(("op", "inputs", "remedy"), [
-    ("NonZero", [numbers(3)], "mask"), ("Unique", [numbers(3)], "outside"), ("Compress", [numbers(3), np.ones(3, bool)], "constant")])
+    ("NonZero", [numbers(3)], "mask"), ("Unique", [numbers(3)], "outside"),
+    ("Compress", [numbers(3), np.ones(3, bool)], "constant")])
 def test_a_shape_that_depends_on_data_is_refused_with_the_reason(op: str, inputs: list[Any], remedy: str) -> None:
     model = tosaic.from_onnx(one_node(op, inputs, {}, 13))
     with pytest.raises(tosaic.Problem, match="depends on data") as caught:

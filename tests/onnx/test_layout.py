@@ -1,4 +1,4 @@
-"""Operators that move elements, put tensors together and take them apart, beside ONNX Runtime: element types, versions, ranks."""
+"""Operators that move elements, put tensors together and take them apart, beside ONNX Runtime: types, versions, ranks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import tosaic
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from .models import agree, one_node  # noqa: E402
+from .models import agree, one_node
 
 Array = Any
 TYPES = ("bool", "uint8", "uint64", "int8", "int32", "int64", "float16", "float32", "float64")

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from .models import agree, one_node  # noqa: E402
-from .test_layout import ints, numbers  # noqa: E402
+from .models import agree, one_node
+from .test_layout import ints, numbers
 
 FLOATS = ((1, 1, 1.7, 0.6), (1, 1, 2, 3), (1, 1, 0.5, 1 / 3))
 SIZES = ((1, 2, 8, 3), (1, 2, 1, 1), (1, 2, 10, 14))

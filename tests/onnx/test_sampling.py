@@ -10,8 +10,8 @@ import tosaic
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from .models import agree, one_node  # noqa: E402
-from .test_layout import ints, numbers  # noqa: E402
+from .models import agree, one_node
+from .test_layout import ints, numbers
 
 
 def grid(*shape: int, reach: float) -> Any:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 import numpy as np
@@ -31,7 +31,7 @@ class TfIdfVectorizer(Operator):
 
     def groups(self) -> Iterator[tuple[int, int, list[tuple[int | str, ...]]]]:
         """For each number of words: it, the number of its first group, and its groups."""
-        pool = self.pool_int64s or self.pool_strings
+        pool: Sequence[int | str] = self.pool_int64s or self.pool_strings
         ends, first = [*self.ngram_counts[1:], len(pool)], 0
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):
             own = [tuple(pool[k:k + length]) for k in range(start, end, length)]
@@ -77,7 +77,8 @@ class TfIdfVectorizer(Operator):
             raise Problem("words that are strings have no place in TOSA", kind="unsupported", help="give it numbers of words")
         *outer, extent = x.tensor.dims
         words = e.reshape(x if x.tensor.element in (I32, I64) else e.cast(x, I64), (*(outer or [1]), extent))
-        rows, places, counts = words.tensor.dims[0], np.zeros(self.count, np.int32), []
+        rows, places = words.tensor.dims[0], np.zeros(self.count, np.int32)
+        counts: list[Value] = []
         for length, first, groups in self.groups():
             if not groups:
                 continue

@@ -10,6 +10,7 @@ from . import (  # noqa: F401
     along_axis,
     arithmetic,
     block_weights,
+    boxes,
     casts,
     comparisons,
     constants,

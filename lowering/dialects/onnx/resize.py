@@ -116,7 +116,8 @@ class Resizing(Operator):
         if self.exclude_outside:
             weights = {k: w for k, w in weights.items() if 0 <= k < n}
         total = (sum(weights.values()) or 1.0) if self.antialias or self.exclude_outside else 1.0
-        return np.asarray(sum((w / total * rows[min(max(k, 0), n - 1)] for k, w in weights.items() if w), np.zeros_like(rows[0])))
+        terms = (w / total * rows[min(max(k, 0), n - 1)] for k, w in weights.items() if w)
+        return np.asarray(sum(terms, np.zeros_like(rows[0])))
 
     def weight(self, distance: float) -> float:
         if self.mode != "cubic":

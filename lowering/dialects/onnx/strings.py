@@ -1,5 +1,5 @@
-"""Operators on strings and on files of images. They are interpreted, and computed where their operands are known when compiling;
-machine code has no strings."""
+"""Operators on strings and on files of images. They are interpreted, and computed where their operands are known when
+compiling; machine code has no strings."""
 from __future__ import annotations
 
 import re
