@@ -1,4 +1,4 @@
-"""Boxes in images: RoiAlign, MaxRoiPool, NonMaxSuppression."""
+"""Boxes in images: RoiAlign, MaxRoiPool."""
 from __future__ import annotations
 
 import itertools
@@ -166,49 +166,3 @@ class MaxRoiPool(Operator):
     def greatest(self, e: Emitter, x: Value, mask: Value, axis: int) -> Value:
         least = e.splat(-math.inf, x)
         return e("reduce_max", e.select(mask, x, least), axis=axis)
-
-
-# ---- NonMaxSuppression ---------------------------------------------------------------------------------------------------
-@operator("NonMaxSuppression")
-class NonMaxSuppression(Operator):
-    """Which boxes stay: of those that overlap much the one of the highest score, [kept, 3] of batch, class and box. How many
-    stay depends on data."""
-    center_point_box: int = 0
-
-    def reference(self, boxes: Array, scores: Array, most: Array | None = None, overlap: Array | None = None,
-                  least: Array | None = None) -> Array:
-        limit = 0 if most is None else int(np.reshape(most, ()))
-        allowed = 0.0 if overlap is None else float(np.reshape(overlap, ()))
-        rows = []
-        for batch, kind in np.ndindex(*scores.shape[:2]):
-            own = scores[batch, kind]
-            order = [k for k in np.argsort(-own, kind="stable") if least is None or own[k] > float(np.reshape(least, ()))]
-            kept: list[int] = []
-            for k in order:
-                if len(kept) < limit and all(self.overlap(boxes[batch, k], boxes[batch, j]) <= allowed for j in kept):
-                    kept.append(int(k))
-            rows += [[batch, kind, k] for k in kept]
-        return np.array(rows, np.int64).reshape(-1, 3)
-
-    def corners(self, box: Array) -> tuple[float, float, float, float]:
-        a, b, c, d = map(float, box)
-        if self.center_point_box:
-            return b - d / 2, a - c / 2, b + d / 2, a + c / 2
-        return min(a, c), min(b, d), max(a, c), max(b, d)
-
-    def overlap(self, first: Array, second: Array) -> float:
-        a, b = self.corners(first), self.corners(second)
-        height = min(a[2], b[2]) - max(a[0], b[0])
-        width = min(a[3], b[3]) - max(a[1], b[1])
-        if height <= 0 or width <= 0:
-            return 0.0
-        both = height * width
-        areas = [(q[2] - q[0]) * (q[3] - q[1]) for q in (a, b)]
-        return both / (sum(areas) - both) if sum(areas) > both else 0.0
-
-    def lower(self, e: Emitter, boxes: Value, scores: Value, *limits: Value | None) -> Value:
-        arrays = [None if v is None else v.constant for v in limits]
-        if boxes.constant is not None and scores.constant is not None and all(
-                v is None or v.constant is not None for v in limits):
-            return e.constant(self.reference(boxes.constant, scores.constant, *arrays))
-        raise depends("how many boxes stay", "export the model without NonMaxSuppression, and choose boxes behind it")

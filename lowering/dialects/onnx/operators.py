@@ -35,6 +35,7 @@ from . import (  # noqa: F401
     shapes,
     signal,
     strings,
+    suppression,
 )
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of
