@@ -7,12 +7,16 @@ import numpy as np
 
 from ....runtime.errors import Problem
 from ....runtime.records import dataclass
+from ...formulas.indexing import gathered
 from ...formulas.layout import every, padded, part, reversed_axis, taken
+from ...formulas.term import Term
 from ...graph.graph import Value
 from ...graph.types import I64, Array
 from ..emitter import Emitter, axes_of, integers
 from .along_axis import axis_of
 from .arithmetic import same_elements
+from .gathering import depends
+from .offsets import difference_of
 from .operator import Ints, Operator, operator
 
 
@@ -94,11 +98,30 @@ class Slice(Operator):
 
     def lower(self, e: Emitter, x: Value, starts: Value | None = None, ends: Value | None = None, axes: Value | None = None,
               steps: Value | None = None) -> Value:
+        if starts is not None and ends is not None and None in (starts.constant, ends.constant):
+            return self.moving(e, x, starts, ends, axes, steps)
         values = (starts, ends, axes, steps)
         lists = [None if v is None else integers(v, what) for v, what in
                  zip(values, ("the starts", "the ends", "the axes", "the steps"))]
         for axis, chosen in self.given(x.tensor.rank, lists):
             x = sliced(e, x, axis, steps_of(chosen, x.tensor.dims[axis]))
+        return x
+
+
+    def moving(self, e: Emitter, x: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None) -> Value:
+        """Starts that are not known, of slices of which it is known how long they are."""
+        sizes, whole = difference_of(e, ends, starts), x.tensor.dims
+        if sizes is None or (steps is not None and set(integers(steps, "the steps")) - {1}):
+            raise depends("how many elements a slice has", "make starts and ends constants, or the end the start plus a constant")
+        chosen = range(len(sizes)) if axes is None else axes_of(axes, x.tensor.rank)
+        flat = e.reshape(e.cast(starts, I64), (len(sizes),))
+        for k, (axis, size) in enumerate(zip(chosen, sizes.tolist(), strict=True)):
+            if not 0 < size <= whole[axis]:
+                raise Problem(f"a slice of {size} elements is none of axis {axis} of {x.type}", kind="shape")
+            start = Term(e, part(e, flat, 0, k, k + 1))
+            inside = ((start >= 0) & (start <= whole[axis] - size)).value
+            e.check(e.reshape(inside, ()), f"a slice of {size} elements begins outside of axis {axis}, which has {whole[axis]}")
+            x = gathered(e, x, (start + Term(e, e.constant(np.arange(size)))).value, axis)
         return x
 
 
