@@ -11,6 +11,8 @@ import tosaic
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
+from onnx import helper, numpy_helper
+
 from .models import agree, one_node
 
 Array = Any
@@ -106,6 +108,43 @@ def test_attributes_of_older_versions() -> None:
     holds("Split", [numbers(2, 7)], 18, outputs=3, axis=-1, num_outputs=3)
 
 
+# ---- where a slice begins is not known ------------------------------------------------------------------------------------
+def moving(nodes: Sequence[Any], arrays: dict[str, Any], constants: dict[str, Any]) -> Any:
+    """A model of nodes that give `y`."""
+    infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for k, a in arrays.items()]
+    tensors = [numpy_helper.from_array(a, k) for k, a in constants.items()]
+    graph = helper.make_graph(list(nodes), "moving", infos, [helper.make_empty_tensor_value_info("y")], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_a_slice_of_known_length_begins_anywhere() -> None:
+    x, node = numbers(6, 4, 5), helper.make_node
+    nodes = [node("Add", ["i", "c"], ["j"]), node("Slice", ["x", "i", "j"], ["y"])]
+    model = moving(nodes, {"x": x, "i": ints(3, 1, 2)}, {"c": ints(2, 3, 1)})
+    for starts in (ints(3, 1, 2), ints(0, 0, 4), ints(4, 1, 0)):
+        agree(model, [x, starts])
+    with pytest.raises(tosaic.Problem, match="a slice of 2 elements begins outside of axis 0, which has 6"):
+        tosaic.from_onnx(model)(x, ints(5, 0, 0))
+    nodes = [node("Cast", ["n"], ["k"], to=7), node("Unsqueeze", ["k", "z"], ["i"]), node("Add", ["k", "c"], ["m"]),
+             node("Unsqueeze", ["m", "z"], ["j"]), node("Slice", ["x", "i", "j", "a"], ["y"])]
+    arrays = {"x": x, "n": np.array(2, np.int32)}
+    agree(moving(nodes, arrays, {"c": np.array(2), "z": ints(0), "a": ints(-1)}), list(arrays.values()))
+
+
+def test_a_slice_whose_length_depends_on_data_is_refused() -> None:
+    x = numbers(6, 4)
+    model = tosaic.from_onnx(one_node("Slice", [x, ints(0), ints(2)], {}, 13))
+    with pytest.raises(tosaic.Problem, match="how many elements a slice has depends on data"):
+        model(x, ints(0), ints(2))
+
+
+@pytest.mark.parametrize(("op", "step"), [("Add", 2), ("Sub", -3)])
+def test_a_range_of_known_length_begins_anywhere(op: str, step: int) -> None:
+    nodes = [helper.make_node(op, ["i", "c"], ["j"]), helper.make_node("Range", ["i", "j", "s"], ["y"])]
+    agree(moving(nodes, {"i": np.array(3)}, {"c": np.array(7), "s": np.array(step)}), [np.array(3)])
+
+
+# ---- more operators ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("k", [-2, 0, 1, 9])
 @pytest.mark.parametrize("upper", [0, 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])

@@ -98,7 +98,7 @@ class Slice(Operator):
 
     def lower(self, e: Emitter, x: Value, starts: Value | None = None, ends: Value | None = None, axes: Value | None = None,
               steps: Value | None = None) -> Value:
-        if starts is not None and ends is not None and None in (starts.constant, ends.constant):
+        if starts is not None and ends is not None and (starts.constant is None or ends.constant is None):
             return self.moving(e, x, starts, ends, axes, steps)
         values = (starts, ends, axes, steps)
         lists = [None if v is None else integers(v, what) for v, what in
@@ -112,7 +112,7 @@ class Slice(Operator):
         """Starts that are not known, of slices of which it is known how long they are."""
         sizes, whole = difference_of(e, ends, starts), x.tensor.dims
         if sizes is None or (steps is not None and set(integers(steps, "the steps")) - {1}):
-            raise depends("how many elements a slice has", "make starts and ends constants, or the end the start plus a constant")
+            raise depends("how many elements a slice has", "make starts and ends constants, or ends starts plus constants")
         chosen = range(len(sizes)) if axes is None else axes_of(axes, x.tensor.rank)
         flat = e.reshape(e.cast(starts, I64), (len(sizes),))
         for k, (axis, size) in enumerate(zip(chosen, sizes.tolist(), strict=True)):

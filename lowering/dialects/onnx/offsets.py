@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.graph import Value
-from ...graph.types import Array
+from ...graph.types import Array, ElementType
 from ..emitter import Emitter
 
 
@@ -15,6 +15,11 @@ def difference_of(e: Emitter, a: Value, b: Value) -> Array | None:
     if a.tensor.size != b.tensor.size or first is not second:
         return None
     return np.array(here - there)
+
+
+def is_within(inner: ElementType, outer: ElementType) -> bool:
+    """Whether integers stay what they are in another type."""
+    return inner.is_integer and inner.kind == outer.kind and inner.bits <= outer.bits
 
 
 def offset_of(e: Emitter, x: Value) -> tuple[Value | None, Array]:
@@ -27,7 +32,7 @@ def offset_of(e: Emitter, x: Value) -> tuple[Value | None, Array]:
         match made.op.name, known:
             case "tosa.reshape", _:
                 x = operands[0]
-            case "tosa.cast", _ if operands[0].tensor.element.is_integer and operands[0].tensor.element.bits <= x.tensor.element.bits:
+            case "tosa.cast", _ if is_within(operands[0].tensor.element, x.tensor.element):
                 x = operands[0]
             case "tosa.add", [None, np.ndarray() as found] if operands[0].tensor.size == size:
                 x, offset = operands[0], offset + found
