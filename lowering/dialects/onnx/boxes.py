@@ -3,17 +3,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
+from ....runtime.records import dataclass
 from ...formulas.division import divided
 from ...formulas.rounding import nearest_away
 from ...formulas.term import Term, ceil, floor, maximum, minimum, select
 from ...formulas.working_types import working_type
 from ...graph.graph import Value
 from ...graph.types import I32, Array
+from ..control_flow import loop
+from ..data import Datum
 from ..emitter import Emitter
-from .gathering import depends
 from .operator import Ints, Operator, operator
 
 
@@ -64,48 +68,114 @@ class RoiAlign(Operator):
                 dy * dz * x[:, y1, z1]]
 
     def lower(self, e: Emitter, x: Value, rois: Value, batches: Value) -> Value:
-        if not self.sampling_ratio:
-            raise depends("how many samples a bin has", "export it with a sampling_ratio")
         own, (n, channels, height, width) = x.tensor.element, x.tensor.dims
-        count, ratio, bins = rois.tensor.dims[0], self.sampling_ratio, (self.output_height, self.output_width)
-        working = working_type(own, False, True)
+        count, working = rois.tensor.dims[0], working_type(own, False, True)
         boxes = Term(e, e.cast(rois, working)) * self.spatial_scale - self.shift
         left, top, right, bottom = (Term(e, e.slice(boxes.value, (0, k), (count, 1))) for k in range(4))
-        axes = []
-        for first, last, extent, number in ((top, bottom, height, bins[0]), (left, right, width, bins[1])):
-            size = last - first if self.shift else maximum(last - first, 1)
-            samples = (np.arange(number * ratio) + 0.5) / (number * ratio)
-            axes.append(self.neighbours(e, first + size * Term(e, e.constant(samples[None].astype(working.dtype))), extent))
+        sizes = [size if self.shift else maximum(size, 1) for size in (bottom - top, right - left)]
+        lines = [Line(top, sizes[0], height, self.output_height), Line(left, sizes[1], width, self.output_width)]
         image = e.reshape(e.transpose(e.reshape(e.cast(x, working), (n, channels, height * width)), (0, 2, 1)),
                           (1, n * height * width, channels))
         base = Term(e, e.reshape(e.cast(batches, I32), (count, 1, 1))) * (height * width)
-        terms = []
-        for (y, wy), (z, wz) in itertools.product(*axes):
-            rows_count, columns_count = y.value.tensor.dims[1], z.value.tensor.dims[1]
-            place = base + Term(e, e.reshape(y.value, (count, rows_count, 1))) * width + Term(
-                e, e.reshape(z.value, (count, 1, columns_count)))
-            pixel = Term(e, e.reshape(e("gather", image, e.reshape(place.value, (1, place.value.tensor.size))),
-                                      (count, rows_count, columns_count, channels)))
-            terms.append(pixel * Term(e, e.reshape(wy.value, (count, rows_count, 1, 1))) * Term(
-                e, e.reshape(wz.value, (count, 1, columns_count, 1))))
-        whole = terms[0]
-        for term in terms[1:]:
-            whole = maximum(whole, term) if self.mode == "max" else whole + term
-        split = e.reshape(whole.value, (count * bins[0], ratio, bins[1], ratio * channels))
-        name = "reduce_max" if self.mode == "max" else "reduce_sum"
-        by_rows = e.reshape(e(name, split, axis=1), (count * bins[0] * bins[1], ratio, channels))
-        found = Term(e, e.reshape(e(name, by_rows, axis=1), (count, *bins, channels)))
-        found = found if self.mode == "max" else found * (1 / (ratio * ratio))
+        seen = Samples(e, image, base, width, self.mode == "max")
+        found = self.sampled(e, seen, lines) if self.sampling_ratio else self.sampled_as_needed(e, seen, lines)
         return e.cast(e.transpose(found.value, (0, 3, 1, 2)), own)
 
-    def neighbours(self, e: Emitter, at: Term, extent: int) -> list[tuple[Term, Term]]:
-        """The places below and above, [R, samples], and their weights, which are 0 outside of the image."""
-        inside = (at >= -1) & (at <= extent)
+    def sampled(self, e: Emitter, seen: Samples, lines: list[Line]) -> Term:
+        """All samples at once."""
+        ratio, (rows, columns) = self.sampling_ratio, (line.bins for line in lines)
+        axes = []
+        for line in lines:
+            samples = (np.arange(line.bins * ratio) + 0.5) / (line.bins * ratio)
+            places = e.constant(samples[None].astype(line.first.element.dtype))
+            axes.append(line.neighbours(line.first + line.size * Term(e, places)))
+        whole = seen.at(axes).value
+        count, _, _, channels = whole.tensor.dims
+        name = "reduce_max" if seen.is_maximum else "reduce_sum"
+        split = e.reshape(whole, (count * rows, ratio, columns, ratio * channels))
+        by_rows = e.reshape(e(name, split, axis=1), (count * rows * columns, ratio, channels))
+        found = Term(e, e.reshape(e(name, by_rows, axis=1), (count, rows, columns, channels)))
+        return found if seen.is_maximum else found * (1 / (ratio * ratio))
+
+    def sampled_as_needed(self, e: Emitter, seen: Samples, lines: list[Line]) -> Term:
+        """As many samples as elements in a bin: a loop of as many turns as the greatest box needs."""
+        counts = [ceil(divided(line.size, line.size.term(line.bins))) for line in lines]
+        most = [maximum(c.reduced("reduce_max", 0), 1).cast(I32) for c in counts]
+        turns = e.reshape((most[0] * most[1]).value, ())
+        boxes, channels = lines[0].size.value.tensor.dims[0], seen.image.tensor.dims[2]
+        neutral = -math.inf if seen.is_maximum else 0.0
+        empty = e.constant(np.full((1, 1, 1, 1), neutral, seen.image.tensor.element.dtype), seen.image.tensor.element)
+
+        def body(state: list[Datum]) -> Sequence[Datum]:
+            turn, total = state
+            assert isinstance(turn, Value) and isinstance(total, Value)
+            k = Term(e, e.reshape(turn, (1, 1)))
+            row = Term(e, e("intdiv", k.value, most[1].value))
+            numbers = [v.cast(counts[0].element) for v in (row, k - row * most[1])]
+            axes = [line.neighbours(line.place(number, c)) for line, number, c in zip(lines, numbers, counts)]
+            is_one = (numbers[0] < counts[0]) & (numbers[1] < counts[1])
+            own = select(Term(e, e.reshape(is_one.value, (boxes, 1, 1, 1))), seen.at(axes), Term(e, empty))
+            whole = Term(e, total)
+            return e.sum(turn, e.splat(1, turn)), (maximum(whole, own) if seen.is_maximum else whole + own).value
+
+        def test(state: list[Datum]) -> Value:
+            assert isinstance(state[0], Value)
+            return e("greater", turns, state[0])
+        start = e.broadcast_to(empty, (boxes, *(line.bins for line in lines), channels))
+        _, found = loop(e, [e.constant(np.array(0, np.int32)), start], test, body)
+        assert isinstance(found, Value)
+        total = Term(e, found)
+        samples = Term(e, e.reshape((counts[0] * counts[1]).value, (boxes, 1, 1, 1)))
+        is_some = Term(e, e.reshape(((counts[0] > 0) & (counts[1] > 0)).value, (boxes, 1, 1, 1)))
+        return select(is_some, total if seen.is_maximum else divided(total, maximum(samples, 1)), total.term(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """The bins of boxes along one axis of an image: where the boxes begin, [R, 1], and their sizes."""
+    first: Term
+    size: Term
+    extent: int
+    bins: int
+
+    def place(self, number: Term, samples: Term) -> Term:
+        """Where a sample of every bin lies, [R, bins]."""
+        e = self.first.builder
+        bins = Term(e, e.constant(np.arange(self.bins)[None].astype(self.first.element.dtype)))
+        step = divided(self.size, self.size.term(self.bins))
+        return self.first + bins * step + divided((number + 0.5) * step, maximum(samples, 1))
+
+    def neighbours(self, at: Term) -> list[tuple[Term, Term]]:
+        """The elements below and above places [R, samples], and their weights, which are 0 outside of the image."""
+        inside = (at >= -1) & (at <= self.extent)
         held = maximum(at, 0)
-        low = minimum(floor(held), extent - 1)
-        rest = select(low >= extent - 1, held.term(0), held - low)
+        low = minimum(floor(held), self.extent - 1)
+        rest = select(low >= self.extent - 1, held.term(0), held - low)
         weights = [select(inside, w, w.term(0)) for w in (1 - rest, rest)]
-        return [(low.cast(I32), weights[0]), (minimum(low + 1, extent - 1).cast(I32), weights[1])]
+        return [(low.cast(I32), weights[0]), (minimum(low + 1, self.extent - 1).cast(I32), weights[1])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Images as rows of channels, and where that of each box begins."""
+    e: Emitter
+    image: Value
+    base: Term
+    width: int
+    is_maximum: bool
+
+    def at(self, axes: Sequence[list[tuple[Term, Term]]]) -> Term:
+        """The weighed neighbours of places, [R, rows, columns, C]: their sum, or the greatest of them."""
+        e, terms = self.e, []
+        for (y, wy), (z, wz) in itertools.product(*axes):
+            (count, rows), columns = y.value.tensor.dims, z.value.tensor.dims[1]
+            place = self.base + Term(e, e.reshape(y.value, (count, rows, 1))) * self.width + Term(
+                e, e.reshape(z.value, (count, 1, columns)))
+            taken = e("gather", self.image, e.reshape(place.value, (1, place.value.tensor.size)))
+            pixel = Term(e, e.reshape(taken, (count, rows, columns, self.image.tensor.dims[2])))
+            weight = Term(e, e.reshape(wy.value, (count, rows, 1, 1))) * Term(e, e.reshape(wz.value, (count, 1, columns, 1)))
+            terms.append(pixel * weight)
+        return reduce(maximum if self.is_maximum else lambda a, b: a + b, terms)
 
 
 # ---- MaxRoiPool ----------------------------------------------------------------------------------------------------------
