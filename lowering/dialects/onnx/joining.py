@@ -204,21 +204,7 @@ class Pad(Operator):
         own = x.tensor.element
         number = e.constant(np.asarray(self.value, own.dtype), own) if value is None or not value.tensor.size else \
             e.reshape(value, ())
-        if (own.kind in ("unsigned",) and own.bits > 8) or own == I64:
-            wide = e.cast(x, I64) if own != I64 else x
-            return e.cast(self.by_parts(e, wide, widths, e.cast(number, I64)), own)
         return padded(e, x, widths, number)
-
-    def by_parts(self, e: Emitter, x: Value, widths: list[tuple[int, int]], number: Value) -> Value:
-        """Of types that PAD does not take: borders put beside it."""
-        for axis, (a, b) in enumerate(widths):
-            dims = list(x.tensor.dims)
-            sides = []
-            for width in (a, b):
-                dims[axis] = width
-                sides.append([e.broadcast_to(number, dims)] if width else [])
-            x = e.concat([*sides[0], x, *sides[1]], axis)
-        return x
 
 
 @operator("CenterCropPad")
