@@ -84,17 +84,28 @@ class UpdatedRows:
                 places = np.where(hits < 0, self.width, hits).astype(np.int32)
                 x = operation(name, Term(e, x), Term(e, e("gather", rows, e.constant(places))))
             return x
-        each = e.constant(np.arange(self.count, dtype=self.numbers.tensor.element.dtype).reshape(1, -1, 1))
-        hit = e("equal", e.reshape(self.numbers, (self.groups, 1, self.width)), each)
-        if self.columns > 1:
-            hit = e.reshape(hit, (self.groups, self.count, self.width, 1))
-        updates = e.reshape(self.updates, (self.groups, 1, self.width, *([self.columns] if self.columns > 1 else [])))
-        own = e.select(hit, updates, e.reshape(neutral, (1,) * hit.tensor.rank))
-        found = operation(name, Term(e, x), Term(e, e.reshape(e(REDUCTIONS[name], own, axis=2), x.tensor.dims)))
+        if self.width <= self.count:  # the total of each update's place is written; those that share one write the same
+            total, _ = self.totals(name, self.numbers, neutral)
+            rows = operation(name, Term(e, e("gather", x, self.numbers)), Term(e, total))
+            return e("scatter", x, self.numbers, rows)
+        each = e.constant(np.arange(self.count, dtype=self.numbers.tensor.element.dtype)[None])
+        total, hit = self.totals(name, each, neutral)
+        found = operation(name, Term(e, x), Term(e, total))
         if name != "add" or not x.tensor.element.is_float:
             return found
         touched = e.reshape(e("reduce_any", hit, axis=2), (self.groups, self.count, 1))  # a sum of none is 0.0, not -0.0
         return e.select(touched, found, x)
+
+    def totals(self, name: str, targets: Value, neutral: Value) -> tuple[Value, Value]:
+        """For each of the numbers [N or 1, R] all of its updates combined, [N, R, C], and which these are, [N, R, W(, 1)]."""
+        e, count = self.e, targets.tensor.dims[1]
+        hit = e("equal", e.reshape(self.numbers, (self.groups, 1, self.width)), e.reshape(targets, (*targets.tensor.dims, 1)))
+        columns = [self.columns] if self.columns > 1 else []
+        if columns:
+            hit = e.reshape(hit, (self.groups, count, self.width, 1))
+        updates = e.reshape(self.updates, (self.groups, 1, self.width, *columns))
+        own = e.select(hit, updates, e.reshape(neutral, (1,) * hit.tensor.rank))
+        return e.reshape(e(REDUCTIONS[name], own, axis=2), (self.groups, count, self.columns)), hit
 
     def rounds(self) -> list[Array] | None:
         """For each row the update that hits it, or -1, round after round; None if that is not known, or there are many."""
