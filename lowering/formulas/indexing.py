@@ -54,3 +54,28 @@ def row_numbers(e: TosaBuilder, indices: Value, extents: Sequence[int], checked:
     below = e("greater", e.constant(np.array([extents], np.int32)), flat)
     inside = e("reduce_all", e("logical_and", above, below), axis=1)
     return e.select(inside, places, e.splat(-1, places))
+
+
+def reversed_sequences(e: TosaBuilder, x: Value, lengths: Value, batch: int, along: int) -> Value:
+    """Along one axis the first `lengths[i]` elements in reverse, for each place i of the axis `batch`."""
+    rank, dims = x.tensor.rank, x.tensor.dims
+    order = [batch, along, *(d for d in range(rank) if d not in (along, batch))]
+    moved = e.transpose(x, order)
+    place = e.constant(np.arange(dims[along], dtype=np.int32)[None])
+    given = e.reshape(e.cast(lengths, I32), (dims[batch], 1))
+    back = e.difference(e.difference(given, e.constant(np.int32(1))), place)
+    places = e.select(e("greater", given, place), back, place)
+    return e.transpose(gathered(e, moved, places, 1, 1), [order.index(d) for d in range(rank)])
+
+
+def one_hot(e: TosaBuilder, indices: Value, count: int, axis: int, on: Value, off: Value) -> Value:
+    """A new axis of `count` places, `on` (one element) in that of each index, else `off`, everywhere for one out of range."""
+    dims = indices.tensor.dims
+    shape = (*dims[:axis], count, *dims[axis:])
+    if not math.prod(shape):
+        return e.zeros(TensorType(shape, on.tensor.element))
+    before, behind = math.prod(dims[:axis]), math.prod(dims[axis:])
+    given = e.reshape(index(e, indices), (before, 1, behind))
+    places = e.constant(np.arange(count, dtype=given.tensor.element.dtype).reshape(1, -1, 1))
+    here = e("equal", given, places)
+    return e.reshape(e.select(here, e.reshape(on, (1, 1, 1)), e.reshape(off, (1, 1, 1))), shape)

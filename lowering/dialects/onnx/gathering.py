@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...formulas.indexing import gathered, row_numbers
+from ...formulas.indexing import gathered, one_hot, row_numbers
 from ...formulas.layout import taken
 from ...formulas.term import Term, select
 from ...formulas.updates import UpdatedRows, combining_type, updated_rows
@@ -281,11 +281,8 @@ class OneHot(Operator):
         axis = axis_of(self.axis, indices.tensor.rank + 1)
         given = Term(e, e.cast(indices, I32))
         whole = select(given < 0, given + count, given)
-        dims = (*indices.tensor.dims[:axis], 1, *indices.tensor.dims[axis:])
-        places = e.constant(np.arange(count, dtype=np.int32).reshape([-1 if a == axis else 1 for a in range(len(dims))]))
-        here = e("equal", e.reshape(whole.value, dims), places)
-        off, on = (e.reshape(e.slice(values, (k,), (1,)), (1,) * len(dims)) for k in range(2))
-        return e.select(here, on, off)
+        off, on = (e.slice(values, (k,), (1,)) for k in range(2))
+        return one_hot(e, whole.value, count, axis, on, off)
 
 
 @operator("Compress")

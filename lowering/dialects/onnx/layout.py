@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...formulas.indexing import gathered
+from ...formulas.indexing import reversed_sequences
 from ...formulas.layout import rearranged
-from ...formulas.term import Term
 from ...graph.graph import Value
-from ...graph.types import I32, Array
+from ...graph.types import Array
 from ..emitter import Emitter, integers
 from .along_axis import axis_of
 from .operator import Ints, Operator, operator
@@ -232,13 +231,8 @@ class ReverseSequence(Operator):
         return found
 
     def lower(self, e: Emitter, x: Value, lengths: Value) -> Value:
-        rank, dims = x.tensor.rank, x.tensor.dims
+        rank = x.tensor.rank
         batch, at = axis_of(self.batch_axis, rank), axis_of(self.time_axis, rank)
         if batch == at:
             raise Problem("the axes of batch and time are one", kind="attribute")
-        order = [batch, at, *(d for d in range(rank) if d not in (at, batch))]
-        moved = e.transpose(x, order)
-        place = Term(e, e.constant(np.arange(dims[at], dtype=np.int32)[None]))
-        given = Term(e, e.reshape(e.cast(lengths, I32), (dims[batch], 1)))
-        places = e.select((given > place).value, (given - 1 - place).value, place.value)
-        return e.transpose(gathered(e, moved, places, 1, 1), [order.index(d) for d in range(rank)])
+        return reversed_sequences(e, x, lengths, batch, at)
