@@ -55,6 +55,24 @@ def test_elements_of_every_type_move(dtype: str) -> None:
     agree(one_node("ReverseSequence", [x, lengths], {"batch_axis": 1, "time_axis": 0}, 10), [x, lengths])
 
 
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "bfloat16"])
+def test_floats_that_onnx_runtime_does_not_move(name: str) -> None:
+    import ml_dtypes
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    x = np.arange(240, dtype=np.uint8).view(np.uint8 if dtype.itemsize == 1 else np.uint16).view(dtype).reshape(4, -1)
+    mask = np.arange(x.size).reshape(x.shape) % 3 == 0
+    agree(one_node("Transpose", [x], {}, 25), [x], [x.T])
+    agree(one_node("Concat", [x, x[::-1].copy()], {"axis": 1}, 25), [x, x[::-1].copy()], [np.concatenate([x, x[::-1]], 1)])
+    agree(one_node("Slice", [x, ints(3), ints(0), ints(0), ints(-1)], {}, 25, constants=[1, 2, 3, 4]), [x], [x[3:0:-1]])
+    agree(one_node("Pad", [x, ints(1, 0, 0, 2)], {"mode": "edge"}, 25, constants=[1]), [x], [x[[0, 0, 1, 2, 3]][:, [
+        *range(x.shape[1]), -1, -1]]])
+    agree(one_node("Gather", [x, ints(2, -1)], {}, 25), [x, ints(2, -1)], [x[[2, -1]]])
+    agree(one_node("Where", [mask, x, x[::-1].copy()], {}, 25), [mask, x, x[::-1].copy()], [np.where(mask, x, x[::-1])])
+    written, arrays = x.copy(), [x, ints(2, 0).reshape(2, 1), x[:2].copy()]
+    written[[2, 0]] = x[:2]
+    agree(one_node("ScatterND", arrays, {}, 25), arrays, [written])
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
 def test_borders_of_every_type(dtype: str, mode: str) -> None:
