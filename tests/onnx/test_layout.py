@@ -143,6 +143,11 @@ def test_a_slice_of_known_length_begins_anywhere() -> None:
         agree(model, [x, starts])
     with pytest.raises(tosaic.Problem, match="a slice of 2 elements begins outside of axis 0, which has 6"):
         tosaic.from_onnx(model)(x, ints(5, 0, 0))
+    nodes = [node("Add", ["i", "c"], ["j"]), node("Concat", ["i", "low"], ["starts"], axis=0),
+             node("Concat", ["j", "high"], ["ends"], axis=0), node("Slice", ["x", "starts", "ends", "a", "s"], ["y"])]
+    model = moving(nodes, {"x": x, "i": ints(3)}, {"c": ints(2), "low": ints(-2, 4), "high": ints(2**62, 0), "a": ints(0, 1, 2),
+                                                   "s": ints(1, 1, -2)})
+    agree(model, [x, ints(3)])
     nodes = [node("Cast", ["n"], ["k"], to=7), node("Unsqueeze", ["k", "z"], ["i"]), node("Add", ["k", "c"], ["m"]),
              node("Unsqueeze", ["m", "z"], ["j"]), node("Slice", ["x", "i", "j", "a"], ["y"])]
     arrays = {"x": x, "n": np.array(2, np.int32)}

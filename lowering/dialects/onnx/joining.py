@@ -16,7 +16,7 @@ from ..emitter import Emitter, axes_of, integers
 from .along_axis import axis_of
 from .arithmetic import same_elements
 from .gathering import depends
-from .offsets import difference_of
+from .offsets import origins
 from .operator import Ints, Operator, operator
 
 
@@ -107,22 +107,31 @@ class Slice(Operator):
             x = sliced(e, x, axis, steps_of(chosen, x.tensor.dims[axis]))
         return x
 
-
     def moving(self, e: Emitter, x: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None) -> Value:
-        """Starts that are not known, of slices of which it is known how long they are."""
-        sizes, whole = difference_of(e, ends, starts), x.tensor.dims
-        if sizes is None or (steps is not None and set(integers(steps, "the steps")) - {1}):
-            raise depends("how many elements a slice has", "make starts and ends constants, or ends starts plus constants")
-        chosen = range(len(sizes)) if axes is None else axes_of(axes, x.tensor.rank)
-        flat = e.reshape(e.cast(starts, I64), (len(sizes),))
-        for k, (axis, size) in enumerate(zip(chosen, sizes.tolist(), strict=True)):
-            if not 0 < size <= whole[axis]:
-                raise Problem(f"a slice of {size} elements is none of axis {axis} of {x.type}", kind="shape")
-            start = Term(e, part(e, flat, 0, k, k + 1))
-            inside = ((start >= 0) & (start <= whole[axis] - size)).value
-            e.check(e.reshape(inside, ()), f"a slice of {size} elements begins outside of axis {axis}, which has {whole[axis]}")
-            x = gathered(e, x, (start + Term(e, e.constant(np.arange(size)))).value, axis)
+        """Slices of which it is known how long they are, not where each begins."""
+        first, last, rank = origins(e, starts), origins(e, ends), x.tensor.rank
+        chosen = range(len(first)) if axes is None else axes_of(axes, rank)
+        strides = [1] * len(first) if steps is None else integers(steps, "the steps")
+        flat = e.reshape(e.cast(starts, I64), (len(first),))
+        for k, (axis, begin, end, step) in enumerate(zip(chosen, first, last, strides, strict=True)):
+            if begin.known is not None and end.known is not None:
+                x = sliced(e, x, axis, steps_of(python_slice(begin.known, end.known, step), x.tensor.dims[axis]))
+            else:
+                if (size := end - begin) is None or step != 1:
+                    raise depends("how many elements a slice has", "make both constants, or ends starts plus constants")
+                x = from_anywhere(e, x, axis, part(e, flat, 0, k, k + 1), size)
         return x
+
+
+def from_anywhere(e: Emitter, x: Value, axis: int, start: Value, size: int) -> Value:
+    """`size` elements of an axis from a place that is not known; they must all be there."""
+    extent = x.tensor.dims[axis]
+    if not 0 < size <= extent:
+        raise Problem(f"a slice of {size} elements is none of axis {axis} of {x.type}", kind="shape")
+    first = Term(e, start)
+    inside = ((first >= 0) & (first <= extent - size)).value
+    e.check(e.reshape(inside, ()), f"a slice of {size} elements begins outside of axis {axis}, which has {extent}")
+    return gathered(e, x, (first + Term(e, e.constant(np.arange(size)))).value, axis)
 
 
 def python_slice(start: int, end: int, step: int) -> slice:

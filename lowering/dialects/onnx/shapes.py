@@ -9,7 +9,7 @@ from ..data import Datum
 from ..emitter import Emitter, known
 from .casts import element_of
 from .gathering import depends
-from .offsets import difference_of
+from .offsets import origins
 from .operator import Operator, operator
 
 
@@ -50,11 +50,11 @@ class Range(Operator):
 
     def moving(self, e: Emitter, start: Value, limit: Value, delta: Value) -> Value:
         """Bounds that are not known, which are a known number of steps away from each other."""
-        width = difference_of(e, limit, start) if start.tensor.element.is_integer else None
+        width = origins(e, limit)[0] - origins(e, start)[0] if start.tensor.element.is_integer else None
         if width is None or delta.constant is None or not delta.constant.item():
             raise depends("how many numbers a range has", "make its bounds constants, or the limit the start plus a constant")
         step, element = int(delta.constant.item()), start.tensor.element
-        count = max(-(-int(width.item()) // step), 0)
+        count = max(-(-width // step), 0)
         steps = e.constant((np.arange(count) * step).astype(element.dtype), element)
         return e.sum(e.reshape(start, (1,)), steps) if count else steps
 
