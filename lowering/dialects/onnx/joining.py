@@ -15,7 +15,6 @@ from ...graph.types import I64, Array
 from ..emitter import Emitter, axes_of, integers
 from .along_axis import axis_of
 from .arithmetic import same_elements
-from .gathering import depends
 from .offsets import origins
 from .operator import Ints, Operator, operator
 
@@ -118,7 +117,8 @@ class Slice(Operator):
                 x = sliced(e, x, axis, steps_of(python_slice(begin.known, end.known, step), x.tensor.dims[axis]))
             else:
                 if (size := end - begin) is None or step != 1:
-                    raise depends("how many elements a slice has", "make both constants, or ends starts plus constants")
+                    raise Problem("how many elements a slice has must be known when compiling", kind="unsupported",
+                                  help="make starts and ends constants, or ends starts plus constants")
                 x = from_anywhere(e, x, axis, part(e, flat, 0, k, k + 1), size)
         return x
 
