@@ -1,7 +1,6 @@
-"""Elements by index: gather, scatter. TOSA's GATHER and SCATTER take rows [N, K, C] by their number; here indices into several
-axes become one number, and what has duplicates is combined over all updates.
+"""Elements by index. TOSA's GATHER takes rows [N, K, C] by their number; here indices into several axes become one number.
 
-Compiled code reads the nearest row for an index that is out of range, and writes none.
+Compiled code reads the nearest row for an index that is out of range.
 """
 from __future__ import annotations
 
@@ -10,17 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...runtime.errors import Problem, require
+from ...runtime.errors import require
 from ..graph.graph import Value
-from ..graph.types import I1, I32, I64, ElementType, TensorType
-from .tosa_builder import TosaBuilder, is_narrow
-
-SUMMED = ("f16", "bf16", "f32", "i32", "i64")
-"""What TOSA reduces as it is."""
-
-
-ROUNDS = 8
-"""Of writes one after the other, for indices that are known and repeat themselves; more are summed in one go."""
+from ..graph.types import I32, I64, TensorType
+from .tosa_builder import TosaBuilder
 
 
 def index(e: TosaBuilder, indices: Value) -> Value:
@@ -64,100 +56,26 @@ def row_numbers(e: TosaBuilder, indices: Value, extents: Sequence[int], checked:
     return e.select(inside, places, e.splat(-1, places))
 
 
-class UpdatedRows:
-    """A tensor as rows [1, K, C], and updates of some of them, [1, W, C], with their numbers [1, W]."""
-
-    def __init__(self, e: TosaBuilder, x: Value, indices: Value, updates: Value) -> None:
-        *outer, depth = indices.tensor.dims
-        self.e, self.dims = e, x.tensor.dims
-        require(depth <= len(self.dims), f"{indices.type} names {depth} axes of {x.type}", kind="shape")
-        self.count, self.width = math.prod(self.dims[:depth]), math.prod(outer)
-        self.columns = math.prod(self.dims[depth:])
-        expected = (*outer, *self.dims[depth:])
-        require(updates.tensor.dims == expected and updates.tensor.element == x.tensor.element,
-                f"the updates are {updates.type}, but {indices.type} names parts of {x.type} of extents {list(expected)}",
-                kind="shape")
-        self.is_empty = not (self.count * self.width * self.columns)
-        if not self.is_empty:
-            self.x = e.reshape(x, (1, self.count, self.columns))
-            self.numbers = e.reshape(row_numbers(e, indices, self.dims[:depth], checked=True), (1, self.width))
-            self.updates = e.reshape(updates, (1, self.width, self.columns))
-
-    def result(self, rows: Value) -> Value:
-        return self.e.reshape(rows, self.dims)
-
-    def written(self) -> Value:
-        """The rows with the updates in their places, the last one of those that share a place. SCATTER takes no more updates
-        than there are rows."""
-        x = self.x
-        for start in range(0, self.width, self.count):
-            size = min(self.count, self.width - start)
-            x = self.e("scatter", x, self.e.slice(self.numbers, (0, start), (1, size)),
-                       self.e.slice(self.updates, (0, start, 0), (1, size, self.columns)))
-        return x
-
-    def rounds(self) -> list[np.ndarray] | None:
-        """Which updates have places of their own, round after round; None if that is not known, or there are many."""
-        if self.numbers.constant is None:
-            return None
-        found: list[list[int]] = []
-        seen: dict[int, int] = {}
-        for w, place in enumerate(self.numbers.constant.reshape(-1).tolist()):
-            if 0 <= place < self.count:
-                seen[place] = seen.get(place, -1) + 1
-                if seen[place] == len(found):
-                    found.append([])
-                found[seen[place]].append(w)
-        return [np.array(r, np.int32)[None] for r in found] if len(found) <= ROUNDS else None
-
-    def combined(self, name: str, reduction: str, identity: object) -> Value:
-        """Every row combined with all of its updates; `identity` changes nothing."""
-        e, x, updates = self.e, self.x, self.updates
-        if (rounds := self.rounds()) is not None:
-            for chosen in rounds:
-                places = e("gather", e.reshape(self.numbers, (1, self.width, 1)), e.constant(chosen))
-                rows = e.reshape(places, chosen.shape)
-                new = e.arithmetic(name, e("gather", x, rows), e("gather", updates, e.constant(chosen)))
-                x = e("scatter", x, rows, new)
-            return x
-        each = e.constant(np.arange(self.count, dtype=self.numbers.tensor.element.dtype).reshape(-1, 1))
-        hit = e.reshape(e("equal", self.numbers, each), (self.count, self.width, 1))
-        value = e.constant(np.full((1, 1, 1), identity, x.tensor.element.dtype), x.tensor.element)
-        all_of_them = e(reduction, e.select(hit, updates, value), axis=1)
-        found = e.arithmetic(name, x, e.reshape(all_of_them, x.tensor.dims))
-        if name != "add" or not x.tensor.element.is_float:
-            return found
-        touched = e.reshape(e("reduce_any", hit, axis=1), (1, self.count, 1))  # -0.0 + 0.0 is another number
-        return e.select(touched, found, x)
+def reversed_sequences(e: TosaBuilder, x: Value, lengths: Value, batch: int, along: int) -> Value:
+    """Along one axis the first `lengths[i]` elements in reverse, for each place i of the axis `batch`."""
+    rank, dims = x.tensor.rank, x.tensor.dims
+    order = [batch, along, *(d for d in range(rank) if d not in (along, batch))]
+    moved = e.transpose(x, order)
+    place = e.constant(np.arange(dims[along], dtype=np.int32)[None])
+    given = e.reshape(e.cast(lengths, I32), (dims[batch], 1))
+    back = e.difference(e.difference(given, e.constant(np.int32(1))), place)
+    places = e.select(e("greater", given, place), back, place)
+    return e.transpose(gathered(e, moved, places, 1, 1), [order.index(d) for d in range(rank)])
 
 
-def computed(element: ElementType) -> ElementType:
-    """The type in which updates are combined."""
-    if element.name in SUMMED:
-        return element
-    if element == I1 or is_narrow(element):
-        return I32
-    raise Problem(f"updates of {element} that may share a place cannot be compiled", kind="unsupported")
-
-
-def combined(e: TosaBuilder, x: Value, indices: Value, updates: Value, name: str) -> Value:
-    """x with updates added to it, or the greater or less of both."""
-    own, element = x.tensor.element, computed(x.tensor.element)
-    rows = UpdatedRows(e, e.cast(x, element), indices, e.cast(updates, element))
-    if rows.is_empty:
-        return x
-    bounds = (-np.inf, np.inf) if element.is_float else (element.minimum, element.maximum)
-    reduction, identity = {"add": ("reduce_sum", 0), "maximum": ("reduce_max", bounds[0]),
-                           "minimum": ("reduce_min", bounds[1])}[name]
-    return e.cast(rows.result(rows.combined(name, reduction, identity)), own)
-
-
-def either(e: TosaBuilder, condition: Value, a: Value, b: Value) -> Value:
-    """One of two numbers of rank 0, by a condition of any shape. SELECT takes neither f64 nor unsigned integers: for these the
-    number is looked up in a table of the two."""
-    element = a.tensor.element
-    if element.name in ("i1", "i8", "i16", *SUMMED):
-        return e.select(condition, a, b)
-    table = e.concat([e.reshape(b, (1, 1, 1)), e.reshape(a, (1, 1, 1))], 1)
-    which = e.reshape(e.cast(condition, I32), (1, condition.tensor.size))
-    return e.reshape(e("gather", table, which), condition.tensor.dims)
+def one_hot(e: TosaBuilder, indices: Value, count: int, axis: int, on: Value, off: Value) -> Value:
+    """A new axis of `count` places, `on` (one element) in that of each index, else `off`, everywhere for one out of range."""
+    dims = indices.tensor.dims
+    shape = (*dims[:axis], count, *dims[axis:])
+    if not math.prod(shape):
+        return e.zeros(TensorType(shape, on.tensor.element))
+    before, behind = math.prod(dims[:axis]), math.prod(dims[axis:])
+    given = e.reshape(index(e, indices), (before, 1, behind))
+    places = e.constant(np.arange(count, dtype=given.tensor.element.dtype).reshape(1, -1, 1))
+    here = e("equal", given, places)
+    return e.reshape(e.select(here, e.reshape(on, (1, 1, 1)), e.reshape(off, (1, 1, 1))), shape)

@@ -79,14 +79,44 @@ def padded(e: TosaBuilder, x: Value, borders: Sequence[tuple[int, int]], value: 
 
 
 def taken(e: TosaBuilder, x: Value, axis: int, places: Array) -> Value:
-    """Rows, or columns, by their numbers."""
+    """Rows, or columns, by their numbers: as slices, and what is made of them, where these are few."""
     dims = x.tensor.dims
     if np.array_equal(places, np.arange(dims[axis])):
         return x
+    found = runs(places)
+    if found and len(found) <= FEW_RUNS:
+        return e.concat([run(e, x, axis, *each) for each in found], axis)
     batch, inner = math.prod(dims[:axis]), math.prod(dims[axis + 1:])
     flat = e.reshape(x, (batch, dims[axis], inner))
     indices = e.constant(np.broadcast_to(places.astype(np.int32), (batch, len(places))))
     return e.reshape(e("gather", flat, indices), (*dims[:axis], len(places), *dims[axis + 1:]))
+
+
+FEW_RUNS = 8
+"""Slices that are put together; more places are gathered."""
+
+
+def runs(places: Array) -> list[tuple[int, int, int]]:
+    """Places as runs (first, count, step) that go up or down one by one, or stay."""
+    found: list[tuple[int, int, int]] = []
+    start, numbers = 0, places.tolist()
+    while start < len(numbers) and len(found) <= FEW_RUNS:
+        stop = start + 1
+        step = numbers[stop] - numbers[start] if stop < len(numbers) else 1
+        while abs(step) <= 1 and stop < len(numbers) and numbers[stop] - numbers[stop - 1] == step:
+            stop += 1
+        found.append((numbers[start], stop - start, step if stop - start > 1 else 1))
+        start = stop
+    return found
+
+
+def run(e: TosaBuilder, x: Value, axis: int, first: int, count: int, step: int) -> Value:
+    """One of `runs`."""
+    if step == 1:
+        return part(e, x, axis, first, first + count)
+    if step == -1:
+        return reversed_axis(e, part(e, x, axis, first - count + 1, first + 1), axis)
+    return e.tile(part(e, x, axis, first, first + 1), [count if a == axis else 1 for a in range(x.tensor.rank)])
 
 
 def every(e: TosaBuilder, x: Value, axis: int, start: int, count: int, step: int) -> Value:

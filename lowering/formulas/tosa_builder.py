@@ -163,7 +163,10 @@ class TosaBuilder(ABC):
         return self.cast(self(name, *(self.cast(x, wide) for x in given), **attributes), element)
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """a where the condition is true, else b."""
+        """a where the condition is true, else b; floats of 8 bits as wider ones, which hold them all."""
+        element = a.tensor.element
+        if element.is_float and element.bits == 8:
+            return self.cast(self.select(condition, self.cast(a, F32), self.cast(b, F32)), element)
         return self("select", *self.same_rank(condition, a, b))
 
     # ---- conversions -------------------------------------------------------------------------------------------------

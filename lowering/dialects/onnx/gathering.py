@@ -6,16 +6,18 @@ and writes none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...formulas.indexing import UpdatedRows, combined, gathered, row_numbers
+from ...formulas.indexing import gathered, one_hot, row_numbers
+from ...formulas.layout import taken
 from ...formulas.term import Term, select
+from ...formulas.updates import UpdatedRows, combining_type, updated_rows
 from ...graph.graph import Value
-from ...graph.types import I1, I32, I64, Array, TensorType
+from ...graph.types import F32, I32, I64, UI64, Array, TensorType
 from ..emitter import Emitter, known
 from .along_axis import axis_of
 from .operator import Operator, operator
@@ -48,14 +50,21 @@ class Gather(Operator):
 
     def lower(self, e: Emitter, x: Value, indices: Value) -> Value:
         axis = axis_of(self.axis, x.tensor.rank)
-        return taken_anyway(e, x, lambda y: gathered(e, y, wrapped(e, indices, x.tensor.dims[axis]), axis))
+        return gathered(e, x, wrapped(e, indices, x.tensor.dims[axis]), axis)
 
 
-def taken_anyway(e: Emitter, x: Value, take: Callable[[Value], Value]) -> Value:
-    """A gather of elements of any type: of those that GATHER does not take as integers that hold them."""
-    own = x.tensor.element
-    wide = I32 if own == I1 else I64 if own.kind == "unsigned" and own.bits >= 32 else I32 if own.kind == "unsigned" else own
-    return e.cast(take(e.cast(x, wide)), own)
+@operator("ai.onnx.ml.ArrayFeatureExtractor")
+class ArrayFeatureExtractor(Operator):
+    """Elements of the last axis by their numbers; a row of them from one tensor of rank 1."""
+
+    def reference(self, x: Array, indices: Array) -> Array:
+        found = np.take(x, checked(indices.reshape(-1), x.shape[-1]), -1)
+        return found.reshape(1, -1) if x.ndim == 1 else found
+
+    def lower(self, e: Emitter, x: Value, indices: Value) -> Value:
+        axis, flat = x.tensor.rank - 1, e.reshape(indices, (indices.tensor.size,))
+        found = gathered(e, x, wrapped(e, flat, x.tensor.dims[axis]), axis)
+        return e.reshape(found, (1, flat.tensor.size)) if x.tensor.rank == 1 else found
 
 
 @operator("GatherElements")
@@ -81,7 +90,7 @@ class GatherElements(Operator):
         groups = math.prod(dims[a] for a in order[:-1])
         rows = e.reshape(e.transpose(x, order), (groups, x.tensor.dims[axis], 1))
         places = e.reshape(e.transpose(wrapped(e, indices, x.tensor.dims[axis]), order), (groups, dims[axis]))
-        found = taken_anyway(e, rows, lambda r: e("gather", r, places))
+        found = e("gather", rows, places)
         return e.transpose(e.reshape(found, [dims[a] for a in order]), [order.index(a) for a in range(len(dims))])
 
 
@@ -89,21 +98,28 @@ class GatherElements(Operator):
 class GatherND(Operator):
     batch_dims: int = 0
 
+    def depth(self, dims: Sequence[int], places: Sequence[int]) -> int:
+        """How many axes the tuples name behind those of the batch."""
+        b = self.batch_dims
+        if not 0 <= b < min(len(dims), len(places)) or tuple(dims[:b]) != tuple(places[:b]):
+            raise ValueError(f"{list(dims)} and {list(places)} do not have {b} axes of a batch in common")
+        if not 1 <= places[-1] <= len(dims) - b:
+            raise ValueError(f"tuples of {places[-1]} indices do not name axes of {list(dims)} behind {b}")
+        return places[-1]
+
     def reference(self, x: Array, indices: Array) -> Array:
         b = self.batch_dims
-        depth = indices.shape[-1]
+        depth = self.depth(x.shape, indices.shape)
         batch = x.shape[:b]
-        data = x.reshape(-1, *x.shape[b:])
-        places = indices.reshape(-1, *indices.shape[b:-1], depth)
+        data = x.reshape(math.prod(batch), *x.shape[b:])
+        places = indices.reshape(math.prod(batch), *indices.shape[b:-1], depth)
         rows = [row[tuple(checked(place[..., k], row.shape[k]) for k in range(depth))] for row, place in zip(data, places)]
         shape = (*indices.shape[:-1], *x.shape[b + depth:])
         return np.asarray(rows, x.dtype).reshape(shape) if math.prod(batch) else np.zeros(shape, x.dtype)
 
     def lower(self, e: Emitter, x: Value, indices: Value) -> Value:
-        *outer, depth = indices.tensor.dims
-        b, shape = self.batch_dims, x.tensor.dims
-        if b + depth > len(shape):
-            raise Problem(f"{indices.type} names {depth} axes behind {b} of {x.type}", kind="shape")
+        b, shape, outer = self.batch_dims, x.tensor.dims, indices.tensor.dims[:-1]
+        depth = self.depth(shape, indices.tensor.dims)
         dims = (*outer, *shape[b + depth:])
         if not math.prod(dims):
             return e.zeros(TensorType(dims, x.tensor.element))
@@ -111,7 +127,7 @@ class GatherND(Operator):
         numbers = row_numbers(e, by_axis(e, indices, named), named)
         places = e.reshape(numbers, (groups, math.prod(outer) // groups))
         rows = e.reshape(x, (groups, math.prod(named), math.prod(shape[b + depth:])))
-        return e.reshape(taken_anyway(e, rows, lambda r: e("gather", r, places)), dims)
+        return e.reshape(e("gather", rows, places), dims)
 
 
 def by_axis(e: Emitter, indices: Value, extents: Sequence[int]) -> Value:
@@ -124,47 +140,27 @@ def by_axis(e: Emitter, indices: Value, extents: Sequence[int]) -> Value:
 
 
 # ---- scatter -------------------------------------------------------------------------------------------------------------
-COMBINE = {"add": "add", "max": "maximum", "min": "minimum"}
+COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
+TOP = -1 << 63
 
 
-def updated(e: Emitter, x: Value, indices: Value, updates: Value, reduction: str) -> Value:
-    """x with updates in the places that tuples of indices name, or combined with what is there."""
+def updated(e: Emitter, rows: UpdatedRows, reduction: str) -> Value:
+    """Rows with updates in their places, or combined with what is there; half floats in f32, rounded once."""
     if reduction == "none":
-        def write(y: Value, new: Value) -> Value:
-            rows = UpdatedRows(e, y, indices, new)
-            return y if rows.is_empty else rows.result(rows.written())
-        own = x.tensor.element
-        wide = own if own.is_float or own in (I32, I64) else I64 if own.bits >= 32 else I32
-        return e.cast(write(e.cast(x, wide), e.cast(updates, wide)), own)
-    if reduction in COMBINE:
-        return combined(e, x, indices, updates, COMBINE[reduction])
-    if reduction == "mul":
-        return multiplied(e, x, indices, updates)
-    raise Problem(f"the reduction {reduction} is not known", kind="attribute", help="none, add, mul, max, min")
+        return rows.written()
+    if reduction not in COMBINE:
+        raise Problem(f"the reduction {reduction} is not known", kind="attribute", help=f"none, {', '.join(COMBINE)}")
+    own = rows.x.tensor.element
+    element = F32 if own.is_float and own.bits < 32 else combining_type(own)
+    flip = own == UI64 and reduction in ("max", "min")
+
+    def wide(x: Value) -> Value:
+        found = e.cast(x, element)
+        return (Term(e, found) ^ TOP).value if flip else found
+    found = UpdatedRows(e, wide(rows.x), rows.numbers, wide(rows.updates)).combined(COMBINE[reduction])
+    return e.cast((Term(e, found) ^ TOP).value if flip else found, own)
 
 
-def multiplied(e: Emitter, x: Value, indices: Value, updates: Value) -> Value:
-    """Each place times all of its updates, one after the other where several share a place."""
-    rows = UpdatedRows(e, x, indices, updates)
-    if rows.is_empty:
-        return x
-    rounds = rows.rounds()
-    if rounds is None:
-        rounds = [np.array([[w]], np.int32) for w in range(rows.width)]
-        if rows.width > MOST_ROUNDS:
-            raise Problem(f"products of {rows.width} updates whose places are not known cannot be compiled", kind="unsupported",
-                          help="make the indices constants")
-    found = rows.x
-    for chosen_rows in rounds:
-        numbers = e("gather", e.reshape(rows.numbers, (1, rows.width, 1)), e.constant(chosen_rows))
-        places = e.reshape(numbers, chosen_rows.shape)
-        new = e.product(e("gather", found, places), e("gather", rows.updates, e.constant(chosen_rows)))
-        found = e("scatter", found, places, new)
-    return rows.result(found)
-
-
-MOST_ROUNDS = 64
-"""Of updates that are written one after the other because nothing says which share a place."""
 FUNCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
@@ -172,20 +168,26 @@ def put(found: Array, place: tuple[Any, ...], new: Array, reduction: str) -> Non
     found[place] = new if reduction == "none" else FUNCTIONS[reduction](found[place], new)
 
 
+def summing(x: Array) -> Array:
+    """A copy, floats in 64 bits, so that a sum is rounded once."""
+    return np.array(x, None if x.dtype.kind in "iub" else np.float64)
+
+
 @operator("ScatterND")
 class ScatterND(Operator):
     reduction: str = "none"
 
     def reference(self, x: Array, indices: Array, updates: Array) -> Array:
-        found = np.array(x)
+        found = summing(x)
         for outer in np.ndindex(indices.shape[:-1]):
             place = tuple(int(checked(np.asarray(n), extent)) for n, extent in zip(indices[outer], x.shape))
             put(found, place, updates[outer], self.reduction)
-        return found
+        return found.astype(x.dtype)
 
     def lower(self, e: Emitter, x: Value, indices: Value, updates: Value) -> Value:
         named = x.tensor.dims[:indices.tensor.dims[-1]]
-        return updated(e, x, by_axis(e, indices, named) if named else e.cast(indices, I32), updates, self.reduction)
+        places = by_axis(e, indices, named) if named and indices.tensor.size else e.cast(indices, I32)
+        return e.reshape(updated(e, updated_rows(e, x, places, updates), self.reduction), x.tensor.dims)
 
 
 @operator("ScatterElements", "Scatter")
@@ -194,26 +196,40 @@ class ScatterElements(Operator):
     reduction: str = "none"
 
     def reference(self, x: Array, indices: Array, updates: Array) -> Array:
-        found, axis = np.array(x), axis_of(self.axis, x.ndim)
+        found, axis = summing(x), axis_of(self.axis, x.ndim)
         places = checked(indices, x.shape[axis])
         for outer in np.ndindex(indices.shape):
             put(found, (*outer[:axis], int(places[outer]), *outer[axis + 1:]), updates[outer], self.reduction)
-        return found
+        return found.astype(x.dtype)
 
     def lower(self, e: Emitter, x: Value, indices: Value, updates: Value) -> Value:
-        axis, dims = axis_of(self.axis, x.tensor.rank), indices.tensor.dims
-        if updates.tensor.dims != dims or len(dims) != x.tensor.rank:
+        """The lines along the axis that have updates are groups of rows of one element; the others stay."""
+        axis, dims, whole = axis_of(self.axis, x.tensor.rank), indices.tensor.dims, x.tensor.dims
+        if updates.tensor.dims != dims or len(dims) != len(whole) or any(
+                n > m for a, (n, m) in enumerate(zip(dims, whole)) if a != axis):
             raise Problem(f"{indices.type} and {updates.type} do not fit {x.type}", kind="shape")
         if not indices.tensor.size:
             return x
-        along = wrapped(e, indices, x.tensor.dims[axis])
-        parts = []
-        for a, n in enumerate(dims):
-            own = np.arange(n, dtype=np.int32).reshape([-1 if b == a else 1 for b in range(len(dims))])
-            placed = e.cast(along, I32) if a == axis else e.constant(np.array(np.broadcast_to(own, dims)))
-            parts.append(e.reshape(placed, (indices.tensor.size, 1)))
-        tuples = e.concat(parts, 1)
-        return updated(e, x, tuples, e.reshape(updates, (indices.tensor.size,)), self.reduction)
+        lines = [whole[a] if a == axis else n for a, n in enumerate(dims)]
+        order = [*(a for a in range(len(dims)) if a != axis), axis]
+        groups = indices.tensor.size // dims[axis]
+
+        def rows(t: Value, *columns: int) -> Value:
+            return e.reshape(e.transpose(t, order), (groups, t.tensor.dims[axis], *columns))
+        found = updated(e, UpdatedRows(e, rows(e.slice(x, [0] * len(dims), lines), 1), rows(wrapped(e, indices, whole[axis])),
+                                       rows(updates, 1)), self.reduction)
+        back = e.transpose(e.reshape(found, [lines[a] for a in order]), [order.index(a) for a in range(len(dims))])
+        return beside(e, back, x)
+
+
+def beside(e: Emitter, found: Value, x: Value) -> Value:
+    """x, its first elements along each axis others."""
+    for axis, n in reversed(list(enumerate(found.tensor.dims))):
+        if n < x.tensor.dims[axis]:
+            sizes = [*found.tensor.dims[:axis], x.tensor.dims[axis] - n, *found.tensor.dims[axis + 1:]]
+            starts = [n if a == axis else 0 for a in range(x.tensor.rank)]
+            found = e.concat([found, e.slice(x, starts, sizes)], axis)
+    return found
 
 
 @operator("TensorScatter")
@@ -255,7 +271,8 @@ class OneHot(Operator):
     def reference(self, indices: Array, depth: Array, values: Array) -> Array:
         count = int(np.reshape(depth, ()))
         axis = axis_of(self.axis, indices.ndim + 1)
-        whole = np.where((indices >= -count) & (indices < count), np.where(indices < 0, indices + count, indices), -1)
+        given = indices.astype(np.int64)
+        whole = np.where((given >= -count) & (given < count), np.where(given < 0, given + count, given), -1)
         places = np.arange(count).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])
         return np.asarray(np.where(np.expand_dims(whole, axis) == places, values[1], values[0]), values.dtype)
 
@@ -264,13 +281,8 @@ class OneHot(Operator):
         axis = axis_of(self.axis, indices.tensor.rank + 1)
         given = Term(e, e.cast(indices, I32))
         whole = select(given < 0, given + count, given)
-        dims = (*indices.tensor.dims[:axis], 1, *indices.tensor.dims[axis:])
-        places = e.constant(np.arange(count, dtype=np.int32).reshape([-1 if a == axis else 1 for a in range(len(dims))]))
-        here = e("equal", e.reshape(whole.value, dims), places)
-        off, on = (e.reshape(e.slice(values, (k,), (1,)), (1,) * len(dims)) for k in range(2))
-        own = values.tensor.element
-        wide = own if own.is_float or own in (I1, I32, I64) else I32 if own.bits < 32 else I64
-        return e.cast(e.select(here, e.cast(on, wide), e.cast(off, wide)), own)
+        off, on = (e.slice(values, (k,), (1,)) for k in range(2))
+        return one_hot(e, whole.value, count, axis, on, off)
 
 
 @operator("Compress")
@@ -288,7 +300,7 @@ class Compress(Operator):
         seen = e.reshape(x, (x.tensor.size,)) if self.axis is None else x
         axis = 0 if self.axis is None else axis_of(self.axis, x.tensor.rank)
         places = np.flatnonzero(condition.constant[:seen.tensor.dims[axis]]).astype(np.int32)
-        return taken_anyway(e, seen, lambda y: gathered(e, y, e.constant(places), axis))
+        return taken(e, seen, axis, places)
 
 
 def depends(what: str, remedy: str) -> Problem:

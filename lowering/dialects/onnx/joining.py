@@ -7,12 +7,15 @@ import numpy as np
 
 from ....runtime.errors import Problem
 from ....runtime.records import dataclass
+from ...formulas.indexing import gathered
 from ...formulas.layout import every, padded, part, reversed_axis, taken
+from ...formulas.term import Term
 from ...graph.graph import Value
 from ...graph.types import I64, Array
 from ..emitter import Emitter, axes_of, integers
 from .along_axis import axis_of
 from .arithmetic import same_elements
+from .offsets import origins
 from .operator import Ints, Operator, operator
 
 
@@ -94,12 +97,41 @@ class Slice(Operator):
 
     def lower(self, e: Emitter, x: Value, starts: Value | None = None, ends: Value | None = None, axes: Value | None = None,
               steps: Value | None = None) -> Value:
+        if starts is not None and ends is not None and (starts.constant is None or ends.constant is None):
+            return self.moving(e, x, starts, ends, axes, steps)
         values = (starts, ends, axes, steps)
         lists = [None if v is None else integers(v, what) for v, what in
                  zip(values, ("the starts", "the ends", "the axes", "the steps"))]
         for axis, chosen in self.given(x.tensor.rank, lists):
             x = sliced(e, x, axis, steps_of(chosen, x.tensor.dims[axis]))
         return x
+
+    def moving(self, e: Emitter, x: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None) -> Value:
+        """Slices of which it is known how long they are, not where each begins."""
+        first, last, rank = origins(e, starts), origins(e, ends), x.tensor.rank
+        chosen = range(len(first)) if axes is None else axes_of(axes, rank)
+        strides = [1] * len(first) if steps is None else integers(steps, "the steps")
+        flat = e.reshape(e.cast(starts, I64), (len(first),))
+        for k, (axis, begin, end, step) in enumerate(zip(chosen, first, last, strides, strict=True)):
+            if begin.known is not None and end.known is not None:
+                x = sliced(e, x, axis, steps_of(python_slice(begin.known, end.known, step), x.tensor.dims[axis]))
+            else:
+                if (size := end - begin) is None or step != 1:
+                    raise Problem("how many elements a slice has must be known when compiling", kind="unsupported",
+                                  help="make starts and ends constants, or ends starts plus constants")
+                x = from_anywhere(e, x, axis, part(e, flat, 0, k, k + 1), size)
+        return x
+
+
+def from_anywhere(e: Emitter, x: Value, axis: int, start: Value, size: int) -> Value:
+    """`size` elements of an axis from a place that is not known; they must all be there."""
+    extent = x.tensor.dims[axis]
+    if not 0 < size <= extent:
+        raise Problem(f"a slice of {size} elements is none of axis {axis} of {x.type}", kind="shape")
+    first = Term(e, start)
+    inside = ((first >= 0) & (first <= extent - size)).value
+    e.check(e.reshape(inside, ()), f"a slice of {size} elements begins outside of axis {axis}, which has {extent}")
+    return gathered(e, x, (first + Term(e, e.constant(np.arange(size)))).value, axis)
 
 
 def python_slice(start: int, end: int, step: int) -> slice:
@@ -181,21 +213,7 @@ class Pad(Operator):
         own = x.tensor.element
         number = e.constant(np.asarray(self.value, own.dtype), own) if value is None or not value.tensor.size else \
             e.reshape(value, ())
-        if (own.kind in ("unsigned",) and own.bits > 8) or own == I64:
-            wide = e.cast(x, I64) if own != I64 else x
-            return e.cast(self.by_parts(e, wide, widths, e.cast(number, I64)), own)
         return padded(e, x, widths, number)
-
-    def by_parts(self, e: Emitter, x: Value, widths: list[tuple[int, int]], number: Value) -> Value:
-        """Of types that PAD does not take: borders put beside it."""
-        for axis, (a, b) in enumerate(widths):
-            dims = list(x.tensor.dims)
-            sides = []
-            for width in (a, b):
-                dims[axis] = width
-                sides.append([e.broadcast_to(number, dims)] if width else [])
-            x = e.concat([*sides[0], x, *sides[1]], axis)
-        return x
 
 
 @operator("CenterCropPad")

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....runtime.errors import Problem
-from ...formulas.indexing import gathered
+from ...formulas.indexing import reversed_sequences
 from ...formulas.layout import rearranged
-from ...formulas.term import Term
 from ...graph.graph import Value
-from ...graph.types import I1, I32, Array
+from ...graph.types import Array
 from ..emitter import Emitter, integers
 from .along_axis import axis_of
 from .operator import Ints, Operator, operator
@@ -64,11 +63,11 @@ class Flatten(Operator):
 
 @operator("Squeeze")
 class Squeeze(Operator):
-    """Axes of extent 1, all where none are given; an attribute before version 13."""
+    """Axes of extent 1, all where none are given, or an empty list; an attribute before version 13."""
     axes: Ints | None = None
 
     def dims(self, old: Sequence[int], given: Sequence[int] | None) -> list[int]:
-        axes = {axis_of(a, len(old)) for a in given} if given is not None else {a for a, n in enumerate(old) if n == 1}
+        axes = {axis_of(a, len(old)) for a in given} if given else {a for a, n in enumerate(old) if n == 1}
         if any(old[a] != 1 for a in axes):
             raise ValueError(f"axes {sorted(axes)} of {list(old)} are not all 1")
         return [n for a, n in enumerate(old) if a not in axes]
@@ -168,14 +167,7 @@ class Trilu(Operator):
             return x
         diagonal = 0 if k is None else integers(k, "the diagonal")[0]
         mask = e.constant(self.mask(x.tensor.dims[-2], x.tensor.dims[-1], diagonal))
-        return e("logical_and", *e.same_rank(x, mask)) if x.tensor.element == I1 else chosen(e, mask, x)
-
-
-def chosen(e: Emitter, mask: Value, x: Value) -> Value:
-    """x where the mask is true, else 0; types that SELECT does not take are selected as wide ones."""
-    own = x.tensor.element
-    wide = e.cast(x, I32) if own.is_integer and own.bits < 32 else x
-    return e.cast(e.select(mask, wide, e.splat(0, wide)), own)
+        return e.select(mask, x, e.splat(0, x))
 
 
 # ---- space and depth -----------------------------------------------------------------------------------------------------
@@ -239,13 +231,8 @@ class ReverseSequence(Operator):
         return found
 
     def lower(self, e: Emitter, x: Value, lengths: Value) -> Value:
-        rank, dims = x.tensor.rank, x.tensor.dims
+        rank = x.tensor.rank
         batch, at = axis_of(self.batch_axis, rank), axis_of(self.time_axis, rank)
         if batch == at:
             raise Problem("the axes of batch and time are one", kind="attribute")
-        order = [batch, at, *(d for d in range(rank) if d not in (at, batch))]
-        moved = e.transpose(x, order)
-        place = Term(e, e.constant(np.arange(dims[at], dtype=np.int32)[None]))
-        given = Term(e, e.reshape(e.cast(lengths, I32), (dims[batch], 1)))
-        places = e.select((given > place).value, (given - 1 - place).value, place.value)
-        return e.transpose(gathered(e, moved, places, 1, 1), [order.index(d) for d in range(rank)])
+        return reversed_sequences(e, x, lengths, batch, at)

@@ -10,6 +10,7 @@ from . import (  # noqa: F401
     along_axis,
     arithmetic,
     block_weights,
+    boxes,
     casts,
     comparisons,
     constants,
@@ -21,6 +22,7 @@ from . import (  # noqa: F401
     joining,
     layout,
     losses,
+    ngrams,
     normalization,
     pools,
     quantize,
@@ -34,6 +36,8 @@ from . import (  # noqa: F401
     sequences,
     shapes,
     signal,
+    strings,
+    suppression,
 )
 from .custom_operator import CustomOperator, is_custom
 from .node import PREFIX, version_of

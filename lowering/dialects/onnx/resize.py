@@ -27,6 +27,7 @@ F = np.float32
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                "tf_half_pixel_for_nn", "tf_crop_and_resize")
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+"""Before version 11 there was one, here `simple`: the input below where a grid becomes finer, that above where coarser."""
 MOST_TAPS = 4
 """Inputs of an output that are taken one by one; more are a product with a matrix."""
 
@@ -75,7 +76,8 @@ class Resizing(Operator):
         if self.coordinate_transformation_mode == "tf_crop_and_resize":
             found = np.where(np.broadcast_to(outside, found.shape), self.extrapolation_value, found)
         if x.dtype.kind in "iu" and self.mode != "nearest":
-            found = np.clip(np.rint(found), np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+            whole = np.rint(found) if self.antialias else np.trunc(found)
+            found = np.clip(whole, np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
         return np.asarray(found, x.dtype)
 
     def place(self, line: ResizedAxis, i: int) -> float:
@@ -105,15 +107,17 @@ class Resizing(Operator):
         n, at = line.before, self.place(line, i)
         if self.mode == "nearest":
             nearest = {"round_prefer_floor": math.ceil(at - 0.5), "round_prefer_ceil": math.floor(at + 0.5),
-                       "floor": math.floor(at), "ceil": math.ceil(at)}[self.nearest_mode]
+                       "floor": math.floor(at), "ceil": math.ceil(at),
+                       "simple": math.ceil(at) if line.scale < 1 else math.floor(at)}[self.nearest_mode]
             return np.asarray(rows[min(max(nearest, 0), n - 1)])
         narrowed = min(line.scale, 1.0) if self.antialias else 1.0
         reach = math.ceil((2 if self.mode == "cubic" else 1) / narrowed)
         weights = {k: self.weight(abs(at - k) * narrowed) for k in range(math.floor(at) - reach, math.floor(at) + reach + 2)}
         if self.exclude_outside:
             weights = {k: w for k, w in weights.items() if 0 <= k < n}
-        total = sum(weights.values()) if self.antialias or self.exclude_outside else 1.0
-        return np.asarray(sum(w / total * rows[min(max(k, 0), n - 1)] for k, w in weights.items() if w))
+        total = (sum(weights.values()) or 1.0) if self.antialias or self.exclude_outside else 1.0
+        terms = (w / total * rows[min(max(k, 0), n - 1)] for k, w in weights.items() if w)
+        return np.asarray(sum(terms, np.zeros_like(rows[0])))
 
     def weight(self, distance: float) -> float:
         if self.mode != "cubic":
@@ -138,7 +142,12 @@ class Resizing(Operator):
             if line.after != line.before or self.moves(line):
                 found = self.summed(e, found, line)
         found = self.extrapolated(e, found, axes)
-        return e.cast(found, own) if own.is_float else rounded_to(e, found, own)
+        return e.cast(found, own) if own.is_float else self.whole(e, found, own)
+
+    def whole(self, e: Emitter, x: Value, element: ElementType) -> Value:
+        """Floats as integers within their range: without the fraction, with `antialias` the nearest."""
+        rounded = nearest_even(Term(e, x)) if self.antialias else Term(e, e.truncated(x))
+        return e.cast(clamp(rounded, element.minimum, element.maximum).value, element)
 
     def places(self, line: ResizedAxis) -> Array:
         """Where each output lies in the input."""
@@ -168,7 +177,8 @@ class Resizing(Operator):
         """The input that each output is."""
         at = self.places(line).astype(np.float64)
         whole = {"round_prefer_floor": lambda: np.ceil(at - 0.5), "round_prefer_ceil": lambda: np.floor(at + 0.5),
-                 "floor": lambda: np.floor(at), "ceil": lambda: np.ceil(at)}[self.nearest_mode]()
+                 "floor": lambda: np.floor(at), "ceil": lambda: np.ceil(at),
+                 "simple": lambda: np.ceil(at) if line.scale < 1 else np.floor(at)}[self.nearest_mode]()
         return np.asarray(whole.clip(0, line.before - 1).astype(np.int32))
 
     def taps(self, line: ResizedAxis) -> tuple[Array, Array]:
@@ -189,7 +199,8 @@ class Resizing(Operator):
         if self.exclude_outside:
             weights = np.where((inputs >= 0) & (inputs < line.before), weights, 0)
         if self.exclude_outside or self.antialias:
-            weights = weights / weights.sum(0, keepdims=True)
+            total = weights.sum(0, keepdims=True)
+            weights = weights / np.where(total == 0, 1, total)
         return inputs.clip(0, line.before - 1).astype(np.int32), weights
 
     def summed(self, e: Emitter, x: Value, line: ResizedAxis) -> Value:
@@ -240,11 +251,6 @@ def repeated(e: Emitter, x: Value, axis: int, places: Array) -> Value:
     return taken(e, x, axis, places)
 
 
-def rounded_to(e: Emitter, x: Value, element: ElementType) -> Value:
-    """Floats as integers: the nearest, within their range."""
-    return e.cast(clamp(nearest_even(Term(e, x)), element.minimum, element.maximum).value, element)
-
-
 @operator("Resize")
 class Resize(Resizing):
     """The operands: x, the part of it that is looked at (`roi`), scales, sizes; before version 11 x and scales."""
@@ -254,7 +260,7 @@ class Resize(Resizing):
     def lines(self, dims: Sequence[int], roi: Array | None, scales: Array | None, sizes: Array | None) -> list[ResizedAxis]:
         self.check()
         if self.version < 11:
-            self.coordinate_transformation_mode, self.nearest_mode = "asymmetric", "floor"
+            self.coordinate_transformation_mode, self.nearest_mode = "asymmetric", "simple"
         axes = list(range(len(dims))) if self.axes is None else [axis_of(a, len(dims)) for a in self.axes]
         by_scale = scales is not None and scales.size > 0
         given = scales if by_scale else sizes

@@ -1,4 +1,4 @@
-"""Places that data name in images: GridSample, RoiAlign, Col2Im, NonMaxSuppression."""
+"""Images at the places of a grid, and columns put back into images: GridSample, Col2Im."""
 from __future__ import annotations
 
 import itertools
@@ -16,7 +16,6 @@ from ...formulas.working_types import working_type
 from ...graph.graph import Value
 from ...graph.types import I32, Array
 from ..emitter import Emitter, integers
-from .gathering import depends
 from .operator import Ints, Operator, operator
 
 
@@ -45,6 +44,11 @@ class GridSample(Operator):
     padding_mode: str = "zeros"
     align_corners: int = 0
 
+    @property
+    def is_cubic(self) -> bool:
+        """Whether its 4 inputs along an axis are looked up beyond the border, place by place."""
+        return self.mode in ("cubic", "bicubic")
+
     def bounds(self, extent: int) -> tuple[float, float]:
         return (0.0, extent - 1.0) if self.align_corners else (-0.5, extent - 0.5)
 
@@ -64,14 +68,14 @@ class GridSample(Operator):
         low, high = self.bounds(extent)
         if low <= at <= high:
             return at
-        if self.padding_mode == "border":
+        if self.padding_mode == "border" and not self.is_cubic:
             return min(max(at, 0), extent - 1)
         return reflected(at, low, high) if self.padding_mode == "reflection" else at
 
     def sample(self, x: Array, at: Sequence[float]) -> Array:
         if self.mode == "nearest":
             return self.pixel(x, [int(np.rint(a)) for a in at])
-        reach = 2 if self.mode in ("cubic", "bicubic") else 1
+        reach = 2 if self.is_cubic else 1
         total = np.zeros(x.shape[0])
         for steps in itertools.product(range(1 - reach, reach + 1), repeat=len(at)):
             places = [math.floor(a) + s for a, s in zip(at, steps)]
@@ -116,14 +120,14 @@ class GridSample(Operator):
         at = (g + 1) * ((extent - 1) / 2) if self.align_corners else ((g + 1) * extent - 1) * 0.5
         at = nearest_even(at) if self.mode == "nearest" else at
         low, high = self.bounds(extent)
-        if self.padding_mode == "border":
+        if self.padding_mode == "border" and not self.is_cubic:
             inside = (at >= low) & (at <= high)
             return select(inside, at, minimum(maximum(at, 0), extent - 1))
         return mirrored_place(at, low, high) if self.padding_mode == "reflection" else at
 
     def weighed(self, e: Emitter, image: Value, at: list[Term], extents: Sequence[int]) -> Term:
         """The sum of what lies around each place."""
-        reach = 2 if self.mode in ("cubic", "bicubic") else 1
+        reach = 2 if self.is_cubic else 1
         lows, total = [floor(a) for a in at], None
         rests = [a - low for a, low in zip(at, lows)]
         for steps in itertools.product(range(1 - reach, reach + 1), repeat=len(at)):
@@ -173,97 +177,6 @@ def cubic_weight(rest: Term, step: int) -> Term:
     if step in (0, 1):
         return (distance * (a + 2) - (a + 3)) * distance * distance + 1
     return ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
-
-
-# ---- RoiAlign ------------------------------------------------------------------------------------------------------------
-@operator("RoiAlign")
-class RoiAlign(Operator):
-    """Boxes [R, 4] of images, each cut into bins whose samples are averaged, or of which the greatest counts."""
-    coordinate_transformation_mode: str | None = None
-    mode: str = "avg"
-    output_height: int = 1
-    output_width: int = 1
-    sampling_ratio: int = 0
-    spatial_scale: float = 1.0
-
-    @property
-    def shift(self) -> float:
-        mode = self.coordinate_transformation_mode or ("half_pixel" if self.version >= 16 else "output_half_pixel")
-        return 0.5 if mode == "half_pixel" else 0.0
-
-    def reference(self, x: Array, rois: Array, batches: Array) -> Array:
-        channels = x.shape[1]
-        found = np.zeros((len(rois), channels, self.output_height, self.output_width))
-        for r, (roi, batch) in enumerate(zip(rois.astype(np.float64), batches)):
-            left, top, right, bottom = roi * self.spatial_scale - self.shift
-            w, h = (right - left, bottom - top) if self.shift else (max(right - left, 1), max(bottom - top, 1))
-            step_h, step_w = h / self.output_height, w / self.output_width
-            ny = self.sampling_ratio or math.ceil(h / self.output_height)
-            nx = self.sampling_ratio or math.ceil(w / self.output_width)
-            for i, j in np.ndindex(self.output_height, self.output_width):
-                samples = [self.terms(x[int(batch)].astype(np.float64), top + (i + (a + 0.5) / ny) * step_h,
-                                      left + (j + (b + 0.5) / nx) * step_w) for a in range(ny) for b in range(nx)]
-                if self.mode == "max":
-                    found[r, :, i, j] = np.max([t for s in samples for t in s], axis=0) if samples else 0
-                else:
-                    found[r, :, i, j] = sum(sum(s) for s in samples) / max(ny * nx, 1)
-        return found.astype(x.dtype)
-
-    def terms(self, x: Array, y: float, z: float) -> list[Array]:
-        """The four weighed neighbours of a place; zeros outside of the image."""
-        _, height, width = x.shape
-        if y < -1 or y > height or z < -1 or z > width:
-            return [np.zeros(x.shape[0])] * 4
-        y, z = max(y, 0), max(z, 0)
-        y0, z0 = min(int(y), height - 1), min(int(z), width - 1)
-        y1, z1 = min(y0 + 1, height - 1), min(z0 + 1, width - 1)
-        dy, dz = (0.0 if y0 == height - 1 else y - y0), (0.0 if z0 == width - 1 else z - z0)
-        return [(1 - dy) * (1 - dz) * x[:, y0, z0], (1 - dy) * dz * x[:, y0, z1], dy * (1 - dz) * x[:, y1, z0],
-                dy * dz * x[:, y1, z1]]
-
-    def lower(self, e: Emitter, x: Value, rois: Value, batches: Value) -> Value:
-        if not self.sampling_ratio:
-            raise depends("how many samples a bin has", "export it with a sampling_ratio")
-        own, (n, channels, height, width) = x.tensor.element, x.tensor.dims
-        count, ratio, bins = rois.tensor.dims[0], self.sampling_ratio, (self.output_height, self.output_width)
-        working = working_type(own, False, True)
-        boxes = Term(e, e.cast(rois, working)) * self.spatial_scale - self.shift
-        left, top, right, bottom = (Term(e, e.slice(boxes.value, (0, k), (count, 1))) for k in range(4))
-        axes = []
-        for first, last, extent, number in ((top, bottom, height, bins[0]), (left, right, width, bins[1])):
-            size = last - first if self.shift else maximum(last - first, 1)
-            samples = (np.arange(number * ratio) + 0.5) / (number * ratio)
-            axes.append(self.neighbours(e, first + size * Term(e, e.constant(samples[None].astype(working.dtype))), extent))
-        image = e.reshape(e.transpose(e.reshape(e.cast(x, working), (n, channels, height * width)), (0, 2, 1)),
-                          (1, n * height * width, channels))
-        base = Term(e, e.reshape(e.cast(batches, I32), (count, 1, 1))) * (height * width)
-        terms = []
-        for (y, wy), (z, wz) in itertools.product(*axes):
-            rows_count, columns_count = y.value.tensor.dims[1], z.value.tensor.dims[1]
-            place = base + Term(e, e.reshape(y.value, (count, rows_count, 1))) * width + Term(
-                e, e.reshape(z.value, (count, 1, columns_count)))
-            pixel = Term(e, e.reshape(e("gather", image, e.reshape(place.value, (1, place.value.tensor.size))),
-                                      (count, rows_count, columns_count, channels)))
-            terms.append(pixel * Term(e, e.reshape(wy.value, (count, rows_count, 1, 1))) * Term(
-                e, e.reshape(wz.value, (count, 1, columns_count, 1))))
-        whole = terms[0]
-        for term in terms[1:]:
-            whole = maximum(whole, term) if self.mode == "max" else whole + term
-        split = e.reshape(whole.value, (count * bins[0], ratio, bins[1], ratio * channels))
-        name = "reduce_max" if self.mode == "max" else "reduce_sum"
-        by_rows = e.reshape(e(name, split, axis=1), (count * bins[0] * bins[1], ratio, channels))
-        found = Term(e, e.reshape(e(name, by_rows, axis=1), (count, *bins, channels)))
-        found = found if self.mode == "max" else found * (1 / (ratio * ratio))
-        return e.cast(e.transpose(found.value, (0, 3, 1, 2)), own)
-
-    def neighbours(self, e: Emitter, at: Term, extent: int) -> list[tuple[Term, Term]]:
-        """The places below and above, [R, samples], and their weights, which are 0 outside of the image."""
-        inside = (at >= -1) & (at <= extent)
-        held = maximum(at, 0)
-        low = minimum(floor(held), extent - 1)
-        rest = select(low >= extent - 1, held.term(0), held - low)
-        weights = [select(inside, w, w.term(0)) for w in (1 - rest, rest)]
-        return [(low.cast(I32), weights[0]), (minimum(low + 1, extent - 1).cast(I32), weights[1])]
 
 
 # ---- Col2Im --------------------------------------------------------------------------------------------------------------
@@ -326,49 +239,3 @@ def spread(e: Emitter, x: Value, axis: int, step: int) -> Value:
     wide = padded(e, apart, [(0, 0), (0, step - 1), (0, 0)])
     whole = e.reshape(wide, (*dims[:axis], dims[axis] * step, *dims[axis + 1:]))
     return part(e, whole, axis, 0, (dims[axis] - 1) * step + 1)
-
-
-# ---- NonMaxSuppression ---------------------------------------------------------------------------------------------------
-@operator("NonMaxSuppression")
-class NonMaxSuppression(Operator):
-    """Which boxes stay: of those that overlap much the one of the highest score, [kept, 3] of batch, class and box. How many
-    stay depends on data."""
-    center_point_box: int = 0
-
-    def reference(self, boxes: Array, scores: Array, most: Array | None = None, overlap: Array | None = None,
-                  least: Array | None = None) -> Array:
-        limit = 0 if most is None else int(np.reshape(most, ()))
-        allowed = 0.0 if overlap is None else float(np.reshape(overlap, ()))
-        rows = []
-        for batch, kind in np.ndindex(*scores.shape[:2]):
-            own = scores[batch, kind]
-            order = [k for k in np.argsort(-own, kind="stable") if least is None or own[k] > float(np.reshape(least, ()))]
-            kept: list[int] = []
-            for k in order:
-                if len(kept) < limit and all(self.overlap(boxes[batch, k], boxes[batch, j]) <= allowed for j in kept):
-                    kept.append(int(k))
-            rows += [[batch, kind, k] for k in kept]
-        return np.array(rows, np.int64).reshape(-1, 3)
-
-    def corners(self, box: Array) -> tuple[float, float, float, float]:
-        a, b, c, d = map(float, box)
-        if self.center_point_box:
-            return b - d / 2, a - c / 2, b + d / 2, a + c / 2
-        return min(a, c), min(b, d), max(a, c), max(b, d)
-
-    def overlap(self, first: Array, second: Array) -> float:
-        a, b = self.corners(first), self.corners(second)
-        height = min(a[2], b[2]) - max(a[0], b[0])
-        width = min(a[3], b[3]) - max(a[1], b[1])
-        if height <= 0 or width <= 0:
-            return 0.0
-        both = height * width
-        areas = [(q[2] - q[0]) * (q[3] - q[1]) for q in (a, b)]
-        return both / (sum(areas) - both) if sum(areas) > both else 0.0
-
-    def lower(self, e: Emitter, boxes: Value, scores: Value, *limits: Value | None) -> Value:
-        arrays = [None if v is None else v.constant for v in limits]
-        if boxes.constant is not None and scores.constant is not None and all(
-                v is None or v.constant is not None for v in limits):
-            return e.constant(self.reference(boxes.constant, scores.constant, *arrays))
-        raise depends("how many boxes stay", "export the model without NonMaxSuppression, and choose boxes behind it")

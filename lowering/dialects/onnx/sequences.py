@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import Problem
+from ...formulas.indexing import gathered
 from ...formulas.layout import part
 from ...graph.graph import Value
 from ...graph.types import Array
@@ -16,7 +17,7 @@ from ..emitter import Emitter, integers
 from .along_axis import axis_of
 from .casts import element_of
 from .control_flow import tensors
-from .gathering import depends
+from .gathering import depends, wrapped
 from .operator import Operator, operator
 
 
@@ -75,6 +76,9 @@ class SequenceAt(Operator):
 
     def lower(self, e: Emitter, items: Datum, position: Value) -> Value:
         held = items_of(items)
+        if position.constant is None and held and len({v.type for v in held}) == 1:
+            together = e.concat([e.reshape(v, (1, *v.tensor.dims)) for v in held], 0)
+            return gathered(e, together, wrapped(e, e.reshape(position, ()), len(held)), 0)
         return held[place_of(position, len(held), len(held))]
 
 

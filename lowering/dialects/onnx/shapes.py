@@ -9,6 +9,7 @@ from ..data import Datum
 from ..emitter import Emitter, known
 from .casts import element_of
 from .gathering import depends
+from .offsets import origins
 from .operator import Operator, operator
 
 
@@ -42,9 +43,20 @@ class Range(Operator):
 
     def lower(self, e: Emitter, start: Value, limit: Value, delta: Value) -> Value:
         if any(v.constant is None for v in (start, limit, delta)):
-            raise depends("how many numbers a range has", "make its bounds constants")
+            return self.moving(e, start, limit, delta)
         bounds = [known(v, "a bound").reshape(()) for v in (start, limit, delta)]
         return e.constant(self.reference(*bounds), start.tensor.element)
+
+
+    def moving(self, e: Emitter, start: Value, limit: Value, delta: Value) -> Value:
+        """Bounds that are not known, which are a known number of steps away from each other."""
+        width = origins(e, limit)[0] - origins(e, start)[0] if start.tensor.element.is_integer else None
+        if width is None or delta.constant is None or not delta.constant.item():
+            raise depends("how many numbers a range has", "make its bounds constants, or the limit the start plus a constant")
+        step, element = int(delta.constant.item()), start.tensor.element
+        count = max(-(-width // step), 0)
+        steps = e.constant((np.arange(count) * step).astype(element.dtype), element)
+        return e.sum(e.reshape(start, (1,)), steps) if count else steps
 
 
 @operator("EyeLike")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ....formulas.indexing import UpdatedRows, combined, either, gathered, index, row_numbers
+from ....formulas.indexing import gathered, reversed_sequences, row_numbers
+from ....formulas.indexing import one_hot as one_hot_of
+from ....formulas.updates import combined, updated_rows
 from ....graph.foreign import find, number
 from ....graph.graph import Operation, Value
-from ....graph.types import I32, TensorType
+from ....graph.types import TensorType
 from ...emitter import Emitter, axes_of, integers
 from .layout import require, wrapped
 from .table import legalization
@@ -53,19 +53,16 @@ def gather_nd(e: Emitter, operation: Operation, x: Value, indices: Value) -> Val
 def scatter_nd(e: Emitter, operation: Operation, indices: Value, updates: Value, shape: Value) -> Value:
     """Onto zeros, the sum of what shares a place."""
     zeros = e.zeros(TensorType(integers(shape, "the shape"), updates.tensor.element))
-    rows = UpdatedRows(e, zeros, indices, updates)
-    if rows.is_empty:
-        return zeros
+    rows = updated_rows(e, zeros, indices, updates)
     rounds = rows.rounds()
-    if rows.width == 1 or (rounds is not None and len(rounds) <= 1 and rows.width <= rows.count):
-        return rows.result(rows.written())
+    if rows.width == 1 or (rounds is not None and len(rounds) <= 1):
+        return e.reshape(rows.written(), zeros.tensor.dims)
     return combined(e, zeros, indices, updates, "add")
 
 
 @legalization("tf.TensorScatterUpdate")
 def tensor_scatter_update(e: Emitter, operation: Operation, x: Value, indices: Value, updates: Value) -> Value:
-    rows = UpdatedRows(e, x, indices, updates)
-    return x if rows.is_empty else rows.result(rows.written())
+    return e.reshape(updated_rows(e, x, indices, updates).written(), x.tensor.dims)
 
 
 @legalization("tf.TensorScatterAdd")
@@ -102,14 +99,7 @@ def segment_sum(e: Emitter, operation: Operation, x: Value, segments: Value, cou
 def reverse_sequence(e: Emitter, operation: Operation, x: Value, lengths: Value) -> Value:
     """Along one axis the first `lengths[i]` elements in reverse, for each place i of another axis."""
     at, batch = int(number(operation, "seq_dim")), int(number(operation, "batch_dim"))
-    rank, dims = x.tensor.rank, x.tensor.dims
-    order = [batch, at, *(d for d in range(rank) if d not in (at, batch))]
-    moved = e.transpose(x, order)
-    place = e.constant(np.arange(dims[at], dtype=np.int32)[None])
-    given = e.reshape(e.cast(lengths, I32), (dims[batch], 1))
-    back = e.difference(e.difference(given, e.constant(np.int32(1))), place)
-    places = e.select(e("greater", given, place), back, place)
-    return e.transpose(gathered(e, moved, places, 1, 1), [order.index(d) for d in range(rank)])
+    return reversed_sequences(e, x, lengths, batch, at)
 
 
 # ---- one of two numbers ----------------------------------------------------------------------------------------------
@@ -117,14 +107,6 @@ def reverse_sequence(e: Emitter, operation: Operation, x: Value, lengths: Value)
 def one_hot(e: Emitter, operation: Operation, indices: Value, depth: Value, on: Value, off: Value) -> Value:
     """An index that is out of range gives `off` everywhere."""
     count, = integers(depth, "the depth")
-    rank, dims = indices.tensor.rank, indices.tensor.dims
-    axis = wrapped(int(number(operation, "axis")), rank + 1)
-    shape = (*dims[:axis], count, *dims[axis:])
-    if not math.prod(shape):
-        return e.zeros(TensorType(shape, on.tensor.element))
-    before, behind = math.prod(dims[:axis]), math.prod(dims[axis:])
-    given = e.reshape(index(e, indices), (before, 1, behind))
-    places = e.constant(np.arange(count, dtype=given.tensor.element.dtype).reshape(1, -1, 1))
-    return e.reshape(either(e, e("equal", given, places), on, off), shape)
+    return one_hot_of(e, indices, count, wrapped(int(number(operation, "axis")), indices.tensor.rank + 1), on, off)
 
 

@@ -1,0 +1,79 @@
+"""Images at places that data name, beside ONNX Runtime: grids, regions of interest, blocks of columns, groups of words."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+from .models import agree, one_node
+from .test_layout import ints, numbers
+
+
+def grid(*shape: int, reach: float) -> Any:
+    return np.random.default_rng((7, *shape)).uniform(-reach, reach, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_grids(mode: str, padding: str, corners: int) -> None:
+    own = {"padding_mode": padding, "align_corners": corners}
+    old = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
+    near, far = [numbers(2, 2, 4, 5), grid(2, 3, 4, 2, reach=1.3)], [numbers(1, 2, 1, 5), grid(1, 3, 5, 2, reach=4)]
+    agree(one_node("GridSample", near, {"mode": old, **own}, 16), near, rtol=1e-3, atol=1e-3)
+    agree(one_node("GridSample", far, {"mode": mode, **own}, 20), far, rtol=1e-3, atol=1e-3)
+    if mode != "cubic":
+        volume = [numbers(1, 2, 3, 4, 5), grid(1, 2, 3, 2, 3, reach=1.5)]
+        agree(one_node("GridSample", volume, {"mode": mode, **own}, 20), volume, rtol=1e-3, atol=1e-3)
+
+
+BOXES = np.float32([[0, 0, 5, 6], [1.3, 2.1, 7.9, 4.5], [3, 3, 3, 3], [-2, -3, 2, 9], [5, 5, 2, 1]])
+
+
+@pytest.mark.parametrize("samples", [0, 1, 2, 3])
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize(("opset", "coordinates"), [(10, None), (16, None), (16, "half_pixel"), (16, "output_half_pixel")])
+def test_regions_are_aligned(opset: int, coordinates: str | None, mode: str, samples: int) -> None:
+    arrays = [numbers(2, 3, 7, 8), BOXES, ints(0, 1, 0, 1, 1)]
+    own: dict[str, Any] = {"mode": mode, "sampling_ratio": samples, "output_height": 3, "output_width": 2, "spatial_scale": 0.7}
+    own |= {} if coordinates is None else {"coordinate_transformation_mode": coordinates}
+    agree(one_node("RoiAlign", arrays, own, opset), arrays, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("shape", "scale"), [([3, 2], 0.7), ([2, 2], 1.0), ([1, 5], 2.0)])
+def test_regions_are_pooled(shape: list[int], scale: float) -> None:
+    boxes = np.concatenate([np.float32([[0], [1], [0], [1], [1]]), BOXES], 1)
+    arrays = [numbers(2, 3, 7, 8), boxes]
+    agree(one_node("MaxRoiPool", arrays, {"pooled_shape": shape, "spatial_scale": scale}, 16), arrays)
+
+
+@pytest.mark.parametrize(("columns", "image", "block", "attributes"), [
+    ((1, 5, 5), (5, 5), (1, 5), {}), ((2, 12, 4), (4, 4), (2, 2), {"dilations": [2, 2]}),
+    ((2, 12, 9), (5, 4), (2, 2), {"strides": [2, 2], "pads": [0, 1, 1, 1]}), ((1, 16, 12), (3, 4, 3), (2, 2, 2), {}),
+    ((1, 4, 4), (8,), (2,), {"strides": [2]})])
+def test_columns_become_images(columns: Any, image: Any, block: Any, attributes: dict[str, Any]) -> None:
+    inputs = [numbers(*columns), ints(*image), ints(*block)]
+    agree(one_node("Col2Im", inputs, attributes, 18, constants=[1, 2]), inputs[:1])
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+def test_affine_grids(corners: int) -> None:
+    for theta, size in ((numbers(2, 2, 3), (2, 3, 4, 5)), (numbers(2, 3, 4), (2, 3, 4, 5, 2))):
+        model = one_node("AffineGrid", [theta, ints(*size)], {"align_corners": corners}, 20, constants=[1])
+        agree(model, [theta])
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("skips", [0, 1, 3])
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 2), (2, 3), (1, 3)])
+def test_groups_of_words_are_counted(mode: str, skips: int, lengths: tuple[int, int]) -> None:
+    own = {"mode": mode, "max_skip_count": skips, "min_gram_length": lengths[0], "max_gram_length": lengths[1],
+           "ngram_counts": [0, 2, 8], "ngram_indexes": [0, 1, 3, 2, 6, 5, 4],
+           "pool_int64s": [0, 1, 1, 2, 3, 1, 0, 0, 1, 2, 3, 0, 0, 1], "weights": [2.0, 1.5, 3.0, 0.5, 1.0, 7.0, 8.0]}
+    generator = np.random.default_rng(0)
+    for words in (generator.integers(0, 4, (3, 9)), generator.integers(0, 4, 4).astype(np.int32)):
+        agree(one_node("TfIdfVectorizer", [words], own, 9), [words])
