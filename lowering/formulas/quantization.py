@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph.graph import Value
-from ..graph.types import F32, I8, I16, I32, UI8, Array, ElementType
+from ..graph.types import F32, F64, I8, I16, I32, UI8, Array, ElementType
 from .division import divided
 from .rounding import clamp
 from .term import Term
@@ -47,7 +47,8 @@ def stored(e: TosaBuilder, x: Value, zero: Value | None, element: ElementType, l
         held = clamp(real, low - known, high - known).value
         if not known and element in (I8, I16):
             return e("cast", held, to=element)
-        return narrowed(e, Term(e, e("cast", held, to=I32)) + known, element)
+        steps = e("cast", held, to=I16 if element.bits <= 8 else I32)
+        return narrowed(e, Term(e, e.cast(steps, I32)) + known, element)
     assert zero is not None
     reach = float(1 << 20)
     steps = Term(e, e("cast", clamp(real, -reach, reach).value, to=I32)) + Term(e, e.cast(zero, I32))
@@ -62,9 +63,16 @@ def narrowed(e: TosaBuilder, x: Term, element: ElementType) -> Value:
 
 
 def steps_of(e: TosaBuilder, x: Value, scale: Value) -> Value:
-    """x / scale in float32, rounded once."""
+    """x / scale in float32, rounded once. By a scale that is known it is a product with the reciprocal in float64, rounded: no
+    quotient of two float32 is so near to the middle between two others that the error of the product, 2**-52 of it, tells."""
     a, b = e.same_rank(e.cast(x, F32), e.cast(scale, F32))
-    return divided(Term(e, a), Term(e, b)).value
+    if b.constant is None:
+        return divided(Term(e, a), Term(e, b)).value
+    with np.errstate(all="ignore"):
+        inverse = 1 / b.constant.astype(np.float64)
+    if np.array_equal(inverse, narrow := inverse.astype(np.float32)):
+        return e.product(a, e.constant(narrow))
+    return e.cast(e.product(e.cast(a, F64), e.constant(inverse)), F32)
 
 
 def quantized(e: TosaBuilder, x: Value, scale: Value, zero: Value | None, element: ElementType,

@@ -1,5 +1,5 @@
 """Microsoft's operators of quantized tensors beside products: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
-QLinearConcat, QLinearSoftmax, QLinearWhere, QLinearGlobalAveragePool; and tosaic's own QLinearTable.
+QLinearConcat, QLinearSoftmax, QLinearWhere, QLinearGlobalAveragePool; and tosaic's own QLinearTable and AsUnsigned.
 
 A function of one byte is a list of 256 values, which is made when compiling where scales are known. The others compute in
 float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products.
@@ -129,6 +129,17 @@ class QLinearTable(Operator):
         if table.constant is None:
             raise Problem("the table must be known when compiling", kind="unsupported")
         return by_table(e, x, table.constant)
+
+
+@operator("tosaic.AsUnsigned")
+class AsUnsigned(Operator):
+    """Bytes with a sign and 128 more: what a rewrite puts where bytes without a sign, which stand as `i8` before, are wanted."""
+
+    def reference(self, x: Array) -> Array:
+        return np.asarray((x.astype(np.int16) + 128).astype(np.uint8))
+
+    def lower(self, e: Emitter, x: Value) -> Value:
+        return as_unsigned(e, x)
 
 
 class OfOneByte(Operator):

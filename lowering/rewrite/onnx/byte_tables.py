@@ -23,7 +23,7 @@ MOST_NODES = 32
 """Between two bytes."""
 
 
-def tabulated(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
+def tabulated(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
     """Whether what a QuantizeLinear takes was written as a table."""
     found = Slice(graph)
     if not to.is_byte or not to.of_tensor or not found.reaches(operation.operands[0]) or found.source is None:
@@ -32,7 +32,7 @@ def tabulated(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
     if table is None:
         return False
     operands = found.source.stored, graph.new_constant(table, "table")
-    graph.node("tosaic.QLinearTable", operands, operation.results, operation)
+    graph.node("tosaic.QLinearTable", operands, (result,), operation)
     return True
 
 

@@ -5,14 +5,14 @@ from ...dialects.onnx.node import CONSTANT, NO_VALUE, PREFIX
 from ...graph.foreign import find
 from ...graph.graph import Block, Module, Operation, Value, uses
 from ...graph.types import TensorType
-from .edited_graph import DEQUANTIZE, QUANTIZE, EditedGraph, name_of
+from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, name_of
 from .integer_products import PRODUCTS
 
 IN_FLOAT = "onnx.in_float"
 """Attribute of a module: the lines."""
 OF_INTEGERS = frozenset((
     *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast", "ConvInteger",
-    "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable",
+    "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable", AS_UNSIGNED,
     *(f"com.microsoft.{name}" for name in ("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul",
                                            "QLinearConcat", "QLinearGlobalAveragePool"))))
 """Operators that compute with integers, or only change between them and floats."""

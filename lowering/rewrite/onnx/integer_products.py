@@ -65,7 +65,7 @@ def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
 
 
 # ---- with bytes behind them ----------------------------------------------------------------------------------------------
-def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value, of: Operation) -> bool:
+def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
     """Whether a product whose result becomes bytes was written on integers."""
     factors = factors_of(graph, operation)
     if factors is None:
