@@ -8,8 +8,6 @@ from ...graph.types import TensorType
 from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, name_of
 from .integer_products import PRODUCTS
 
-IN_FLOAT = "onnx.in_float"
-"""Attribute of a module: the lines."""
 OF_INTEGERS = frozenset((
     *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast", "ConvInteger",
     "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable", AS_UNSIGNED,
