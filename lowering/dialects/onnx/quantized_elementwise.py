@@ -2,7 +2,8 @@
 QLinearConcat, QLinearSoftmax, QLinearWhere, QLinearGlobalAveragePool; and tosaic's own QLinearTable and AsUnsigned.
 
 A function of one byte is a list of 256 values, which is made when compiling where scales are known. The others compute in
-float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products.
+float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products. The zero point of the
+result says whether it has a sign; ONNX Runtime wants the same of all operands, rewrites do not.
 """
 from __future__ import annotations
 
@@ -48,6 +49,11 @@ def number(zero: Array | None) -> Array:
     return np.asarray(0 if zero is None else zero, np.float32)
 
 
+def dtype_of(x: Array, zero: Array | None) -> np.dtype:
+    """Of a result with that zero point."""
+    return x.dtype if zero is None else zero.dtype
+
+
 def emitted_number(e: Emitter, zero: Value | None) -> Term:
     return Term(e, e.constant(np.float32(0)) if zero is None else e.cast(zero, F32))
 
@@ -61,7 +67,7 @@ class QLinearAdd(Operator):
                   c_scale: Array, c_zero: Array | None = None) -> Array:
         first, second = a_scale / c_scale, b_scale / c_scale
         fixed = number(c_zero) - (first * number(a_zero) + second * number(b_zero))
-        return nearest((a.astype(np.float32) * first + fixed) + b.astype(np.float32) * second, None, a.dtype)
+        return nearest((a.astype(np.float32) * first + fixed) + b.astype(np.float32) * second, None, dtype_of(a, c_zero))
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
               b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
@@ -70,7 +76,7 @@ class QLinearAdd(Operator):
         zeros = [emitted_number(e, v) for v in (a_zero, b_zero, c_zero)]
         fixed = zeros[2] - (first * zeros[0] + second * zeros[1])
         x, y = (Term(e, e.cast(v, F32)) for v in (a, b))
-        return stored(e, ((x * first + fixed) + y * second).value, None, a.tensor.element)
+        return stored(e, ((x * first + fixed) + y * second).value, None, (a if c_zero is None else c_zero).tensor.element)
 
 
 @operator("com.microsoft.QLinearMul")
@@ -80,14 +86,14 @@ class QLinearMul(Operator):
     def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
                   c_scale: Array, c_zero: Array | None = None) -> Array:
         x, y = (v.astype(np.float32) - number(zero) for v, zero in ((a, a_zero), (b, b_zero)))
-        return nearest((x * y) * (a_scale * b_scale / c_scale) + number(c_zero), None, a.dtype)
+        return nearest((x * y) * (a_scale * b_scale / c_scale) + number(c_zero), None, dtype_of(a, c_zero))
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
               b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
         check_bytes(a, b)
         x, y = (Term(e, e.cast(v, F32)) - emitted_number(e, zero) for v, zero in ((a, a_zero), (b, b_zero)))
         factor = Term(e, factor_of(e, (a_scale, b_scale), c_scale))
-        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, a.tensor.element)
+        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, (a if c_zero is None else c_zero).tensor.element)
 
 
 @operator("com.microsoft.QLinearWhere")
@@ -189,15 +195,16 @@ class QLinearLeakyRelu(OfOneByte):
 # ---- other scales --------------------------------------------------------------------------------------------------------
 def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None) -> Value:
     """Bytes of another scale: by a table, where both are known."""
+    element = (x if y_zero is None else y_zero).tensor.element
     constants = [None if v is None else v.constant for v in (x_scale, x_zero, y_scale, y_zero)]
     known = all(v is None or (c is not None and c.size == 1) for v, c in zip((x_scale, x_zero, y_scale, y_zero), constants))
     scale, zero, wanted, other = (None if c is None else c.reshape(()) for c in constants)
     if known and scale is not None and wanted is not None:
-        if scale == wanted and number(zero) == number(other):
+        if scale == wanted and number(zero) == number(other) and element == x.tensor.element:
             return x
         values = all_bytes(x.tensor.element.dtype)
-        return by_table(e, x, nearest(real(values, scale, zero) / wanted, other, values.dtype))
-    return quantized(e, dequantized(e, x, x_scale, x_zero), y_scale, y_zero, x.tensor.element)
+        return by_table(e, x, nearest(real(values, scale, zero) / wanted, other, element.dtype))
+    return quantized(e, dequantized(e, x, x_scale, x_zero), y_scale, y_zero, element)
 
 
 @operator("com.microsoft.QLinearConcat")
@@ -206,7 +213,7 @@ class QLinearConcat(Operator):
     axis: int
 
     def reference(self, y_scale: Array, y_zero: Array, *operands: Array) -> Array:
-        parts = [x if scale == y_scale and zero == y_zero else nearest(real(x, scale, zero) / y_scale, y_zero, x.dtype)
+        parts = [nearest(real(x, scale, zero) / y_scale, y_zero, y_zero.dtype)
                  for x, scale, zero in zip(operands[::3], operands[1::3], operands[2::3], strict=True)]
         return np.concatenate(parts, self.axis)
 
@@ -263,7 +270,7 @@ class QLinearGlobalAveragePool(Operator):
         axes = self.axes(x.ndim)
         total = (x.astype(np.int32) - x_zero.astype(np.int32)).sum(axes, keepdims=True, dtype=np.int32)
         count = np.float32(np.prod([x.shape[a] for a in axes]))
-        return nearest(total.astype(np.float32) * (x_scale / (y_scale * count)), y_zero, x.dtype)
+        return nearest(total.astype(np.float32) * (x_scale / (y_scale * count)), y_zero, y_zero.dtype)
 
     def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value, y_scale: Value, y_zero: Value) -> Value:
         check_bytes(x)
@@ -272,4 +279,5 @@ class QLinearGlobalAveragePool(Operator):
         steps = Term(e, e.cast(x, I32)) - Term(e, e.cast(x_zero, I32))
         total = reduced(e, steps.value, axes, one_operator("reduce_sum"), 0)
         divisor = factor_of(e, (y_scale,), None, count)
-        return stored(e, e.product(e.cast(total, F32), factor_of(e, (x_scale,), divisor)), y_zero, x.tensor.element)
+        return stored(e, e.product(e.cast(total, F32), factor_of(e, (x_scale,), divisor)), y_zero,
+                      y_zero.tensor.element)

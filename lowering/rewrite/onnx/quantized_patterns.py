@@ -147,7 +147,7 @@ def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value)
     if name in PRODUCTS:
         return product(graph, operation, to, result)
     operands = [graph.dequantized(v) for v in operation.operands]
-    given = [s for s in operands if s is not None and s.of_tensor and s.element == to.element]
+    given = [s for s in operands if s is not None and s.of_tensor and s.is_byte]
     if len(given) < len(operands) or not given:
         return False
     if name in PAIRS and len(given) == 2:
