@@ -51,8 +51,8 @@ def stored(e: TosaBuilder, x: Value, zero: Value | None, element: ElementType, l
         return narrowed(e, Term(e, e.cast(steps, I32)) + known, element)
     assert zero is not None
     reach = float(1 << 20)
-    steps = Term(e, e("cast", clamp(real, -reach, reach).value, to=I32)) + Term(e, e.cast(zero, I32))
-    return narrowed(e, clamp(steps, low, high), element)
+    total = Term(e, e("cast", clamp(real, -reach, reach).value, to=I32)) + Term(e, e.cast(zero, I32))
+    return narrowed(e, clamp(total, low, high), element)
 
 
 def narrowed(e: TosaBuilder, x: Term, element: ElementType) -> Value:
@@ -106,7 +106,7 @@ def factor_of(e: TosaBuilder, scales: tuple[Value, ...], result: Value | None, f
     constants: list[Array | None] = [v.constant for v in scales]
     divisor = None if result is None else result.constant
     if all(c is not None for c in constants) and (result is None or divisor is not None):
-        found = np.float32(first)
+        found = np.asarray(first, np.float32)
         for constant in constants:
             assert constant is not None
             found = np.asarray(found * constant.astype(np.float32), np.float32)

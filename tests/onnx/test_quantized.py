@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from .models import agree, one_node, runtime_results  # noqa: E402
+from .models import agree, one_node, runtime_results
 
 Array = np.ndarray
 U8, I8, F = np.uint8, np.int8, np.float32

@@ -18,11 +18,11 @@ import tosaic
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-import onnx  # noqa: E402
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from tosaic.lowering.dialects.onnx.interpret import interpret  # noqa: E402
-from tosaic.lowering.dialects.onnx.node import IN_FLOAT  # noqa: E402
-from tosaic.lowering.rewrite.onnx.translate import to_tosa  # noqa: E402
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from tosaic.lowering.dialects.onnx.interpret import interpret
+from tosaic.lowering.dialects.onnx.node import IN_FLOAT
+from tosaic.lowering.rewrite.onnx.translate import to_tosa
 
 Array = np.ndarray
 F = np.float32
@@ -55,8 +55,8 @@ def network() -> Any:
              node("Conv", ["r2", "w3"], ["c3"], group=2), node("Transpose", ["c3"], ["t"], perm=[0, 2, 3, 1]),
              node("Reshape", ["t", "dims"], ["f"]), node("Gemm", ["f", "w4", "b4"], ["g"], transB=1),
              node("MatMul", ["g", "w5"], ["y"])]
-    tensors = {"w1": weights(8, 3, 3, 3), "b1": weights(8), "w2": weights(8, 1, 3, 3), "b2": weights(8), "w3": weights(6, 4, 1, 1),
-               "dims": np.array([2, -1]), "w4": weights(10, 6 * 30), "b4": weights(10), "w5": weights(10, 7)}
+    tensors = {"w1": weights(8, 3, 3, 3), "b1": weights(8), "w2": weights(8, 1, 3, 3), "b2": weights(8),
+               "w3": weights(6, 4, 1, 1), "dims": np.array([2, -1]), "w4": weights(10, 6 * 30), "b4": weights(10), "w5": weights(10, 7)}
     return model_of(nodes, tensors, SHAPE)
 
 

@@ -93,7 +93,8 @@ class QLinearMul(Operator):
         check_bytes(a, b)
         x, y = (Term(e, e.cast(v, F32)) - emitted_number(e, zero) for v, zero in ((a, a_zero), (b, b_zero)))
         factor = Term(e, factor_of(e, (a_scale, b_scale), c_scale))
-        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, (a if c_zero is None else c_zero).tensor.element)
+        element = (a if c_zero is None else c_zero).tensor.element
+        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, element)
 
 
 @operator("com.microsoft.QLinearWhere")
@@ -139,7 +140,7 @@ class QLinearTable(Operator):
 
 @operator("tosaic.AsUnsigned")
 class AsUnsigned(Operator):
-    """Bytes with a sign and 128 more: what a rewrite puts where bytes without a sign, which stand as `i8` before, are wanted."""
+    """Bytes with a sign and 128 more: what a rewrite puts where bytes without a sign are wanted that stand as `i8`."""
 
     def reference(self, x: Array) -> Array:
         return np.asarray((x.astype(np.int16) + 128).astype(np.uint8))

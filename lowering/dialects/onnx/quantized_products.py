@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....runtime.errors import Problem, require
+from ....runtime.errors import require
 from ...formulas.contractions import batched_product, swapped
 from ...formulas.quantization import as_signed, factor_of, one_number, requantized
 from ...formulas.term import Term
@@ -52,8 +52,8 @@ def emitted_total(e: Emitter, a: Value, b: Value, a_zero: Value | None, b_zero: 
         require(operand.tensor.rank > 0, f"it takes matrices, not {operand.type}", kind="shape")
     rows = e.reshape(a, (1, *a.tensor.dims)) if a.tensor.rank == 1 else a
     columns = e.reshape(b, (*b.tensor.dims, 1)) if b.tensor.rank == 1 else b
-    dims = (*np.broadcast_shapes(rows.tensor.dims[:-2], columns.tensor.dims[:-2]), *rows.tensor.dims[-2:-1] * (a.tensor.rank > 1),
-            *columns.tensor.dims[-1:] * (b.tensor.rank > 1))
+    batch = np.broadcast_shapes(rows.tensor.dims[:-2], columns.tensor.dims[:-2])
+    dims = (*batch, *rows.tensor.dims[-2:-1] * (a.tensor.rank > 1), *columns.tensor.dims[-1:] * (b.tensor.rank > 1))
     if not a.tensor.size or not b.tensor.size:
         return e.broadcast_to(e.constant(np.zeros((), np.int32)), dims)
     (left, x), (right, y) = one_zero(e, rows, a_zero, True), one_zero(e, columns, b_zero, False)

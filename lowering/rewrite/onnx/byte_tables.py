@@ -15,10 +15,10 @@ from ...graph.types import Array
 from .edited_graph import DEQUANTIZE, EditedGraph, Steps, name_of
 
 ELEMENTWISE = frozenset((
-    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu", "Erf",
-    "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max", "Min", "Mish", "Mul", "Neg", "PRelu",
-    "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub",
-    "Swish", "Tan", "Tanh", "ThresholdedRelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu"))
+    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu",
+    "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max", "Min", "Mish", "Mul",
+    "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
+    "Softsign", "Sqrt", "Sub", "Swish", "Tan", "Tanh", "ThresholdedRelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu"))
 MOST_NODES = 32
 """Between two bytes."""
 
@@ -70,7 +70,9 @@ class Slice:
 
     def starts_at(self, value: Value) -> bool:
         steps = self.graph.dequantized(value)
-        if steps is None or not steps.is_byte or not steps.of_tensor or (self.source and self.source.stored is not steps.stored):
+        if steps is None or not steps.is_byte or not steps.of_tensor:
+            return False
+        if self.source is not None and self.source.stored is not steps.stored:
             return False
         stored = self.graph.constant(steps.stored)
         if stored is not None:

@@ -9,8 +9,8 @@ from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, name_o
 from .integer_products import PRODUCTS
 
 OF_INTEGERS = frozenset((
-    *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast", "ConvInteger",
-    "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable", AS_UNSIGNED,
+    *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast",
+    "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable", AS_UNSIGNED,
     *(f"com.microsoft.{name}" for name in ("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul",
                                            "QLinearConcat", "QLinearGlobalAveragePool"))))
 """Operators that compute with integers, or only change between them and floats."""
@@ -72,7 +72,8 @@ def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
         return "its operands are not quantized"
     if wide := next((s.element.bits for s in steps if s is not None and not s.is_byte), 0):
         return f"it has operands of {wide} bits"
-    if all(reader is not None and name_of(reader) in QUANTIZE for r in operation.results for reader in graph.readers.get(r, ())):
+    readers = [reader for r in operation.results for reader in graph.readers.get(r, ())]
+    if all(reader is not None and name_of(reader) in QUANTIZE for reader in readers):
         return "it has no form in integers"
     return "its result is not quantized"
 

@@ -128,5 +128,6 @@ def convolution_in_floats(graph: EditedGraph, operation: Operation, factors: Fac
     real = graph.value("real")
     graph.node("Cast", (total,), (real,), operation, {"to": whole(1)})
     factor = np.asarray(factors.x.scale * factors.w.scale, np.float32)
-    graph.node("Mul", (real, graph.new_constant(factor.reshape(apart) if factor.ndim else factor)), operation.results, operation)
+    scale = graph.new_constant(factor.reshape(apart) if factor.ndim else factor)
+    graph.node("Mul", (real, scale), operation.results, operation)
     return True

@@ -1,7 +1,7 @@
-"""Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's own
-rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables of
-256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its integers.
-Bytes without a sign stand as `i8` between them, which is what TOSA multiplies.
+"""Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's
+own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables
+of 256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
+integers. Bytes without a sign stand as `i8` between them, which is what TOSA multiplies.
 """
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value)
                    properties_of(operation))
     elif name == "GlobalAveragePool":
         operand = given[0]
-        graph.node("com.microsoft.QLinearGlobalAveragePool", (operand.stored, *graph.parameters(operand), *graph.parameters(to)),
-                   (result,), operation)
+        parameters = [operand.stored, *graph.parameters(operand), *graph.parameters(to)]
+        graph.node("com.microsoft.QLinearGlobalAveragePool", parameters, (result,), operation)
     else:
         return False
     return True
