@@ -195,6 +195,18 @@ def test_means_of_images(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [U8, I8])
+@pytest.mark.parametrize("attributes", [
+    {"kernel_shape": [2, 2], "strides": [2, 2]}, {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]},
+    {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1},
+    {"kernel_shape": [2, 3], "channels_last": 1, "auto_pad": "SAME_UPPER"}], ids=["plain", "pads", "ceil", "last"])
+def test_means_of_windows(dtype: Any, attributes: Any) -> None:
+    r = random(15)
+    parameters = [scalar(0.05), scalar(7, dtype), scalar(0.021), scalar(3, dtype)]
+    for constants in ((), (1, 2, 3, 4)):
+        close_bytes("QLinearAveragePool", [bytes_of(r, dtype, 2, 4, 7, 6), *parameters], 1, attributes, constants)
+
+
+@pytest.mark.parametrize("dtype", [U8, I8])
 def test_concatenation_of_other_scales(dtype: Any) -> None:
     r = random(12)
     parts = [n for k in range(3) for n in (bytes_of(r, dtype, 2, 3 + k), scalar(0.02 + 0.01 * (k // 2)), scalar(k // 2, dtype))]

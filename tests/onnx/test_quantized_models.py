@@ -56,7 +56,8 @@ def network() -> Any:
              node("Reshape", ["t", "dims"], ["f"]), node("Gemm", ["f", "w4", "b4"], ["g"], transB=1),
              node("MatMul", ["g", "w5"], ["y"])]
     tensors = {"w1": weights(8, 3, 3, 3), "b1": weights(8), "w2": weights(8, 1, 3, 3), "b2": weights(8),
-               "w3": weights(6, 4, 1, 1), "dims": np.array([2, -1]), "w4": weights(10, 6 * 30), "b4": weights(10), "w5": weights(10, 7)}
+               "w3": weights(6, 4, 1, 1), "dims": np.array([2, -1]), "w4": weights(10, 6 * 30), "b4": weights(10),
+               "w5": weights(10, 7)}
     return model_of(nodes, tensors, SHAPE)
 
 

@@ -1,5 +1,5 @@
 """Microsoft's operators of quantized tensors beside products: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
-QLinearConcat, QLinearSoftmax, QLinearWhere, QLinearGlobalAveragePool; and tosaic's own QLinearTable and AsUnsigned.
+QLinearConcat, QLinearSoftmax, QLinearWhere; and tosaic's own QLinearTable and AsUnsigned.
 
 A function of one byte is a list of 256 values, which is made when compiling where scales are known. The others compute in
 float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products. The zero point of the
@@ -13,12 +13,10 @@ import numpy as np
 
 from ....runtime.errors import Problem, require
 from ...formulas.quantization import as_signed, as_unsigned, dequantized, factor_of, quantized, stored
-from ...formulas.reductions import operator as one_operator
-from ...formulas.reductions import reduced
 from ...formulas.softmax import softmax
 from ...formulas.term import Term, select, sigmoid
 from ...graph.graph import Value
-from ...graph.types import F32, I8, I32, UI8, Array
+from ...graph.types import F32, I8, UI8, Array
 from ..emitter import Emitter
 from .operator import Operator, operator
 
@@ -228,7 +226,7 @@ class QLinearConcat(Operator):
         return e.concat(parts, self.axis % rank)
 
 
-# ---- sums and softmax ----------------------------------------------------------------------------------------------------
+# ---- softmax --------------------------------------------------------------------------------------------------------------
 @operator("com.microsoft.QLinearSoftmax")
 class QLinearSoftmax(Operator):
     """Of a version (`opset`) before 13 along all axes from `axis` on. In float32: a step beside ONNX Runtime's integers."""
@@ -257,28 +255,3 @@ class QLinearSoftmax(Operator):
     def folded(self, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
         """The extents with those axes as one."""
         return [*dims[:axes[0]], int(np.prod(dims[axes[0]:axes[-1] + 1])), *dims[axes[-1] + 1:]]
-
-
-@operator("com.microsoft.QLinearGlobalAveragePool")
-class QLinearGlobalAveragePool(Operator):
-    """The sum in 32 bits times one factor."""
-    channels_last: int = 0
-
-    def axes(self, rank: int) -> tuple[int, ...]:
-        return tuple(range(1, rank - 1)) if self.channels_last else tuple(range(2, rank))
-
-    def reference(self, x: Array, x_scale: Array, x_zero: Array, y_scale: Array, y_zero: Array) -> Array:
-        axes = self.axes(x.ndim)
-        total = (x.astype(np.int32) - x_zero.astype(np.int32)).sum(axes, keepdims=True, dtype=np.int32)
-        count = np.float32(np.prod([x.shape[a] for a in axes]))
-        return nearest(total.astype(np.float32) * (x_scale / (y_scale * count)), y_zero, y_zero.dtype)
-
-    def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value, y_scale: Value, y_zero: Value) -> Value:
-        check_bytes(x)
-        axes = self.axes(x.tensor.rank)
-        count = int(np.prod([x.tensor.dims[a] for a in axes]))
-        steps = Term(e, e.cast(x, I32)) - Term(e, e.cast(x_zero, I32))
-        total = reduced(e, steps.value, axes, one_operator("reduce_sum"), 0)
-        divisor = factor_of(e, (y_scale,), None, count)
-        return stored(e, e.product(e.cast(total, F32), factor_of(e, (x_scale,), divisor)), y_zero,
-                      y_zero.tensor.element)

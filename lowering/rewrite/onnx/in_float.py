@@ -12,7 +12,8 @@ OF_INTEGERS = frozenset((
     *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast",
     "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable", AS_UNSIGNED,
     *(f"com.microsoft.{name}" for name in ("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul",
-                                           "QLinearConcat", "QLinearGlobalAveragePool"))))
+                                           "QLinearConcat", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSigmoid",
+                                           "QLinearLeakyRelu"))))
 """Operators that compute with integers, or only change between them and floats."""
 
 

@@ -1,6 +1,6 @@
 """Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's
-own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables
-of 256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
+own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearAveragePool, tables of
+256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
 integers. Bytes without a sign stand as `i8` between them, which is what TOSA multiplies.
 """
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...graph.foreign import find
 from ...graph.graph import Block, Function, Module, Operation, Value, uses
 from ...graph.types import I8
 from .byte_tables import tabulated
-from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, Steps, name_of, properties_of
+from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, Steps, integer, name_of, properties_of
 from .integer_products import PRODUCTS, product, product_in_floats
 from .moved_integers import moved
 
@@ -157,10 +157,11 @@ def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value)
         parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
         graph.node("com.microsoft.QLinearConcat", (*graph.parameters(to), *parameters), (result,), operation,
                    properties_of(operation))
-    elif name == "GlobalAveragePool":
+    elif name == "GlobalAveragePool" or (name == "AveragePool" and find(operation, "dilations") is None and not (
+            integer(operation, "ceil_mode", 0) and integer(operation, "count_include_pad", 0))):
         operand = given[0]
         parameters = [operand.stored, *graph.parameters(operand), *graph.parameters(to)]
-        graph.node("com.microsoft.QLinearGlobalAveragePool", parameters, (result,), operation)
+        graph.node(f"com.microsoft.QLinear{name}", parameters, (result,), operation, properties_of(operation))
     else:
         return False
     return True
