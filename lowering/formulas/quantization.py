@@ -107,10 +107,12 @@ def factor_of(e: TosaBuilder, scales: tuple[Value, ...], result: Value | None, f
     divisor = None if result is None else result.constant
     if all(c is not None for c in constants) and (result is None or divisor is not None):
         found = np.asarray(first, np.float32)
-        for constant in constants:
-            assert constant is not None
-            found = np.asarray(found * constant.astype(np.float32), np.float32)
-        return e.constant(np.asarray(found if divisor is None else found / divisor.astype(np.float32), np.float32))
+        with np.errstate(all="ignore"):
+            for constant in constants:
+                assert constant is not None
+                found = np.asarray(found * constant.astype(np.float32), np.float32)
+            found = found if divisor is None else np.asarray(found / divisor.astype(np.float32), np.float32)
+        return e.constant(found)
     total = Term(e, e.constant(np.float32(first)))
     for scale in scales:
         total = total * Term(e, e.cast(scale, F32))

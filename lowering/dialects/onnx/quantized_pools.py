@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....runtime.errors import require
 from ...formulas.quantization import as_signed, centred, factor_of, requantized
 from ...formulas.reductions import operator as one_operator
 from ...formulas.reductions import reduced
@@ -42,6 +43,9 @@ class QLinearAveragePool(Windowed):
     def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
               ) -> Value:
         check_bytes(x)
+        require(x_zero is None or (x_zero.tensor.element == x.tensor.element and x_zero.tensor.size == 1),
+                "the zero point is not one number of the image's type", kind="type")
+        require(y_scale.tensor.size == x_scale.tensor.size == 1, "there is not one scale on either side", kind="shape")
         rank = x.tensor.rank
         order = (0, rank - 1, *range(1, rank - 1))
         image = e.transpose(x, order) if self.channels_last else x

@@ -105,6 +105,8 @@ class EditedGraph:
 
     def steps(self, operation: Operation, stored: Value) -> Steps | None:
         """What a node of either kind says of its integers; None where it is not known, or differs from block to block."""
+        if len(operation.operands) < 2:
+            return None
         zero_point, scale = self.optional(operation, 2), self.constant(operation.operands[1])
         zero = None if zero_point is None else self.constant(zero_point)
         if scale is None or scale.dtype != np.float32 or (zero_point is not None and zero is None):
