@@ -180,6 +180,52 @@ def test_one_operator_between_bytes(name: str, types: str) -> None:
     assert not lowered(model).attributes.get(IN_FLOAT)
 
 
+MOVES = {
+    "Reshape": node("Reshape", ["f", "shape"], ["g"]), "Transpose": node("Transpose", ["f"], ["g"], perm=[0, 2, 3, 1]),
+    "Flatten": node("Flatten", ["f"], ["g"]), "Slice": node("Slice", ["f", "one", "two"], ["g"]),
+    "Gather": node("Gather", ["f", "one"], ["g"], axis=1), "Tile": node("Tile", ["f", "times"], ["g"]),
+    "Expand": node("Expand", ["f", "wide"], ["g"]), "Pad": node("Pad", ["f", "pads"], ["g"]),
+    "PadEdge": node("Pad", ["f", "pads"], ["g"], mode="edge"), "DepthToSpace": node("DepthToSpace", ["f"], ["g"], blocksize=2),
+    "Resize": node("Resize", ["f", "", "scales"], ["g"], mode="nearest"), "Concat": node("Concat", ["f", "f"], ["g"], axis=2),
+    "ReduceMax": node("ReduceMax", ["f"], ["g"], axes=[1], keepdims=0), "Unsqueeze": node("Unsqueeze", ["f", "one"], ["g"]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("name", MOVES)
+def test_what_only_moves_integers_moves_integers(name: str, dtype: Any) -> None:
+    tensors = {"shape": np.array([4, -1]), "one": np.array([1]), "two": np.array([2]), "times": np.array([1, 2, 1, 1]),
+               "wide": np.array([2, 4, 6, 4]), "pads": np.array([0, 0, 1, 0, 0, 0, 0, 2]),
+               "scales": np.array([1, 1, 2, 1.5], F), "s": np.array(0.05, F), "z": np.array(7, dtype)}
+    used = set(MOVES[name].input) | {"s", "z"}
+    nodes = [node("DequantizeLinear", ["x", "s", "z"], ["f"]), MOVES[name], node("QuantizeLinear", ["g", "s", "z"], ["y"])]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", kind, [2, 4, 6, 4])],
+                              [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(v, k) for k, v in tensors.items() if k in used])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    x = np.random.default_rng(1).integers(0, 120, (2, 4, 6, 4)).astype(dtype)
+    np.testing.assert_array_equal(tosaic.from_onnx(model)(x), runtime(model, x, rewrites=False)[0])
+    kept = [o for f in lowered(model).functions for o in f.body.walk() if o.op.name not in ("tosa.const", "tosa.const_shape")]
+    assert kept and not any(v.tensor.element.is_float for o in kept for v in o.results)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_weights_that_the_graph_itself_quantizes(per_channel: bool) -> None:
+    """As training with fake quantization exports them."""
+    scale = np.linspace(0.02, 0.03, 4).astype(F) if per_channel else np.array(0.025, F)
+    tensors = {"w": weights(4, 3, 3, 3), "ws": scale, "wz": np.zeros(scale.shape, np.int8), "s": np.array(0.03, F),
+               "z": np.array(-3, np.int8), "t": np.array(0.05, F)}
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+             node("QuantizeLinear", ["w", "ws", "wz"], ["wq"], axis=0),
+             node("DequantizeLinear", ["wq", "ws", "wz"], ["wd"], axis=0), node("Conv", ["d", "wd"], ["c"]),
+             node("Relu", ["c"], ["r"]), node("QuantizeLinear", ["r", "t", "z"], ["p"]),
+             node("DequantizeLinear", ["p", "t", "z"], ["y"])]
+    model, x = model_of(nodes, tensors, SHAPE), random(*SHAPE, seed=4)
+    np.testing.assert_array_equal(tosaic.from_onnx(model)(x), runtime(model, x)[0])
+    assert products(lowered(model)) == ["i8"] and IN_FLOAT not in lowered(model).attributes
+
+
 def test_what_stays_in_floats_is_said() -> None:
     model = between(lambda: [node("Softmax", ["x"], ["y"], axis=-1, name="probabilities")], {}, "QInt8 QInt8")
     assert lowered(model).attributes[IN_FLOAT] == ("Softmax (probabilities): it has no form in integers",)

@@ -45,7 +45,7 @@ class Slice:
         self.nodes: list[Operation] = []
         self.known: dict[Value, Any] = {}
 
-    def reaches(self, value: Value) -> bool:
+    def reaches(self, value: Value, depth: int = 0) -> bool:
         """Whether all that a value is made of is one tensor of bytes, and numbers; `nodes` is in order then."""
         if value in self.known:
             return True
@@ -54,14 +54,14 @@ class Slice:
             self.known[value] = constant.reshape(()) if constant.size == 1 else constant
             return constant.size == 1 and constant.ndim <= 1
         maker = self.graph.maker(value)
-        if maker is None or len(self.nodes) > MOST_NODES:
+        if maker is None or max(depth, len(self.nodes)) > MOST_NODES:
             return False
         if name_of(maker) == NO_VALUE.removeprefix(PREFIX):
             self.known[value] = None
             return True
         if name_of(maker) in DEQUANTIZE:
             return self.starts_at(value)
-        if name_of(maker) not in ELEMENTWISE or not all(map(self.reaches, maker.operands)):
+        if name_of(maker) not in ELEMENTWISE or not all(self.reaches(v, depth + 1) for v in maker.operands):
             return False
         if value not in self.known:
             self.nodes.append(maker)

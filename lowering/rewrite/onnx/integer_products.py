@@ -60,8 +60,8 @@ def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
     steps = graph.dequantized(bias)
     if steps is None or steps.element != I32 or steps.zero.any():
         return None
-    own, wanted = np.broadcast_arrays(steps.scale, scale)
-    return steps.stored if np.allclose(own, wanted, NEAR, 0) else None
+    fits = steps.scale.shape in ((), scale.shape) or scale.shape == ()
+    return steps.stored if fits and np.allclose(steps.scale, scale, NEAR, 0) else None
 
 
 # ---- with bytes behind them ----------------------------------------------------------------------------------------------
