@@ -215,12 +215,12 @@ def test_weights_that_the_graph_itself_quantizes(per_channel: bool) -> None:
     """As training with fake quantization exports them."""
     scale = np.linspace(0.02, 0.03, 4).astype(F) if per_channel else np.array(0.025, F)
     tensors = {"w": weights(4, 3, 3, 3), "ws": scale, "wz": np.zeros(scale.shape, np.int8), "s": np.array(0.03, F),
-               "z": np.array(-3, np.int8), "t": np.array(0.05, F)}
+               "z": np.array(-3, np.int8), "t": np.array(0.02, F), "u": np.array(-128, np.int8)}
     nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
              node("QuantizeLinear", ["w", "ws", "wz"], ["wq"], axis=0),
              node("DequantizeLinear", ["wq", "ws", "wz"], ["wd"], axis=0), node("Conv", ["d", "wd"], ["c"]),
-             node("Relu", ["c"], ["r"]), node("QuantizeLinear", ["r", "t", "z"], ["p"]),
-             node("DequantizeLinear", ["p", "t", "z"], ["y"])]
+             node("Relu", ["c"], ["r"]), node("QuantizeLinear", ["r", "t", "u"], ["p"]),
+             node("DequantizeLinear", ["p", "t", "u"], ["y"])]
     model, x = model_of(nodes, tensors, SHAPE), random(*SHAPE, seed=4)
     np.testing.assert_array_equal(tosaic.from_onnx(model)(x), runtime(model, x)[0])
     assert products(lowered(model)) == ["i8"] and IN_FLOAT not in lowered(model).attributes
