@@ -150,6 +150,29 @@ class DequantizeLinear(Scaled):
         return e.cast(dequantized(e, x, scale, zero), element)
 
 
+# ---- bytes, for the operators beside --------------------------------------------------------------------------------------
+BYTES = (I8, UI8)
+
+
+def check_bytes(*values: Value) -> None:
+    """A Problem unless all are bytes."""
+    for value in values:
+        require(value.tensor.element in BYTES, f"it takes bytes, not {value.type}", kind="type")
+
+
+def real(x: Array, scale: Array, zero: Array | None) -> Array:
+    """What bytes stand for."""
+    steps = x.astype(np.int32) - (0 if zero is None else zero.astype(np.int32))
+    return np.asarray(steps.astype(np.float32) * scale, np.float32)
+
+
+def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
+    """Steps at the nearest integer, the zero point added, held in range."""
+    info = np.iinfo(dtype)
+    found = np.rint(steps).astype(np.float64) + (0 if zero is None else zero.astype(np.float64))
+    return np.asarray(np.clip(found, info.min, info.max).astype(dtype))
+
+
 # ---- scales that are found from the numbers ------------------------------------------------------------------------------
 def dynamic(x: Array) -> tuple[Array, Array, Array]:
     """Bytes, their scale and zero point for the range of x and 0, as the specification has it."""

@@ -7,7 +7,7 @@ result says whether it has a sign; ONNX Runtime wants the same of all operands, 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,32 +16,13 @@ from ...formulas.quantization import as_signed, as_unsigned, dequantized, factor
 from ...formulas.softmax import softmax
 from ...formulas.term import Term, select, sigmoid
 from ...graph.graph import Value
-from ...graph.types import F32, I8, UI8, Array
+from ...graph.types import F32, Array
 from ..emitter import Emitter
 from .operator import Operator, operator
-
-BYTES = (I8, UI8)
-
-
-def check_bytes(*values: Value) -> None:
-    for value in values:
-        require(value.tensor.element in BYTES, f"it takes bytes, not {value.type}", kind="type")
+from .quantize import check_bytes, nearest, real
 
 
 # ---- NumPy ---------------------------------------------------------------------------------------------------------------
-def real(x: Array, scale: Array, zero: Array | None) -> Array:
-    """What bytes stand for."""
-    steps = x.astype(np.int32) - (0 if zero is None else zero.astype(np.int32))
-    return np.asarray(steps.astype(np.float32) * scale, np.float32)
-
-
-def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
-    """Steps at the nearest integer, the zero point added, held in range."""
-    info = np.iinfo(dtype)
-    found = np.rint(steps).astype(np.float64) + (0 if zero is None else zero.astype(np.float64))
-    return np.asarray(np.clip(found, info.min, info.max).astype(dtype))
-
-
 def number(zero: Array | None) -> Array:
     """A zero point as a float."""
     return np.asarray(0 if zero is None else zero, np.float32)
@@ -110,16 +91,22 @@ class QLinearWhere(Operator):
 
 
 # ---- functions of one byte -----------------------------------------------------------------------------------------------
-def all_bytes(dtype: np.dtype) -> Array:
-    info = np.iinfo(dtype)
-    return np.arange(info.min, info.max + 1).astype(dtype)
-
-
 def by_table(e: Emitter, x: Value, table: Array) -> Value:
     """Entries of a table with one for each byte, in their order."""
     signed = table if table.dtype == np.int8 else (table.astype(np.int16) - 128).astype(np.int8)
     found = e("table", as_signed(e, x), e.constant(signed))
     return found if table.dtype == np.int8 else as_unsigned(e, found)
+
+
+def tabulated(e: Emitter, x: Value, function: Callable[[Value], Value]) -> Value:
+    """A function of bytes: by a table of what it gives for each, where that is known."""
+    element = x.tensor.element
+    every = np.arange(element.minimum, element.maximum + 1).astype(element.dtype)
+    table = function(e.constant(every)).constant
+    if table is None or table.size != every.size:
+        return function(x)
+    table = table.reshape(-1)
+    return x if table.dtype == every.dtype and np.array_equal(table, every) else by_table(e, x, table)
 
 
 @operator("tosaic.QLinearTable")
@@ -156,13 +143,11 @@ class OfOneByte(Operator):
     def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
               ) -> Value:
         check_bytes(x)
-        parameters = [v for v in (x_scale, x_zero, y_scale, y_zero) if v is not None]
-        if all(v.constant is not None and v.tensor.size == 1 for v in parameters):
-            constants = [None if v is None or v.constant is None else v.constant.reshape(())
-                         for v in (x_scale, x_zero, y_scale, y_zero)]
-            return by_table(e, x, self.reference(all_bytes(x.tensor.element.dtype), *constants))  # type: ignore[arg-type]
-        found = self.formula(Term(e, dequantized(e, x, x_scale, x_zero)))
-        return quantized(e, found.value, y_scale, y_zero, x.tensor.element)
+
+        def function(given: Value) -> Value:
+            found = self.formula(Term(e, dequantized(e, given, x_scale, x_zero)))
+            return quantized(e, found.value, y_scale, y_zero, x.tensor.element)
+        return tabulated(e, x, function)
 
     def function(self, x: Array) -> Array:
         raise NotImplementedError
@@ -195,15 +180,7 @@ class QLinearLeakyRelu(OfOneByte):
 def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None) -> Value:
     """Bytes of another scale: by a table, where both are known."""
     element = (x if y_zero is None else y_zero).tensor.element
-    constants = [None if v is None else v.constant for v in (x_scale, x_zero, y_scale, y_zero)]
-    known = all(v is None or (c is not None and c.size == 1) for v, c in zip((x_scale, x_zero, y_scale, y_zero), constants))
-    scale, zero, wanted, other = (None if c is None else c.reshape(()) for c in constants)
-    if known and scale is not None and wanted is not None:
-        if scale == wanted and number(zero) == number(other) and element == x.tensor.element:
-            return x
-        values = all_bytes(x.tensor.element.dtype)
-        return by_table(e, x, nearest(real(values, scale, zero) / wanted, other, element.dtype))
-    return quantized(e, dequantized(e, x, x_scale, x_zero), y_scale, y_zero, element)
+    return tabulated(e, x, lambda given: quantized(e, dequantized(e, given, x_scale, x_zero), y_scale, y_zero, element))
 
 
 @operator("com.microsoft.QLinearConcat")

@@ -20,7 +20,7 @@ from ..convolutions import depthwise
 from ..emitter import Emitter
 from ..pools import counts
 from .operator import Operator, operator
-from .quantized_elementwise import check_bytes, nearest
+from .quantize import check_bytes, nearest
 from .windows import Windowed, channels_first, channels_last, spatial_axes
 
 
@@ -45,7 +45,8 @@ class QLinearAveragePool(Windowed):
         check_bytes(x)
         require(x_zero is None or (x_zero.tensor.element == x.tensor.element and x_zero.tensor.size == 1),
                 "the zero point is not one number of the image's type", kind="type")
-        require(y_scale.tensor.size == x_scale.tensor.size == 1, "there is not one scale on either side", kind="shape")
+        parameters = [v for v in (x_scale, y_scale, y_zero) if v is not None]
+        require(all(v.tensor.size == 1 for v in parameters), "there is more than one scale on a side", kind="shape")
         rank = x.tensor.rank
         order = (0, rank - 1, *range(1, rank - 1))
         image = e.transpose(x, order) if self.channels_last else x
