@@ -16,6 +16,10 @@ OF_INTEGERS = frozenset((
                                            "QLinearLeakyRelu"))))
 """Operators that compute with integers, or only change between them and floats."""
 
+NO_FORM = "it has no form in integers"
+INSIDE = ("com.microsoft.QLinearSoftmax",)
+"""Operators between bytes that compute in floats."""
+
 
 def in_float(module: Module) -> tuple[str, ...]:
     """The nodes of floats, each with a reason; none where the model has no quantized tensors."""
@@ -57,13 +61,15 @@ def noted(graph: EditedGraph, block: Block, floats: set[Value], nodes: Nodes) ->
             noted(graph, region, floats, nodes)
         if takes or name_of(operation) in DEQUANTIZE:
             floats.update(r for r in operation.results if is_float(r) is not False and name_of(operation) not in QUANTIZE)
-        if takes and not operation.regions and name_of(operation) not in OF_INTEGERS:
+        if name_of(operation) in INSIDE or (takes and not operation.regions and name_of(operation) not in OF_INTEGERS):
             name = find(operation, "onnx.node")
             nodes.setdefault((name_of(operation), reason(graph, operation, floats)), []).append(str(name or ""))
 
 
 def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
     """Why a node is of floats."""
+    if name_of(operation) in INSIDE:
+        return NO_FORM
     if name_of(operation) == "com.microsoft.MatMulNBits":
         return "its weights have a scale for each block"
     if name_of(operation) in PRODUCTS:
@@ -75,7 +81,7 @@ def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
         return f"it has operands of {wide} bits"
     readers = [reader for r in operation.results for reader in graph.readers.get(r, ())]
     if all(reader is not None and name_of(reader) in QUANTIZE for reader in readers):
-        return "it has no form in integers"
+        return NO_FORM
     return "its result is not quantized"
 
 
