@@ -41,7 +41,8 @@ def model_of(nodes: Sequence[Any], tensors: Mapping[str, Array], shape: Sequence
     """A model from x to y."""
     x, y = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_empty_tensor_value_info("y")
     graph = helper.make_graph(list(nodes), "net", [x], [y], [numpy_helper.from_array(v, k) for k, v in tensors.items()])
-    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)],
+                              ir_version=9)
     return onnx.shape_inference.infer_shapes(found)
 
 
@@ -272,4 +273,14 @@ def test_weights_of_four_bits(is_symmetric: bool) -> None:
     found = tosaic.from_onnx(model)
     for result in (found(given), interpret(found.module, "main", [given])[0]):
         np.testing.assert_allclose(result, runtime(model, given, rewrites=False)[0], rtol=0, atol=1e-4)
-    assert lowered(model).attributes[IN_FLOAT] == ("MatMul (1 nodes): its weights have a scale for each block",)
+    assert lowered(model).attributes[IN_FLOAT] == ("MatMul (1 node): its weights have a scale for each block",)
+
+
+def test_operators_that_are_floats_inside_are_said() -> None:
+    nodes = [node("MatMulNBits", ["x", "b", "s"], ["y"], domain="com.microsoft", K=64, N=8, block_size=32)]
+    tensors = {"b": np.zeros((8, 2, 16), np.uint8), "s": np.ones(16, F)}
+    model = model_of(nodes, tensors, (5, 64))
+    assert lowered(model).attributes[IN_FLOAT] == (
+        "com.microsoft.MatMulNBits (1 node): its weights have a scale for each block",)
+    assert any("QLinearSoftmax" in line for line in lowered(
+        quantize(model_of([node("Softmax", ["x"], ["y"])], {}, SHAPE), "operators QUInt8 QUInt8")).attributes[IN_FLOAT])
