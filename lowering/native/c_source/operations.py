@@ -80,12 +80,20 @@ class Operations:
     # ---- integers ----------------------------------------------------------------------------------------------------
     def arithmetic(self, op: str, dtype: str, args: Sequence[Operand], texts: Sequence[str]) -> str:
         """A sum, difference or product: an operator of C where it is known not to overflow."""
+        if not self.wraps(op, dtype, args):
+            return f"{texts[0]} {SIGNS[op]} {texts[1]}"
+        return f"{self.helpers.wrapping(op, dtype)}({texts[0]}, {texts[1]})"
+
+    def wraps(self, op: str, dtype: str, args: Sequence[Operand]) -> bool:
+        """Whether integers are added, subtracted or multiplied by way of the type without a sign, because they may overflow."""
+        if op == "fma":
+            return True
+        if op not in SIGNS:
+            return False
         (low, high), (least, most) = map(self.span, args)
         found = {"add": (low + least, high + most), "sub": (low - most, high - least),
                  "mul": extent([x * y for x in (low, high) for y in (least, most)])}[op]
-        if within(found, dtype):
-            return f"{texts[0]} {SIGNS[op]} {texts[1]}"
-        return f"{self.helpers.wrapping(op, dtype)}({texts[0]}, {texts[1]})"
+        return not within(found, dtype)
 
     def bitwise(self, op: str, dtype: str, texts: Sequence[str]) -> str:
         if KINDS[dtype] == "bool":
