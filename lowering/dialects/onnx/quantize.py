@@ -83,8 +83,11 @@ class QuantizeLinear(Scaled):
     def element(self, zero_point: str | None) -> ElementType:
         """Of the result: that of the zero point (given as it is stored), or what the node says, or bytes."""
         if zero_point is not None:
-            return self.declared(2) or named(zero_point)
-        return element_of(self.output_dtype) if self.output_dtype else UI8
+            found = self.declared(2) or named(zero_point)
+        else:
+            found = element_of(self.output_dtype) if self.output_dtype else UI8
+        require(found in EIGHT_BITS or (found.is_integer and found.bits <= 16), f"it does not make {found}", kind="type")
+        return found
 
     def reference(self, x: Array, y_scale: Array, y_zero_point: Array | None = None) -> Array:
         element = self.element(None if y_zero_point is None else y_zero_point.dtype.name)
@@ -107,7 +110,6 @@ class QuantizeLinear(Scaled):
             steps = e.cast(e.cast(steps, element_of(self.precision)), F32)
         if element in EIGHT_BITS:
             return cast(e, steps, element, bool(self.saturate))
-        require(element.is_integer and element.bits <= 16, f"it does not make {element}", kind="type")
         zero = None if y_zero_point is None else self.emitted_spread(e, y_zero_point, x.tensor.dims)
         return stored(e, steps, zero, STORED.get(element, element), LIMITS.get(element))
 
