@@ -16,64 +16,77 @@ from ...formulas.quantization import as_signed, as_unsigned, dequantized, factor
 from ...formulas.softmax import softmax
 from ...formulas.term import Term, select, sigmoid
 from ...graph.graph import Value
-from ...graph.types import F32, Array
+from ...graph.types import F32, I8, Array
 from ..emitter import Emitter
 from .operator import Operator, operator
 from .quantize import check_bytes, nearest, real
 
 
-# ---- NumPy ---------------------------------------------------------------------------------------------------------------
-def number(zero: Array | None) -> Array:
-    """A zero point as a float."""
-    return np.asarray(0 if zero is None else zero, np.float32)
-
-
-def dtype_of(x: Array, zero: Array | None) -> np.dtype:
-    """Of a result with that zero point."""
-    return x.dtype if zero is None else zero.dtype
-
-
-def emitted_number(e: Emitter, zero: Value | None) -> Term:
-    return Term(e, e.constant(np.float32(0)) if zero is None else e.cast(zero, F32))
-
-
 # ---- two operands --------------------------------------------------------------------------------------------------------
-@operator("com.microsoft.QLinearAdd")
-class QLinearAdd(Operator):
-    """a * (a_scale / c_scale) + b * (b_scale / c_scale) and what the zero points come to, rounded at last."""
+class OfTwo(Operator):
+    """`lift` is 128 where a rewrite has made bytes with a sign of bytes without one: they are lifted for the computation, so
+    that it rounds as that of the file's bytes does."""
+    lift: int = 0
+
+    def lifted(self, x: Array | None, like: Array) -> Array:
+        """Bytes as floats; a zero point that is left out is 0, as the bytes are."""
+        own = like if x is None else x
+        wide = np.zeros((), np.float32) if x is None else x.astype(np.float32)
+        return np.asarray(wide + np.float32(self.lift if own.dtype == np.int8 else 0), np.float32)
+
+    def emitted_lifted(self, e: Emitter, x: Value | None, like: Value) -> Term:
+        """The same in TOSA."""
+        own = like if x is None else x
+        wide = Term(e, e.constant(np.float32(0)) if x is None else e.cast(x, F32))
+        return wide + self.lift if self.lift and own.tensor.element == I8 else wide
 
     def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
                   c_scale: Array, c_zero: Array | None = None) -> Array:
-        first, second = a_scale / c_scale, b_scale / c_scale
-        fixed = number(c_zero) - (first * number(a_zero) + second * number(b_zero))
-        return nearest((a.astype(np.float32) * first + fixed) + b.astype(np.float32) * second, None, dtype_of(a, c_zero))
+        zeros = [self.lifted(zero, like) for zero, like in ((a_zero, a), (b_zero, b), (c_zero, a))]
+        steps = self.steps(self.lifted(a, a), self.lifted(b, b), (a_scale, b_scale, c_scale), zeros)
+        return nearest(np.rint(steps) - self.lift, None, a.dtype if c_zero is None else c_zero.dtype)
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
               b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
         check_bytes(a, b)
-        first, second = (Term(e, factor_of(e, (s,), c_scale)) for s in (a_scale, b_scale))
-        zeros = [emitted_number(e, v) for v in (a_zero, b_zero, c_zero)]
+        zeros = [self.emitted_lifted(e, zero, like) for zero, like in ((a_zero, a), (b_zero, b), (c_zero, a))]
+        x, y = self.emitted_lifted(e, a, a), self.emitted_lifted(e, b, b)
+        steps = self.emitted_steps(e, (x, y), (a_scale, b_scale, c_scale), zeros)
+        back = e.constant(np.array(-self.lift, np.int8)) if self.lift else None
+        return stored(e, steps.value, back, (a if c_zero is None else c_zero).tensor.element)
+
+    def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
+        """What is rounded at last, the result's zero point in it."""
+        raise NotImplementedError
+
+    def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
+        raise NotImplementedError
+
+
+@operator("com.microsoft.QLinearAdd")
+class QLinearAdd(OfTwo):
+    """a * (a_scale / c_scale) + b * (b_scale / c_scale) and what the zero points come to."""
+
+    def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
+        first, second = scales[0] / scales[2], scales[1] / scales[2]
+        return (x * first + (zeros[2] - (first * zeros[0] + second * zeros[1]))) + y * second
+
+    def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
+        first, second = (Term(e, factor_of(e, (s,), scales[2])) for s in scales[:2])
         fixed = zeros[2] - (first * zeros[0] + second * zeros[1])
-        x, y = (Term(e, e.cast(v, F32)) for v in (a, b))
-        return stored(e, ((x * first + fixed) + y * second).value, None, (a if c_zero is None else c_zero).tensor.element)
+        return (operands[0] * first + fixed) + operands[1] * second
 
 
 @operator("com.microsoft.QLinearMul")
-class QLinearMul(Operator):
+class QLinearMul(OfTwo):
     """(a - a_zero) * (b - b_zero), exact, times one factor; the zero point is added before rounding."""
 
-    def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
-                  c_scale: Array, c_zero: Array | None = None) -> Array:
-        x, y = (v.astype(np.float32) - number(zero) for v, zero in ((a, a_zero), (b, b_zero)))
-        return nearest((x * y) * (a_scale * b_scale / c_scale) + number(c_zero), None, dtype_of(a, c_zero))
+    def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
+        return ((x - zeros[0]) * (y - zeros[1])) * (scales[0] * scales[1] / scales[2]) + zeros[2]
 
-    def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
-              b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
-        check_bytes(a, b)
-        x, y = (Term(e, e.cast(v, F32)) - emitted_number(e, zero) for v, zero in ((a, a_zero), (b, b_zero)))
-        factor = Term(e, factor_of(e, (a_scale, b_scale), c_scale))
-        element = (a if c_zero is None else c_zero).tensor.element
-        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, element)
+    def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
+        x, y = operands[0] - zeros[0], operands[1] - zeros[1]
+        return x * y * Term(e, factor_of(e, scales[:2], scales[2])) + zeros[2]
 
 
 @operator("com.microsoft.QLinearWhere")

@@ -32,6 +32,8 @@ class Steps:
     scale: Array
     zero: Array
     axis: int | None
+    was_unsigned: bool = False
+    """Whether they are bytes with a sign that stand for bytes without one."""
 
     @property
     def is_byte(self) -> bool:
@@ -52,7 +54,7 @@ class Steps:
         """The same numbers by bytes with a sign, `stored` aside."""
         if self.element != UI8:
             return self
-        return Steps(self.stored, I8, self.scale, np.asarray(self.zero.astype(np.int16) - HALF, np.int8), self.axis)
+        return Steps(self.stored, I8, self.scale, np.asarray(self.zero.astype(np.int16) - HALF, np.int8), self.axis, True)
 
     def real(self, stored: Array) -> Array:
         """What integers stand for, where there is one scale for all."""

@@ -14,7 +14,18 @@ from ...graph.foreign import find
 from ...graph.graph import Block, Function, Module, Operation, Value, uses
 from ...graph.types import I8
 from .byte_tables import tabulated
-from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, Steps, integer, name_of, properties_of
+from .edited_graph import (
+    AS_UNSIGNED,
+    DEQUANTIZE,
+    HALF,
+    QUANTIZE,
+    EditedGraph,
+    Steps,
+    integer,
+    name_of,
+    properties_of,
+    whole,
+)
 from .integer_products import PRODUCTS, product, product_in_floats
 from .moved_integers import moved
 
@@ -152,7 +163,8 @@ def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value)
         return False
     if name in PAIRS and len(given) == 2:
         parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
-        graph.node(PAIRS[name], (*parameters, *graph.parameters(to)), (result,), operation)
+        lift = {"lift": whole(HALF)} if to.was_unsigned else {}
+        graph.node(PAIRS[name], (*parameters, *graph.parameters(to)), (result,), operation, lift)
     elif name == "Concat":
         parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
         graph.node("com.microsoft.QLinearConcat", (*graph.parameters(to), *parameters), (result,), operation,
