@@ -48,7 +48,7 @@ class OfTwo(Operator):
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
               b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
-        check_bytes(a, b)
+        check_bytes(*(v for v in (a, b, a_zero, b_zero, c_zero) if v is not None))
         zeros = [self.emitted_lifted(e, zero, like) for zero, like in ((a_zero, a), (b_zero, b), (c_zero, a))]
         x, y = self.emitted_lifted(e, a, a), self.emitted_lifted(e, b, b)
         steps = self.emitted_steps(e, (x, y), (a_scale, b_scale, c_scale), zeros)
@@ -192,6 +192,7 @@ class QLinearLeakyRelu(OfOneByte):
 # ---- other scales --------------------------------------------------------------------------------------------------------
 def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None) -> Value:
     """Bytes of another scale: by a table, where both are known."""
+    check_bytes(x, *([] if y_zero is None else [y_zero]))
     element = (x if y_zero is None else y_zero).tensor.element
     return tabulated(e, x, lambda given: quantized(e, dequantized(e, given, x_scale, x_zero), y_scale, y_zero, element))
 

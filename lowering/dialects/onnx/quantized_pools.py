@@ -88,7 +88,7 @@ class QLinearGlobalAveragePool(Operator):
         return nearest(total.astype(np.float32) * (x_scale / (y_scale * count)), y_zero, y_zero.dtype)
 
     def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value, y_scale: Value, y_zero: Value) -> Value:
-        check_bytes(x)
+        check_bytes(x, y_zero)
         axes = self.axes(x.tensor.rank)
         count = int(np.prod([x.tensor.dims[a] for a in axes]))
         total = reduced(e, centred(e, x, x_zero), axes, one_operator("reduce_sum"), 0)
