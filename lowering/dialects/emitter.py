@@ -20,6 +20,7 @@ from ..graph.operator import Op
 from ..graph.types import BY_STORAGE, I1, Array, ElementType, ShapeType, TensorType
 from .tosa.control_flow import LARGEST_DEPTH
 from .tosa.data import Const, ConstShape
+from .tosa.layout import Transpose
 from .tosaic.assertion import Assert
 
 LARGEST_FOLD = 1 << 20
@@ -89,6 +90,15 @@ class Emitter(TosaBuilder):
         if key not in self._constants:
             self._constants[key] = super().constant(array, element)
         return self._constants[key]
+
+    # ---- layout ------------------------------------------------------------------------------------------------------
+    def transpose(self, x: Value, perms: Sequence[int]) -> Value:
+        """Two transpositions, one after the other, are one, or none: who reads what is between the two of them alone decides
+        how it is stored."""
+        made = self.definitions.get(x)
+        if made is None or not isinstance(made.op, Transpose):
+            return super().transpose(x, perms)
+        return self.transpose(made.operands[0], [made.op.perms[p] for p in perms])
 
     # ---- checks ------------------------------------------------------------------------------------------------------
     def check(self, condition: Value, message: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph.graph import Value
-from ..graph.types import F32, I8, I16, I32, UI8, Array, ElementType
+from ..graph.types import F32, F64, I8, I16, I32, UI8, Array, ElementType
 from .division import divided
 from .rounding import clamp
 from .term import Term
@@ -47,11 +47,12 @@ def stored(e: TosaBuilder, x: Value, zero: Value | None, element: ElementType, l
         held = clamp(real, low - known, high - known).value
         if not known and element in (I8, I16):
             return e("cast", held, to=element)
-        return narrowed(e, Term(e, e("cast", held, to=I32)) + known, element)
+        steps = e("cast", held, to=I16 if element.bits <= 8 else I32)
+        return narrowed(e, Term(e, e.cast(steps, I32)) + known, element)
     assert zero is not None
     reach = float(1 << 20)
-    steps = Term(e, e("cast", clamp(real, -reach, reach).value, to=I32)) + Term(e, e.cast(zero, I32))
-    return narrowed(e, clamp(steps, low, high), element)
+    total = Term(e, e("cast", clamp(real, -reach, reach).value, to=I32)) + Term(e, e.cast(zero, I32))
+    return narrowed(e, clamp(total, low, high), element)
 
 
 def narrowed(e: TosaBuilder, x: Term, element: ElementType) -> Value:
@@ -62,9 +63,16 @@ def narrowed(e: TosaBuilder, x: Term, element: ElementType) -> Value:
 
 
 def steps_of(e: TosaBuilder, x: Value, scale: Value) -> Value:
-    """x / scale in float32, rounded once."""
+    """x / scale in float32, rounded once. By a scale that is known it is a product with the reciprocal in float64, rounded: no
+    quotient of two float32 is so near to the middle between two others that the error of the product, 2**-52 of it, tells."""
     a, b = e.same_rank(e.cast(x, F32), e.cast(scale, F32))
-    return divided(Term(e, a), Term(e, b)).value
+    if b.constant is None:
+        return divided(Term(e, a), Term(e, b)).value
+    with np.errstate(all="ignore"):
+        inverse = 1 / b.constant.astype(np.float64)
+    if np.array_equal(inverse, narrow := inverse.astype(np.float32)):
+        return e.product(a, e.constant(narrow))
+    return e.cast(e.product(e.cast(a, F64), e.constant(inverse)), F32)
 
 
 def quantized(e: TosaBuilder, x: Value, scale: Value, zero: Value | None, element: ElementType,
@@ -98,11 +106,13 @@ def factor_of(e: TosaBuilder, scales: tuple[Value, ...], result: Value | None, f
     constants: list[Array | None] = [v.constant for v in scales]
     divisor = None if result is None else result.constant
     if all(c is not None for c in constants) and (result is None or divisor is not None):
-        found = np.float32(first)
-        for constant in constants:
-            assert constant is not None
-            found = np.asarray(found * constant.astype(np.float32), np.float32)
-        return e.constant(np.asarray(found if divisor is None else found / divisor.astype(np.float32), np.float32))
+        found = np.asarray(first, np.float32)
+        with np.errstate(all="ignore"):
+            for constant in constants:
+                assert constant is not None
+                found = np.asarray(found * constant.astype(np.float32), np.float32)
+            found = found if divisor is None else np.asarray(found / divisor.astype(np.float32), np.float32)
+        return e.constant(found)
     total = Term(e, e.constant(np.float32(first)))
     for scale in scales:
         total = total * Term(e, e.cast(scale, F32))

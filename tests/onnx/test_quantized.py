@@ -1,6 +1,7 @@
 """Operators of quantized tensors, held against ONNX Runtime on both engines: byte for byte where it defines the bytes."""
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from .models import agree, one_node, runtime_results  # noqa: E402
+import tosaic
+from tosaic.lowering.dialects.onnx.interpret import interpret
+
+from .models import agree, one_node, runtime_results
 
 Array = np.ndarray
 U8, I8, F = np.uint8, np.int8, np.float32
@@ -195,6 +199,18 @@ def test_means_of_images(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [U8, I8])
+@pytest.mark.parametrize("attributes", [
+    {"kernel_shape": [2, 2], "strides": [2, 2]}, {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]},
+    {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1},
+    {"kernel_shape": [2, 3], "channels_last": 1, "auto_pad": "SAME_UPPER"}], ids=["plain", "pads", "ceil", "last"])
+def test_means_of_windows(dtype: Any, attributes: Any) -> None:
+    r = random(15)
+    parameters = [scalar(0.05), scalar(7, dtype), scalar(0.021), scalar(3, dtype)]
+    for constants in ((), (1, 2, 3, 4)):
+        close_bytes("QLinearAveragePool", [bytes_of(r, dtype, 2, 4, 7, 6), *parameters], 1, attributes, constants)
+
+
+@pytest.mark.parametrize("dtype", [U8, I8])
 def test_concatenation_of_other_scales(dtype: Any) -> None:
     r = random(12)
     parts = [n for k in range(3) for n in (bytes_of(r, dtype, 2, 3 + k), scalar(0.02 + 0.01 * (k // 2)), scalar(k // 2, dtype))]
@@ -234,3 +250,40 @@ def test_weights_of_few_bits(bits: int, block: int, zeros: bool) -> None:
     a = r.standard_normal((2, 3, inner)).astype(F)
     close("MatMulNBits", [a, packed, scales, points], 1e-4, {"K": inner, "N": outer, "bits": bits, "block_size": block},
           constants=(1, 2, 3))
+
+
+# ---- operands that do not fit --------------------------------------------------------------------------------------------
+def small(*shape: int) -> Array:
+    return random(16).integers(0, 100, shape).astype(U8)
+
+
+ZERO, SCALE = small(), scalar(0.05)
+VALID: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "QuantizeLinear": ([np.ones((4, 6), F), np.ones(6, F), small(6)], {}),
+    "DequantizeLinear": ([small(4, 6), np.ones((2, 6), F), small(2, 6)], {"axis": 0}),
+    "MatMulInteger": ([small(2, 3), small(3, 4), ZERO, small(4)], {}),
+    "QLinearMatMul": ([small(2, 3), SCALE, ZERO, small(3, 4), np.ones(4, F), small(4), SCALE, ZERO], {}),
+    "ConvInteger": ([small(1, 2, 4, 4), small(4, 2, 3, 3), ZERO, ZERO], {}),
+    "QLinearConv": ([small(1, 2, 4, 4), SCALE, ZERO, small(4, 2, 3, 3), SCALE, ZERO, SCALE, ZERO, np.ones(4, np.int32)], {}),
+    "QLinearAdd": ([small(2, 3), SCALE, ZERO, small(3), SCALE, ZERO, SCALE, ZERO], {}),
+    "QLinearConcat": ([SCALE, ZERO, small(2, 3), SCALE, ZERO, small(2, 4), SCALE, ZERO], {"axis": 1}),
+    "QLinearAveragePool": ([small(1, 2, 3, 3), SCALE, ZERO, SCALE, ZERO], {"kernel_shape": [2, 2]}),
+    "QGemm": ([small(2, 3), SCALE, ZERO, small(3, 4), SCALE, ZERO, np.ones(4, np.int32), SCALE, ZERO], {}),
+    "MatMulNBits": ([np.ones((2, 40), F), small(5, 3, 8), np.ones(15, F), small(10)], {"K": 40, "N": 5, "block_size": 16}),
+}
+
+
+@pytest.mark.parametrize("op", VALID)
+def test_operands_that_do_not_fit_give_results_or_problems(op: str) -> None:
+    valid, attributes = VALID[op]
+    domain = "com.microsoft" if op in ("QLinearAdd", "QLinearConcat", "QLinearAveragePool", "QGemm", "MatMulNBits") else ""
+    strange = [None, np.ones((2, 5), F), small(3, 2, 2, 2), np.ones((), np.float16), np.ones((2, 0), np.int32),
+               small(7).astype(I8)]
+    for place in range(len(valid)):
+        for other in strange:
+            inputs = [*valid[:place], other, *valid[place + 1:]]
+            model = one_node(op, inputs, attributes, 21, domain, 1, range(1, len(inputs)))
+            given = [a for a in inputs[:1] if a is not None]
+            for run in (lambda m, g: tosaic.from_onnx(m)(*g), lambda m, g: interpret(tosaic.from_onnx(m).module, "main", g)):
+                with suppress(tosaic.Problem):
+                    run(model, given)

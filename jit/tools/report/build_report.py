@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ....lowering.dialects.onnx.node import IN_FLOAT
 from ....lowering.elements.expression import Buffer
 from ....lowering.graph.quantized import Quantized, quantization_of
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
@@ -48,7 +49,8 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
         pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
-        ladder_of(lowered) if ladder else (), object_size(lowered) if code else None)
+        ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
+        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))))
 
 
 def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:

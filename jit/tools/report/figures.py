@@ -163,6 +163,7 @@ class Figures:
     constant_buffers: tuple[BufferLine, ...] = ()
     ladder: tuple[Rung, ...] = ()
     object: ObjectSize | None = None
+    in_float: tuple[str, ...] = ()
     format: str = field(default=FORMAT)
 
     @property
@@ -204,7 +205,7 @@ class Figures:
         [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
-        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero}. Kernels are numbers
-        into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero}; in_float: list of
+        strings. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

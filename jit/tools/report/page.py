@@ -81,6 +81,9 @@ def sections(report: Report, title: str, verdict: Fit | None) -> Iterator[Markup
         yield tag("section", ladder_section(report))
     yield tag("section", fit_section(report, verdict))
     yield tag("section", bytes_section(report))
+    if report.in_float:
+        lines = (tag("li", line) for line in report.in_float)
+        yield tag("section", folded(f"In float ({len(report.in_float):,})", iter([tag("ul", lines)])))
     yield tag("section", folded(f"Kernels ({len(report.kernels):,})", kernel_table(report)))
     yield tag("section", folded(f"Buffers ({len(report.buffers):,})", buffer_table(report)))
 

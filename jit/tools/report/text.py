@@ -50,6 +50,8 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
     if report.object:
         yield "code", code_text(report)
     yield "kernels", f"{len(report.kernels)} in {report.steps} steps"
+    for number, line in enumerate(report.in_float):
+        yield "" if number else "in float", line
     yield "target", report.target
     if report.seconds:
         yield "seconds", ", ".join(f"{name} {value:.3f}" for name, value in report.seconds.items())

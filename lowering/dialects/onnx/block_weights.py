@@ -1,7 +1,8 @@
 """Weights of two to eight bits with a scale for each block of a column, Microsoft's MatMulNBits.
 
-The weights are kept as bytes; the products are of floats, as ONNX Runtime has them unless it is allowed to be less accurate
-(`accuracy_level`): the kernel that multiplies reads bytes and scales.
+The products are of floats, as ONNX Runtime has them unless it is allowed to be less accurate (`accuracy_level`). In the graph
+weights are bytes, and scales beside them; fusion makes floats of both when compiling, as of all constants that grow no more than
+that.
 """
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ class MatMulNBits(Operator):
             weights = e.cast(e.constant(narrow), working)
         else:
             signed = (stored.astype(np.int16) - 128).astype(np.int8)
-            weights = e.difference(e.cast(e.constant(signed), working), e.cast(e.constant(zeros.astype(np.float32) - 128), working))
+            middle = e.constant(zeros.astype(np.float32) - 128)
+            weights = e.difference(e.cast(e.constant(signed), working), e.cast(middle, working))
         weights = e.product(weights, e.cast(e.reshape(scales, (self.N, count, 1)), working))
         columns = e.transpose(e.slice(e.reshape(weights, (self.N, inner)), (0, 0), (self.N, self.K)), (1, 0))
         rows = a if a.tensor.rank > 1 else e.reshape(a, (1, self.K))

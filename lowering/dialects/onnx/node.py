@@ -21,6 +21,9 @@ UNTYPED = OpaqueType("!onnx.tensor")
 OPSETS = "onnx.opsets"
 """Attribute of the module: the version of each domain's operators; of an operation, its own, where it is another one."""
 
+IN_FLOAT = "onnx.in_float"
+"""Attribute of a module of TOSA: lines that say what of a quantized model computes in floats, and why."""
+
 
 class OnnxOp(UnknownOp):
     """An operator of the open dialect: `spelling` is its name with `onnx.` in front, `properties` its attributes."""

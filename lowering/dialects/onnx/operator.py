@@ -163,7 +163,10 @@ def lowered(found: Operator, e: Emitter, operands: Sequence[Datum]) -> tuple[Dat
 
 def interpreted(found: Operator, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """The results of a node in NumPy, as many as it has."""
-    checked_count(found.reference, len(arrays))
+    kinds = checked_count(found.reference, len(arrays))
+    for number, array in enumerate(arrays):
+        if array is None and kinds and kinds[min(number, len(kinds) - 1)] == "Array":
+            raise Problem(f"operand {number} is left out, a tensor of numbers is needed", kind="type")
     try:
         return counted(found, found.reference(*arrays))
     except ERRORS as error:

@@ -28,6 +28,7 @@ from . import (  # noqa: F401
     quantize,
     quantized_convolutions,
     quantized_elementwise,
+    quantized_pools,
     quantized_products,
     recurrence,
     reductions,

@@ -83,8 +83,11 @@ class QuantizeLinear(Scaled):
     def element(self, zero_point: str | None) -> ElementType:
         """Of the result: that of the zero point (given as it is stored), or what the node says, or bytes."""
         if zero_point is not None:
-            return self.declared(2) or named(zero_point)
-        return element_of(self.output_dtype) if self.output_dtype else UI8
+            found = self.declared(2) or named(zero_point)
+        else:
+            found = element_of(self.output_dtype) if self.output_dtype else UI8
+        require(found in EIGHT_BITS or (found.is_integer and found.bits <= 16), f"it does not make {found}", kind="type")
+        return found
 
     def reference(self, x: Array, y_scale: Array, y_zero_point: Array | None = None) -> Array:
         element = self.element(None if y_zero_point is None else y_zero_point.dtype.name)
@@ -107,7 +110,6 @@ class QuantizeLinear(Scaled):
             steps = e.cast(e.cast(steps, element_of(self.precision)), F32)
         if element in EIGHT_BITS:
             return cast(e, steps, element, bool(self.saturate))
-        require(element.is_integer and element.bits <= 16, f"it does not make {element}", kind="type")
         zero = None if y_zero_point is None else self.emitted_spread(e, y_zero_point, x.tensor.dims)
         return stored(e, steps, zero, STORED.get(element, element), LIMITS.get(element))
 
@@ -148,6 +150,29 @@ class DequantizeLinear(Scaled):
             return e.cast(e.product(e.cast(x, F32), e.cast(scale, F32)), element)
         zero = None if x_zero_point is None else self.emitted_spread(e, x_zero_point, x.tensor.dims)
         return e.cast(dequantized(e, x, scale, zero), element)
+
+
+# ---- bytes, for the operators beside --------------------------------------------------------------------------------------
+BYTES = (I8, UI8)
+
+
+def check_bytes(*values: Value) -> None:
+    """A Problem unless all are bytes."""
+    for value in values:
+        require(value.tensor.element in BYTES, f"it takes bytes, not {value.type}", kind="type")
+
+
+def real(x: Array, scale: Array, zero: Array | None) -> Array:
+    """What bytes stand for."""
+    steps = x.astype(np.int32) - (0 if zero is None else zero.astype(np.int32))
+    return np.asarray(steps.astype(np.float32) * scale, np.float32)
+
+
+def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
+    """Steps at the nearest integer, the zero point added, held in range."""
+    info = np.iinfo(dtype)
+    found = np.rint(steps).astype(np.float64) + (0 if zero is None else zero.astype(np.float64))
+    return np.asarray(np.clip(found, info.min, info.max).astype(dtype))
 
 
 # ---- scales that are found from the numbers ------------------------------------------------------------------------------

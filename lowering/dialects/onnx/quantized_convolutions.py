@@ -17,7 +17,8 @@ from ..convolutions import grouped
 from ..emitter import Emitter
 from .convolutions import Grouped, channelwise, check_bias
 from .operator import operator
-from .quantized_products import BYTES, in_steps
+from .quantize import BYTES
+from .quantized_products import in_steps
 from .windows import channels_first, channels_last, filter_last, spatial_axes
 
 
@@ -91,7 +92,7 @@ class QLinearConv(QuantizedConv):
         total = self.total(x, w, x_zero_point, w_zero_point)
         total = total if b is None else total + channelwise(b, total)
         factor = np.asarray(x_scale * w_scale / y_scale, np.float32)
-        return in_steps(total, channelwise(factor, total), y_zero_point, y_zero_point.dtype)
+        return in_steps(total, channelwise(factor, total), y_zero_point)
 
     def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero_point: Value, w: Value, w_scale: Value, w_zero_point: Value,
               y_scale: Value, y_zero_point: Value, b: Value | None = None) -> Value:

@@ -1,93 +1,92 @@
 """Microsoft's operators of quantized tensors beside products: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
-QLinearConcat, QLinearSoftmax, QLinearWhere, QLinearGlobalAveragePool; and tosaic's own QLinearTable.
+QLinearConcat, QLinearSoftmax, QLinearWhere; and tosaic's own QLinearTable and AsUnsigned.
 
 A function of one byte is a list of 256 values, which is made when compiling where scales are known. The others compute in
-float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products.
+float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products. The zero point of the
+result says whether it has a sign; ONNX Runtime wants the same of all operands, rewrites do not.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ....runtime.errors import Problem, require
 from ...formulas.quantization import as_signed, as_unsigned, dequantized, factor_of, quantized, stored
-from ...formulas.reductions import operator as one_operator
-from ...formulas.reductions import reduced
 from ...formulas.softmax import softmax
 from ...formulas.term import Term, select, sigmoid
 from ...graph.graph import Value
-from ...graph.types import F32, I8, I32, UI8, Array
+from ...graph.types import F32, I8, Array
 from ..emitter import Emitter
 from .operator import Operator, operator
-
-BYTES = (I8, UI8)
-
-
-def check_bytes(*values: Value) -> None:
-    for value in values:
-        require(value.tensor.element in BYTES, f"it takes bytes, not {value.type}", kind="type")
-
-
-# ---- NumPy ---------------------------------------------------------------------------------------------------------------
-def real(x: Array, scale: Array, zero: Array | None) -> Array:
-    """What bytes stand for."""
-    steps = x.astype(np.int32) - (0 if zero is None else zero.astype(np.int32))
-    return np.asarray(steps.astype(np.float32) * scale, np.float32)
-
-
-def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
-    """Steps at the nearest integer, the zero point added, held in range."""
-    info = np.iinfo(dtype)
-    found = np.rint(steps).astype(np.float64) + (0 if zero is None else zero.astype(np.float64))
-    return np.asarray(np.clip(found, info.min, info.max).astype(dtype))
-
-
-def number(zero: Array | None) -> Array:
-    """A zero point as a float."""
-    return np.asarray(0 if zero is None else zero, np.float32)
-
-
-def emitted_number(e: Emitter, zero: Value | None) -> Term:
-    return Term(e, e.constant(np.float32(0)) if zero is None else e.cast(zero, F32))
+from .quantize import check_bytes, nearest, real
 
 
 # ---- two operands --------------------------------------------------------------------------------------------------------
-@operator("com.microsoft.QLinearAdd")
-class QLinearAdd(Operator):
-    """a * (a_scale / c_scale) + b * (b_scale / c_scale) and what the zero points come to, rounded at last."""
+class OfTwo(Operator):
+    """`lift` is 128 where a rewrite has made bytes with a sign of bytes without one: they are lifted for the computation, so
+    that it rounds as that of the file's bytes does."""
+    lift: int = 0
+
+    def lifted(self, x: Array | None, like: Array) -> Array:
+        """Bytes as floats; a zero point that is left out is 0, as the bytes are."""
+        own = like if x is None else x
+        wide = np.zeros((), np.float32) if x is None else x.astype(np.float32)
+        return np.asarray(wide + np.float32(self.lift if own.dtype == np.int8 else 0), np.float32)
+
+    def emitted_lifted(self, e: Emitter, x: Value | None, like: Value) -> Term:
+        """The same in TOSA."""
+        own = like if x is None else x
+        wide = Term(e, e.constant(np.float32(0)) if x is None else e.cast(x, F32))
+        return wide + self.lift if self.lift and own.tensor.element == I8 else wide
 
     def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
                   c_scale: Array, c_zero: Array | None = None) -> Array:
-        first, second = a_scale / c_scale, b_scale / c_scale
-        fixed = number(c_zero) - (first * number(a_zero) + second * number(b_zero))
-        return nearest((a.astype(np.float32) * first + fixed) + b.astype(np.float32) * second, None, a.dtype)
+        zeros = [self.lifted(zero, like) for zero, like in ((a_zero, a), (b_zero, b), (c_zero, a))]
+        steps = self.steps(self.lifted(a, a), self.lifted(b, b), (a_scale, b_scale, c_scale), zeros)
+        return nearest(np.rint(steps) - self.lift, None, a.dtype if c_zero is None else c_zero.dtype)
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
               b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
-        check_bytes(a, b)
-        first, second = (Term(e, factor_of(e, (s,), c_scale)) for s in (a_scale, b_scale))
-        zeros = [emitted_number(e, v) for v in (a_zero, b_zero, c_zero)]
+        check_bytes(*(v for v in (a, b, a_zero, b_zero, c_zero) if v is not None))
+        zeros = [self.emitted_lifted(e, zero, like) for zero, like in ((a_zero, a), (b_zero, b), (c_zero, a))]
+        x, y = self.emitted_lifted(e, a, a), self.emitted_lifted(e, b, b)
+        steps = self.emitted_steps(e, (x, y), (a_scale, b_scale, c_scale), zeros)
+        back = e.constant(np.array(-self.lift, np.int8)) if self.lift else None
+        return stored(e, steps.value, back, (a if c_zero is None else c_zero).tensor.element)
+
+    def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
+        """What is rounded at last, the result's zero point in it."""
+        raise NotImplementedError
+
+    def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
+        raise NotImplementedError
+
+
+@operator("com.microsoft.QLinearAdd")
+class QLinearAdd(OfTwo):
+    """a * (a_scale / c_scale) + b * (b_scale / c_scale) and what the zero points come to."""
+
+    def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
+        first, second = scales[0] / scales[2], scales[1] / scales[2]
+        return (x * first + (zeros[2] - (first * zeros[0] + second * zeros[1]))) + y * second
+
+    def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
+        first, second = (Term(e, factor_of(e, (s,), scales[2])) for s in scales[:2])
         fixed = zeros[2] - (first * zeros[0] + second * zeros[1])
-        x, y = (Term(e, e.cast(v, F32)) for v in (a, b))
-        return stored(e, ((x * first + fixed) + y * second).value, None, a.tensor.element)
+        return (operands[0] * first + fixed) + operands[1] * second
 
 
 @operator("com.microsoft.QLinearMul")
-class QLinearMul(Operator):
+class QLinearMul(OfTwo):
     """(a - a_zero) * (b - b_zero), exact, times one factor; the zero point is added before rounding."""
 
-    def reference(self, a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
-                  c_scale: Array, c_zero: Array | None = None) -> Array:
-        x, y = (v.astype(np.float32) - number(zero) for v, zero in ((a, a_zero), (b, b_zero)))
-        return nearest((x * y) * (a_scale * b_scale / c_scale) + number(c_zero), None, a.dtype)
+    def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
+        return ((x - zeros[0]) * (y - zeros[1])) * (scales[0] * scales[1] / scales[2]) + zeros[2]
 
-    def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
-              b_zero: Value | None, c_scale: Value, c_zero: Value | None = None) -> Value:
-        check_bytes(a, b)
-        x, y = (Term(e, e.cast(v, F32)) - emitted_number(e, zero) for v, zero in ((a, a_zero), (b, b_zero)))
-        factor = Term(e, factor_of(e, (a_scale, b_scale), c_scale))
-        return stored(e, (x * y * factor + emitted_number(e, c_zero)).value, None, a.tensor.element)
+    def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
+        x, y = operands[0] - zeros[0], operands[1] - zeros[1]
+        return x * y * Term(e, factor_of(e, scales[:2], scales[2])) + zeros[2]
 
 
 @operator("com.microsoft.QLinearWhere")
@@ -105,16 +104,22 @@ class QLinearWhere(Operator):
 
 
 # ---- functions of one byte -----------------------------------------------------------------------------------------------
-def all_bytes(dtype: np.dtype) -> Array:
-    info = np.iinfo(dtype)
-    return np.arange(info.min, info.max + 1).astype(dtype)
-
-
 def by_table(e: Emitter, x: Value, table: Array) -> Value:
     """Entries of a table with one for each byte, in their order."""
     signed = table if table.dtype == np.int8 else (table.astype(np.int16) - 128).astype(np.int8)
     found = e("table", as_signed(e, x), e.constant(signed))
     return found if table.dtype == np.int8 else as_unsigned(e, found)
+
+
+def tabulated(e: Emitter, x: Value, function: Callable[[Value], Value]) -> Value:
+    """A function of bytes: by a table of what it gives for each, where that is known."""
+    element = x.tensor.element
+    every = np.arange(element.minimum, element.maximum + 1).astype(element.dtype)
+    table = function(e.constant(every)).constant
+    if table is None or table.size != every.size:
+        return function(x)
+    table = table.reshape(-1)
+    return x if table.dtype == every.dtype and np.array_equal(table, every) else by_table(e, x, table)
 
 
 @operator("tosaic.QLinearTable")
@@ -131,6 +136,17 @@ class QLinearTable(Operator):
         return by_table(e, x, table.constant)
 
 
+@operator("tosaic.AsUnsigned")
+class AsUnsigned(Operator):
+    """Bytes with a sign and 128 more: what a rewrite puts where bytes without a sign are wanted that stand as `i8`."""
+
+    def reference(self, x: Array) -> Array:
+        return np.asarray((x.astype(np.int16) + 128).astype(np.uint8))
+
+    def lower(self, e: Emitter, x: Value) -> Value:
+        return as_unsigned(e, x)
+
+
 class OfOneByte(Operator):
     """A function of floats, with bytes on both sides."""
 
@@ -140,13 +156,11 @@ class OfOneByte(Operator):
     def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None
               ) -> Value:
         check_bytes(x)
-        parameters = [v for v in (x_scale, x_zero, y_scale, y_zero) if v is not None]
-        if all(v.constant is not None and v.tensor.size == 1 for v in parameters):
-            constants = [None if v is None or v.constant is None else v.constant.reshape(())
-                         for v in (x_scale, x_zero, y_scale, y_zero)]
-            return by_table(e, x, self.reference(all_bytes(x.tensor.element.dtype), *constants))  # type: ignore[arg-type]
-        found = self.formula(Term(e, dequantized(e, x, x_scale, x_zero)))
-        return quantized(e, found.value, y_scale, y_zero, x.tensor.element)
+
+        def function(given: Value) -> Value:
+            found = self.formula(Term(e, dequantized(e, given, x_scale, x_zero)))
+            return quantized(e, found.value, y_scale, y_zero, x.tensor.element)
+        return tabulated(e, x, function)
 
     def function(self, x: Array) -> Array:
         raise NotImplementedError
@@ -178,15 +192,9 @@ class QLinearLeakyRelu(OfOneByte):
 # ---- other scales --------------------------------------------------------------------------------------------------------
 def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None) -> Value:
     """Bytes of another scale: by a table, where both are known."""
-    constants = [None if v is None else v.constant for v in (x_scale, x_zero, y_scale, y_zero)]
-    known = all(v is None or (c is not None and c.size == 1) for v, c in zip((x_scale, x_zero, y_scale, y_zero), constants))
-    scale, zero, wanted, other = (None if c is None else c.reshape(()) for c in constants)
-    if known and scale is not None and wanted is not None:
-        if scale == wanted and number(zero) == number(other):
-            return x
-        values = all_bytes(x.tensor.element.dtype)
-        return by_table(e, x, nearest(real(values, scale, zero) / wanted, other, values.dtype))
-    return quantized(e, dequantized(e, x, x_scale, x_zero), y_scale, y_zero, x.tensor.element)
+    check_bytes(x, *([] if y_zero is None else [y_zero]))
+    element = (x if y_zero is None else y_zero).tensor.element
+    return tabulated(e, x, lambda given: quantized(e, dequantized(e, given, x_scale, x_zero), y_scale, y_zero, element))
 
 
 @operator("com.microsoft.QLinearConcat")
@@ -195,7 +203,7 @@ class QLinearConcat(Operator):
     axis: int
 
     def reference(self, y_scale: Array, y_zero: Array, *operands: Array) -> Array:
-        parts = [x if scale == y_scale and zero == y_zero else nearest(real(x, scale, zero) / y_scale, y_zero, x.dtype)
+        parts = [nearest(real(x, scale, zero) / y_scale, y_zero, y_zero.dtype)
                  for x, scale, zero in zip(operands[::3], operands[1::3], operands[2::3], strict=True)]
         return np.concatenate(parts, self.axis)
 
@@ -209,7 +217,7 @@ class QLinearConcat(Operator):
         return e.concat(parts, self.axis % rank)
 
 
-# ---- sums and softmax ----------------------------------------------------------------------------------------------------
+# ---- softmax --------------------------------------------------------------------------------------------------------------
 @operator("com.microsoft.QLinearSoftmax")
 class QLinearSoftmax(Operator):
     """Of a version (`opset`) before 13 along all axes from `axis` on. In float32: a step beside ONNX Runtime's integers."""
@@ -238,27 +246,3 @@ class QLinearSoftmax(Operator):
     def folded(self, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
         """The extents with those axes as one."""
         return [*dims[:axes[0]], int(np.prod(dims[axes[0]:axes[-1] + 1])), *dims[axes[-1] + 1:]]
-
-
-@operator("com.microsoft.QLinearGlobalAveragePool")
-class QLinearGlobalAveragePool(Operator):
-    """The sum in 32 bits times one factor."""
-    channels_last: int = 0
-
-    def axes(self, rank: int) -> tuple[int, ...]:
-        return tuple(range(1, rank - 1)) if self.channels_last else tuple(range(2, rank))
-
-    def reference(self, x: Array, x_scale: Array, x_zero: Array, y_scale: Array, y_zero: Array) -> Array:
-        axes = self.axes(x.ndim)
-        total = (x.astype(np.int32) - x_zero.astype(np.int32)).sum(axes, keepdims=True, dtype=np.int32)
-        count = np.float32(np.prod([x.shape[a] for a in axes]))
-        return nearest(total.astype(np.float32) * (x_scale / (y_scale * count)), y_zero, x.dtype)
-
-    def lower(self, e: Emitter, x: Value, x_scale: Value, x_zero: Value, y_scale: Value, y_zero: Value) -> Value:
-        check_bytes(x)
-        axes = self.axes(x.tensor.rank)
-        count = int(np.prod([x.tensor.dims[a] for a in axes]))
-        steps = Term(e, e.cast(x, I32)) - Term(e, e.cast(x_zero, I32))
-        total = reduced(e, steps.value, axes, one_operator("reduce_sum"), 0)
-        divisor = factor_of(e, (y_scale,), None, count)
-        return stored(e, e.product(e.cast(total, F32), factor_of(e, (x_scale,), divisor)), y_zero, x.tensor.element)

@@ -12,12 +12,10 @@ from ...formulas.contractions import batched_product, swapped
 from ...formulas.quantization import as_signed, factor_of, one_number, requantized
 from ...formulas.term import Term
 from ...graph.graph import Value
-from ...graph.types import F32, I8, I32, UI8, Array
+from ...graph.types import F32, I8, I32, Array
 from ..emitter import Emitter
 from .operator import Operator, operator
-from .quantize import dynamic, emitted_dynamic
-
-BYTES = (I8, UI8)
+from .quantize import BYTES, dynamic, emitted_dynamic, nearest
 
 
 # ---- NumPy ---------------------------------------------------------------------------------------------------------------
@@ -35,11 +33,9 @@ def total_of(a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> 
     return np.asarray(np.matmul(left, right), np.int64).astype(np.int32)
 
 
-def in_steps(total: Array, factor: Array, zero: Array, dtype: np.dtype) -> Array:
-    """Sums times a factor in float32, rounded, the zero point added, held in range."""
-    info = np.iinfo(dtype)
-    steps = np.rint(np.asarray(total.astype(np.float32) * factor, np.float32)).astype(np.float64)
-    return np.asarray(np.clip(steps + zero.astype(np.float64), info.min, info.max).astype(dtype))
+def in_steps(total: Array, factor: Array, zero: Array) -> Array:
+    """Sums times a factor in float32, as integers of the zero point's type."""
+    return nearest(np.asarray(total.astype(np.float32) * factor, np.float32), zero, zero.dtype)
 
 
 # ---- TOSA ----------------------------------------------------------------------------------------------------------------
@@ -52,8 +48,8 @@ def emitted_total(e: Emitter, a: Value, b: Value, a_zero: Value | None, b_zero: 
         require(operand.tensor.rank > 0, f"it takes matrices, not {operand.type}", kind="shape")
     rows = e.reshape(a, (1, *a.tensor.dims)) if a.tensor.rank == 1 else a
     columns = e.reshape(b, (*b.tensor.dims, 1)) if b.tensor.rank == 1 else b
-    dims = (*np.broadcast_shapes(rows.tensor.dims[:-2], columns.tensor.dims[:-2]), *rows.tensor.dims[-2:-1] * (a.tensor.rank > 1),
-            *columns.tensor.dims[-1:] * (b.tensor.rank > 1))
+    batch = np.broadcast_shapes(rows.tensor.dims[:-2], columns.tensor.dims[:-2])
+    dims = (*batch, *rows.tensor.dims[-2:-1] * (a.tensor.rank > 1), *columns.tensor.dims[-1:] * (b.tensor.rank > 1))
     if not a.tensor.size or not b.tensor.size:
         return e.broadcast_to(e.constant(np.zeros((), np.int32)), dims)
     (left, x), (right, y) = one_zero(e, rows, a_zero, True), one_zero(e, columns, b_zero, False)
@@ -111,7 +107,7 @@ class QLinearMatMul(Operator):
                   y_scale: Array, y_zero_point: Array) -> Array:
         total = total_of(a, b, a_zero_point, b_zero_point)
         left, right, wanted = (v.astype(np.float32) for v in (by_rows(a_scale, a.ndim), b_scale, y_scale))
-        return in_steps(total, left * right / by_rows(wanted, a.ndim), by_rows(y_zero_point, a.ndim), y_zero_point.dtype)
+        return in_steps(total, left * right / by_rows(wanted, a.ndim), by_rows(y_zero_point, a.ndim))
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero_point: Value, b: Value, b_scale: Value, b_zero_point: Value,
               y_scale: Value, y_zero_point: Value) -> Value:
@@ -135,7 +131,7 @@ class QGemm(Operator):
         factor = np.float32(self.alpha) * a_scale * b_scale
         if y_scale is None or y_zero is None:
             return np.asarray(total.astype(np.float32) * factor, np.float32)
-        return in_steps(total, factor / y_scale, y_zero, y_zero.dtype)
+        return in_steps(total, factor / y_scale, y_zero)
 
     def lower(self, e: Emitter, a: Value, a_scale: Value, a_zero: Value, b: Value, b_scale: Value, b_zero: Value,
               c: Value | None = None, y_scale: Value | None = None, y_zero: Value | None = None) -> Value:

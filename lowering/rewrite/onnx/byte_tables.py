@@ -15,15 +15,15 @@ from ...graph.types import Array
 from .edited_graph import DEQUANTIZE, EditedGraph, Steps, name_of
 
 ELEMENTWISE = frozenset((
-    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu", "Erf",
-    "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max", "Min", "Mish", "Mul", "Neg", "PRelu",
-    "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub",
-    "Swish", "Tan", "Tanh", "ThresholdedRelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu"))
+    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu",
+    "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max", "Min", "Mish", "Mul",
+    "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
+    "Softsign", "Sqrt", "Sub", "Swish", "Tan", "Tanh", "ThresholdedRelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu"))
 MOST_NODES = 32
 """Between two bytes."""
 
 
-def tabulated(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
+def tabulated(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
     """Whether what a QuantizeLinear takes was written as a table."""
     found = Slice(graph)
     if not to.is_byte or not to.of_tensor or not found.reaches(operation.operands[0]) or found.source is None:
@@ -32,7 +32,7 @@ def tabulated(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
     if table is None:
         return False
     operands = found.source.stored, graph.new_constant(table, "table")
-    graph.node("tosaic.QLinearTable", operands, operation.results, operation)
+    graph.node("tosaic.QLinearTable", operands, (result,), operation)
     return True
 
 
@@ -45,7 +45,7 @@ class Slice:
         self.nodes: list[Operation] = []
         self.known: dict[Value, Any] = {}
 
-    def reaches(self, value: Value) -> bool:
+    def reaches(self, value: Value, depth: int = 0) -> bool:
         """Whether all that a value is made of is one tensor of bytes, and numbers; `nodes` is in order then."""
         if value in self.known:
             return True
@@ -54,14 +54,14 @@ class Slice:
             self.known[value] = constant.reshape(()) if constant.size == 1 else constant
             return constant.size == 1 and constant.ndim <= 1
         maker = self.graph.maker(value)
-        if maker is None or len(self.nodes) > MOST_NODES:
+        if maker is None or max(depth, len(self.nodes)) > MOST_NODES:
             return False
         if name_of(maker) == NO_VALUE.removeprefix(PREFIX):
             self.known[value] = None
             return True
         if name_of(maker) in DEQUANTIZE:
             return self.starts_at(value)
-        if name_of(maker) not in ELEMENTWISE or not all(map(self.reaches, maker.operands)):
+        if name_of(maker) not in ELEMENTWISE or not all(self.reaches(v, depth + 1) for v in maker.operands):
             return False
         if value not in self.known:
             self.nodes.append(maker)
@@ -70,7 +70,9 @@ class Slice:
 
     def starts_at(self, value: Value) -> bool:
         steps = self.graph.dequantized(value)
-        if steps is None or not steps.is_byte or not steps.of_tensor or (self.source and self.source.stored is not steps.stored):
+        if steps is None or not steps.is_byte or not steps.of_tensor:
+            return False
+        if self.source is not None and self.source.stored is not steps.stored:
             return False
         stored = self.graph.constant(steps.stored)
         if stored is not None:

@@ -3,6 +3,7 @@ what QuantizeLinear and DequantizeLinear say of the integers beside them (`Steps
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from ...graph.types import BY_STORAGE, I8, I64, UI8, Array, ElementType, TensorT
 from ...text.attributes import Dense, Number
 
 BYTES = (I8, UI8)
+HALF = 128
+AS_UNSIGNED = "tosaic.AsUnsigned"
+"""The node between bytes with a sign and what reads them without one: the integers that a rewrite makes have signs."""
 DEQUANTIZE = ("DequantizeLinear", "com.microsoft.DequantizeLinear")
 QUANTIZE = ("QuantizeLinear", "com.microsoft.QuantizeLinear")
 
@@ -28,6 +32,8 @@ class Steps:
     scale: Array
     zero: Array
     axis: int | None
+    was_unsigned: bool = False
+    """Whether they are bytes with a sign that stand for bytes without one."""
 
     @property
     def is_byte(self) -> bool:
@@ -42,6 +48,13 @@ class Steps:
         """Whether the same integers stand for the same numbers."""
         return (self.element == other.element and self.of_tensor and other.of_tensor and self.scale == other.scale
                 and self.zero == other.zero)
+
+    @property
+    def signed(self) -> Steps:
+        """The same numbers by bytes with a sign, `stored` aside."""
+        if self.element != UI8:
+            return self
+        return Steps(self.stored, I8, self.scale, np.asarray(self.zero.astype(np.int16) - HALF, np.int8), self.axis, True)
 
     def real(self, stored: Array) -> Array:
         """What integers stand for, where there is one scale for all."""
@@ -94,6 +107,8 @@ class EditedGraph:
 
     def steps(self, operation: Operation, stored: Value) -> Steps | None:
         """What a node of either kind says of its integers; None where it is not known, or differs from block to block."""
+        if len(operation.operands) < 2:
+            return None
         zero_point, scale = self.optional(operation, 2), self.constant(operation.operands[1])
         zero = None if zero_point is None else self.constant(zero_point)
         if scale is None or scale.dtype != np.float32 or (zero_point is not None and zero is None):
@@ -122,9 +137,17 @@ class EditedGraph:
     def dequantized(self, value: Value) -> Steps | None:
         """What a value was before a DequantizeLinear made floats of it."""
         found = self.made_by(value, *DEQUANTIZE)
-        if found is None or find(found, "output_dtype") is not None:
+        return None if found is None else self.dequantized_by(found)
+
+    def dequantized_by(self, found: Operation) -> Steps | None:
+        """What a DequantizeLinear says of its integers, by bytes with a sign where there are such."""
+        if find(found, "output_dtype") is not None:
             return None
-        return self.steps(found, found.operands[0])
+        steps = self.steps(found, found.operands[0])
+        signed = self.made_by(found.operands[0], AS_UNSIGNED)
+        if steps is None or signed is None:
+            return steps
+        return replace(steps.signed, stored=signed.operands[0])
 
     # ---- what is new -----------------------------------------------------------------------------------------------------
     def add(self, operation: Operation) -> None:

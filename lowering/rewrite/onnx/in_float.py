@@ -5,23 +5,27 @@ from ...dialects.onnx.node import CONSTANT, NO_VALUE, PREFIX
 from ...graph.foreign import find
 from ...graph.graph import Block, Module, Operation, Value, uses
 from ...graph.types import TensorType
-from .edited_graph import DEQUANTIZE, QUANTIZE, EditedGraph, name_of
+from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, name_of
 from .integer_products import PRODUCTS
 
-IN_FLOAT = "onnx.in_float"
-"""Attribute of a module: the lines."""
+PLAIN = frozenset((*(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast"))
+"""Operators of any model, which compute with no floats."""
 OF_INTEGERS = frozenset((
-    *DEQUANTIZE, *QUANTIZE, *(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast", "ConvInteger",
-    "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "tosaic.QLinearTable",
-    *(f"com.microsoft.{name}" for name in ("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul",
-                                           "QLinearConcat", "QLinearGlobalAveragePool"))))
-"""Operators that compute with integers, or only change between them and floats."""
+    *DEQUANTIZE, *QUANTIZE, "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear",
+    "tosaic.QLinearTable", AS_UNSIGNED, *(f"com.microsoft.{name}" for name in (
+        "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearWhere",
+        "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearLeakyRelu"))))
+"""Operators of quantized models that compute with integers, or only change between them and floats."""
+OF_BLOCKS = "com.microsoft.MatMulNBits"
+NO_FORM = "it has no form in integers"
+INSIDE = ("com.microsoft.QLinearSoftmax",)
+"""Operators between bytes that compute in floats."""
 
 
 def in_float(module: Module) -> tuple[str, ...]:
     """The nodes of floats, each with a reason; none where the model has no quantized tensors."""
     names = {name_of(o) for f in module.functions for o in f.body.walk()}
-    if not names & (OF_INTEGERS - {"Shape", "Size", "Cast", *(n.removeprefix(PREFIX) for n in (CONSTANT, NO_VALUE))}):
+    if not names & {*OF_INTEGERS, *INSIDE, OF_BLOCKS}:
         return ()
     nodes: Nodes = {}
     for function in module.functions:
@@ -38,7 +42,7 @@ Nodes = dict[tuple[str, str], list[str]]
 def listed(labels: list[str]) -> str:
     """The names of nodes, or how many there are."""
     shown = [label for label in labels if label][:SHOWN]
-    return ", ".join(shown) if len(shown) == len(labels) else f"{len(labels)} nodes"
+    return ", ".join(shown) if len(shown) == len(labels) else f"{len(labels)} node{'s' * (len(labels) != 1)}"
 
 
 SHOWN = 3
@@ -58,14 +62,16 @@ def noted(graph: EditedGraph, block: Block, floats: set[Value], nodes: Nodes) ->
             noted(graph, region, floats, nodes)
         if takes or name_of(operation) in DEQUANTIZE:
             floats.update(r for r in operation.results if is_float(r) is not False and name_of(operation) not in QUANTIZE)
-        if takes and not operation.regions and name_of(operation) not in OF_INTEGERS:
+        if name_of(operation) in INSIDE or (takes and not operation.regions and name_of(operation) not in OF_INTEGERS | PLAIN):
             name = find(operation, "onnx.node")
             nodes.setdefault((name_of(operation), reason(graph, operation, floats)), []).append(str(name or ""))
 
 
 def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
     """Why a node is of floats."""
-    if name_of(operation) == "com.microsoft.MatMulNBits":
+    if name_of(operation) in INSIDE:
+        return NO_FORM
+    if name_of(operation) == OF_BLOCKS:
         return "its weights have a scale for each block"
     if name_of(operation) in PRODUCTS:
         return product_reason(graph, operation)
@@ -74,8 +80,9 @@ def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
         return "its operands are not quantized"
     if wide := next((s.element.bits for s in steps if s is not None and not s.is_byte), 0):
         return f"it has operands of {wide} bits"
-    if all(reader is not None and name_of(reader) in QUANTIZE for r in operation.results for reader in graph.readers.get(r, ())):
-        return "it has no form in integers"
+    readers = [reader for r in operation.results for reader in graph.readers.get(r, ())]
+    if all(reader is not None and name_of(reader) in QUANTIZE for reader in readers):
+        return NO_FORM
     return "its result is not quantized"
 
 

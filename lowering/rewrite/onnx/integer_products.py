@@ -60,12 +60,12 @@ def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
     steps = graph.dequantized(bias)
     if steps is None or steps.element != I32 or steps.zero.any():
         return None
-    own, wanted = np.broadcast_arrays(steps.scale, scale)
-    return steps.stored if np.allclose(own, wanted, NEAR, 0) else None
+    fits = steps.scale.shape in ((), scale.shape) or scale.shape == ()
+    return steps.stored if fits and np.allclose(steps.scale, scale, NEAR, 0) else None
 
 
 # ---- with bytes behind them ----------------------------------------------------------------------------------------------
-def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value, of: Operation) -> bool:
+def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
     """Whether a product whose result becomes bytes was written on integers."""
     factors = factors_of(graph, operation)
     if factors is None:
@@ -128,5 +128,6 @@ def convolution_in_floats(graph: EditedGraph, operation: Operation, factors: Fac
     real = graph.value("real")
     graph.node("Cast", (total,), (real,), operation, {"to": whole(1)})
     factor = np.asarray(factors.x.scale * factors.w.scale, np.float32)
-    graph.node("Mul", (real, graph.new_constant(factor.reshape(apart) if factor.ndim else factor)), operation.results, operation)
+    scale = graph.new_constant(factor.reshape(apart) if factor.ndim else factor)
+    graph.node("Mul", (real, scale), operation.results, operation)
     return True

@@ -40,7 +40,8 @@ def has_border(operation: Operation) -> bool:
     return find(operation, "coordinate_transformation_mode") == "tf_crop_and_resize"
 
 
-def written(graph: EditedGraph, operation: Operation, operands: tuple[Value, ...], steps: Steps, axis: int | None = None) -> None:
+def written(graph: EditedGraph, operation: Operation, operands: tuple[Value, ...], steps: Steps, axis: int | None = None
+            ) -> None:
     """The node on integers, and its results as floats."""
     results = tuple(graph.value(r.name, steps.element, r) for r in operation.results)
     graph.add(replace(operation, operands=operands, results=results))

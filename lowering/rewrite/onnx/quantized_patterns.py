@@ -1,7 +1,7 @@
 """Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's
-own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearGlobalAveragePool, tables
-of 256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
-integers.
+own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearAveragePool, tables of
+256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
+integers. Bytes without a sign stand as `i8` between them, which is what TOSA multiplies.
 """
 from __future__ import annotations
 
@@ -12,8 +12,20 @@ import numpy as np
 from ...dialects.onnx.node import is_onnx
 from ...graph.foreign import find
 from ...graph.graph import Block, Function, Module, Operation, Value, uses
+from ...graph.types import I8
 from .byte_tables import tabulated
-from .edited_graph import DEQUANTIZE, QUANTIZE, EditedGraph, Steps, name_of, properties_of
+from .edited_graph import (
+    AS_UNSIGNED,
+    DEQUANTIZE,
+    HALF,
+    QUANTIZE,
+    EditedGraph,
+    Steps,
+    integer,
+    name_of,
+    properties_of,
+    whole,
+)
 from .integer_products import PRODUCTS, product, product_in_floats
 from .moved_integers import moved
 
@@ -51,6 +63,10 @@ def node(graph: EditedGraph, operation: Operation) -> None:
         if not quantizing(graph, operation):
             graph.add(operation)
         return
+    if name in DEQUANTIZE and graph.made_by(operation.operands[0], AS_UNSIGNED) is not None and (
+            steps := graph.dequantized_by(operation)) is not None and steps.of_tensor:
+        graph.node("DequantizeLinear", (steps.stored, *graph.parameters(steps)), operation.results, operation)
+        return
     if moved(graph, operation):
         return
     if name in PRODUCTS and not is_bytes_later(graph, operation) and product_in_floats(graph, operation):
@@ -69,15 +85,27 @@ def quantizing(graph: EditedGraph, operation: Operation) -> bool:
     if before is not None and before.same(to):
         graph.replaced[result] = before.stored
         return True
+    if before is not None and before.same(to.signed):
+        graph.node(AS_UNSIGNED, (before.stored,), (result,), operation)
+        return True
     if not to.of_tensor or not to.is_byte:
         return False
-    return tabulated(graph, operation, to) or by_pattern(graph, operation, to)
+    if to.element == I8:
+        return written(graph, operation, to, result)
+    stored = graph.value(f"{result.name}_signed", I8, result)
+    if not written(graph, operation, to.signed, stored):
+        graph.node("QuantizeLinear", (operation.operands[0], *graph.parameters(to.signed)), (stored,), operation)
+    graph.node(AS_UNSIGNED, (stored,), (result,), operation)
+    return True
 
 
-def by_pattern(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
+def written(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
+    return tabulated(graph, operation, to, result) or by_pattern(graph, operation, to, result)
+
+
+def by_pattern(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
     """The operator before a QuantizeLinear, with bounds between them."""
     found, bounds = behind_bounds(graph, operation.operands[0])
-    result = operation.results[0]
     if found is None:
         return False
     limits = [limit for each in bounds for limit in limits_of(graph, each, to)]
@@ -85,7 +113,7 @@ def by_pattern(graph: EditedGraph, operation: Operation, to: Steps) -> bool:
         return False
     needed = [(name, limit) for name, limit in limits if limit not in (None, END[name](to))]  # type: ignore[misc]
     values = [graph.value("bounded", to.element, result) for _ in needed] + [result]
-    if not integers(graph, found, to, values[0], operation):
+    if not integers(graph, found, to, values[0]):
         return False
     for (name, limit), given, bounded in zip(needed, values, values[1:]):
         graph.node(name, (given, graph.new_constant(np.asarray(limit, to.element.dtype))), (bounded,), operation)
@@ -124,26 +152,28 @@ def limits_of(graph: EditedGraph, operation: Operation, to: Steps) -> list[tuple
     return found
 
 
-def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value, of: Operation) -> bool:
+def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
     """Whether a node whose result becomes bytes was written on integers."""
     name = name_of(operation)
     if name in PRODUCTS:
-        return product(graph, operation, to, result, of)
+        return product(graph, operation, to, result)
     operands = [graph.dequantized(v) for v in operation.operands]
-    given = [s for s in operands if s is not None and s.of_tensor and s.element == to.element]
+    given = [s for s in operands if s is not None and s.of_tensor and s.is_byte]
     if len(given) < len(operands) or not given:
         return False
     if name in PAIRS and len(given) == 2:
         parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
-        graph.node(PAIRS[name], (*parameters, *graph.parameters(to)), (result,), operation)
+        lift = {"lift": whole(HALF)} if to.was_unsigned else {}
+        graph.node(PAIRS[name], (*parameters, *graph.parameters(to)), (result,), operation, lift)
     elif name == "Concat":
         parameters = [v for s in given for v in (s.stored, *graph.parameters(s))]
         graph.node("com.microsoft.QLinearConcat", (*graph.parameters(to), *parameters), (result,), operation,
                    properties_of(operation))
-    elif name == "GlobalAveragePool":
+    elif name == "GlobalAveragePool" or (name == "AveragePool" and find(operation, "dilations") is None and not (
+            integer(operation, "ceil_mode", 0) and integer(operation, "count_include_pad", 0))):
         operand = given[0]
-        graph.node("com.microsoft.QLinearGlobalAveragePool", (operand.stored, *graph.parameters(operand), *graph.parameters(to)),
-                   (result,), operation)
+        parameters = [operand.stored, *graph.parameters(operand), *graph.parameters(to)]
+        graph.node(f"com.microsoft.QLinear{name}", parameters, (result,), operation, properties_of(operation))
     else:
         return False
     return True

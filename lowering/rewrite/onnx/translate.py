@@ -13,18 +13,19 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
-from ...dialects.onnx.node import CONSTANT, NO_VALUE, label
+from ...dialects.onnx.node import CONSTANT, IN_FLOAT, NO_VALUE, label
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
-from ...graph.types import BY_STORAGE, I4, I8, UI4, UI8, TensorType, Type
+from ...graph.types import BY_STORAGE, I4, I8, UI4, UI8, ElementType, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
-from .in_float import IN_FLOAT, in_float
+from .in_float import in_float
 from .quantized_patterns import in_integers
+from .stored_numbers import stored_numbers
 
 Scope = dict[Value, Datum]
 EXPANDED_NODES = 100_000
@@ -53,11 +54,13 @@ class Translation:
     def function(self, name: str | None, types: Sequence[Type] | None) -> Module:
         function = self.module.function(name)
         given = types or [v.type for v in function.arguments]
-        scope: Scope = {v: self.argument(v, t) for v, t in zip(function.arguments, given, strict=True)}
+        numbers = stored_numbers(self.whole, self.whole.function(name))
+        scope: Scope = {v: self.argument(v, t, numbers.get(v)) for v, t in zip(function.arguments, given, strict=True)}
         found = self.block(function.body, scope)
         yields = [self.result(datum, number) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
-        found_types = tuple(v.type for v in yields)
+        found_types = tuple(with_numbers(v.type, numbers.get(old)) for v, old in
+                            zip(yields, self.whole.function(name).body.yields))
         result = Function(function.name, body, found_types, result_attributes=names(function.result_attributes),
                           position=function.position)
         lines = in_float(self.module)
@@ -65,8 +68,9 @@ class Translation:
         made = Module((result,), (), self.module.name, notes, self.module.position)
         return prune(fold_convolutions(prune(made)))
 
-    def argument(self, argument: Value, type: Type) -> Value:
-        """An argument of the new function; its type must be known, and be one that the old one can have."""
+    def argument(self, argument: Value, type: Type, numbers: ElementType | None) -> Value:
+        """An argument of the new function; its type must be known, and be one that the old one can have. `numbers` is the
+        quantized type of its elements; what follows sees the integers alone."""
         declared = argument.type
         if not isinstance(type, TensorType):
             raise Problem(f"input {argument.name} is {declared}, which is no tensor of numbers", kind="unsupported")
@@ -77,7 +81,8 @@ class Translation:
                                                      shapes_can_be_equal(declared.shape, type.shape)):
             raise Problem(f"input {argument.name} is {declared}, not {type}", kind="argument")
         stored = TensorType(type.shape, IN_BYTES.get(type.element, type.element))
-        return self.emitter.blocks[0].argument(stored, argument.name, argument.position)
+        found = self.emitter.blocks[0].argument(with_numbers(stored, numbers), argument.name, argument.position)
+        return found if numbers is None else self.emitter("identity", found)
 
     def result(self, datum: Datum, number: int) -> Value:
         if not isinstance(datum, Value):
@@ -156,6 +161,12 @@ class Translation:
 def names(attributes: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Of the results' attributes what they are called: their extents are known."""
     return tuple({"onnx.name": own["onnx.name"]} if "onnx.name" in own else {} for own in attributes)
+
+
+def with_numbers(type: Type, numbers: ElementType | None) -> Type:
+    """A tensor's type with what its integers stand for."""
+    return type if numbers is None or not isinstance(type, TensorType) or type.element.bits != numbers.bits else \
+        type.with_element(numbers)
 
 
 UNKNOWN = object()
