@@ -52,6 +52,7 @@ def agree(model: ModelProto, arrays: Arrays, wanted: Arrays | None = None, rtol:
         assert len(results) == len(right), engine
         for number, (a, b) in enumerate(zip(results, right)):
             a = np.asarray(a)
-            assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{engine}, result {number}: {a.dtype}{a.shape}, not {b.dtype}{b.shape}"
+            assert (a.dtype, a.shape) == (b.dtype, b.shape), \
+                f"{engine}, result {number}: {a.dtype}{a.shape}, not {b.dtype}{b.shape}"
             wide = np.float64 if b.dtype.kind in "fV" else b.dtype
             np.testing.assert_allclose(a.astype(wide), b.astype(wide), rtol, atol, err_msg=f"{engine}, result {number}")

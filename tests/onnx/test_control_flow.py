@@ -23,7 +23,8 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
 
 def model(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[str], weights: dict[str, Any] | None = None) -> Any:
     tensors = [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in (weights or {}).items()]
-    graph = helper.make_graph(list(nodes), "graph", list(inputs), [helper.make_empty_tensor_value_info(n) for n in outputs], tensors)
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph(list(nodes), "graph", list(inputs), results, tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
@@ -68,7 +69,8 @@ def doubling(count: Any, scans: bool, stops: bool = False) -> Any:
     """A loop that doubles what it carries, collects it, and may stop where it is large."""
     nodes = [helper.make_node("Add", ["before", "before"], ["after"]), helper.make_node("Identity", ["after"], ["item"])]
     if stops:
-        nodes += [helper.make_node("ReduceMax", ["after"], ["most"], keepdims=0), helper.make_node("Less", ["most", "limit"], ["on"])]
+        nodes += [helper.make_node("ReduceMax", ["after"], ["most"], keepdims=0),
+                  helper.make_node("Less", ["most", "limit"], ["on"])]
     else:
         nodes += [helper.make_node("Identity", ["go"], ["on"])]
     outputs = [Value("on", B, []), Value("after", F, [3])] + [Value("item", F, [3])] * scans
@@ -98,10 +100,12 @@ def test_a_loop_stays_a_loop_however_many_iterations_it_has() -> None:
 
 def test_iterations_that_cannot_be_one_code_are_written_out() -> None:
     """A slice that begins at the iteration's number."""
-    nodes = [helper.make_node("Unsqueeze", ["i", "zero"], ["start"]), helper.make_node("Slice", ["x", "start", "end"], ["rest"]),
+    nodes = [helper.make_node("Unsqueeze", ["i", "zero"], ["start"]),
+             helper.make_node("Slice", ["x", "start", "end"], ["rest"]),
              helper.make_node("ReduceSum", ["rest"], ["one"], keepdims=0), helper.make_node("Add", ["total", "one"], ["sum"]),
              helper.make_node("Identity", ["go"], ["on"])]
-    body = subgraph(nodes, [Value("i", I, []), Value("go", B, []), Value("total", F, [])], [Value("on", B, []), Value("sum", F, [])])
+    body = subgraph(nodes, [Value("i", I, []), Value("go", B, []), Value("total", F, [])],
+                    [Value("on", B, []), Value("sum", F, [])])
     proto = model([helper.make_node("Loop", ["m", "", "start_at"], ["y"], body=body)], [Value("x", F, [5])], ["y"],
                   {"m": np.array(4), "start_at": np.float32(0), "zero": np.array([0]), "end": np.array([5])})
     agree(proto, [normal(5)])
@@ -125,14 +129,17 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 @pytest.mark.parametrize("lengths", [False, True])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("kind", GATES)
-def test_recurrent_layers_of_each_direction_and_of_sequences_of_several_lengths(kind: str, direction: str, lengths: bool) -> None:
+def test_recurrent_layers_of_each_direction_and_of_sequences_of_several_lengths(
+        kind: str, direction: str, lengths: bool) -> None:
     n, hidden, steps, batch, inputs = 2 if direction == "bidirectional" else 1, 5, 6, 3, 4
     width = GATES[kind] * hidden
     arrays = [normal(steps, batch, inputs), normal(n, width, inputs, seed=1), normal(n, width, hidden, seed=2),
-              normal(n, 2 * width, seed=3), np.array([6, 2, 4], np.int32) if lengths else None, normal(n, batch, hidden, seed=4)]
+              normal(n, 2 * width, seed=3), np.array([6, 2, 4], np.int32) if lengths else None,
+              normal(n, batch, hidden, seed=4)]
     arrays += [normal(n, batch, hidden, seed=5)] if kind == "LSTM" else []
     extra = {"linear_before_reset": 1} if kind == "GRU" and lengths else {}
-    proto = one_node(kind, arrays, {"hidden_size": hidden, "direction": direction, **extra}, 14, outputs=3 if kind == "LSTM" else 2)
+    attributes = {"hidden_size": hidden, "direction": direction, **extra}
+    proto = one_node(kind, arrays, attributes, 14, outputs=3 if kind == "LSTM" else 2)
     agree(proto, [a for a in arrays if a is not None], rtol=1e-4, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""What ONNX's own node tests give: right or refused, never wrong."""
+"""What ONNX's own node tests give: right or refused, never wrong. `python tests/onnx` runs all of them."""
 from __future__ import annotations
 
 import os
@@ -10,24 +10,21 @@ import pytest
 
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 
-from .onnx_nodes import Verdict, counted, judge, node_tests
+from .node_tests import Verdict, counted, judge, node_tests
 
 ONCE_WRONG = [
     "averagepool_2d_ceil_last_window_starts_on_pad",
     "averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True", "bitshift_left_int8_negative_shift",
-    "gather_negative_indices", "l2normalization_axis_0", "mod_float_edge_cases_fmod_0_float32",
+    "gather_negative_indices", "l2normalization_axis_0", "mod_float_edge_cases_fmod_0_float32", "mvn",
     "resize_upsample_scales_nearest", "resize_upsample_scales_linear", "resize_downsample_sizes_cubic",
     "resize_upsample_sizes_nearest_floor_align_corners", "sce_mean_weight_ii", "sce_none_weights", "nllloss_NCd1_weight_ii",
     "training_dropout_default_mask", "tril_one_row_neg", "triu_neg"]
-"""A few of the tests whose operators torch-mlir imports wrongly when it is left to itself."""
+"""A few of the tests that came out wrong once."""
 
 
 def judged(tests: Sequence[Any]) -> Sequence[Verdict]:
-    found = []
-    for test in tests:
-        found.append(judge(test))
-        print(found[-1], flush=True)
-    print(counted(found))
+    found = [verdict for test in tests for verdict in judge(test)]
+    print(*found, counted(found), sep="\n")
     return found
 
 
@@ -38,7 +35,13 @@ def wrong(verdicts: Sequence[Verdict]) -> list[str]:
 def test_what_was_wrong_is_right_or_refused() -> None:
     tests = {test.name.removeprefix("test_"): test for test in node_tests()}
     found = judged([tests[name] for name in ONCE_WRONG if name in tests])
-    assert not wrong(found) and counted(found)["right"] >= 6
+    assert not wrong(found) and counted(found)["right"] >= 2 * len(ONCE_WRONG) - 6
+
+
+def test_a_selection_of_all_node_tests_is_right_or_refused() -> None:
+    """Every eleventh; the part that is right may not become less."""
+    found = judged(node_tests()[::11])
+    assert not wrong(found) and counted(found)["right"] >= 0.8 * len(found)
 
 
 @pytest.mark.long

@@ -1,8 +1,8 @@
 """Weights of two to eight bits with a scale for each block of a column, Microsoft's MatMulNBits.
 
 The products are of floats, as ONNX Runtime has them unless it is allowed to be less accurate (`accuracy_level`). In the graph
-weights are bytes, and scales beside them; fusion makes floats of both when compiling, as of all constants that grow no more than
-that.
+weights are bytes, and scales beside them; fusion makes floats of both when compiling, as of all constants that grow no
+more than that.
 """
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Grouped(Windowed):
 
     def sums(self, x: Array, w: Array) -> Array:
         """Products of what windows see and filters, in float64; zeros stand in the padding."""
-        n, channels, *extents = x.shape
+        n = len(x)
         outputs, inputs, *kernel = w.shape
         self.check_groups(x.shape, w.shape)
         seen = self.seen(x, self.kernel(spatial_axes(x.shape), kernel), 0)
@@ -64,7 +64,8 @@ class Conv(Grouped):
 
 
 def check_bias(b: Value | None, outputs: int) -> None:
-    require(b is None or b.tensor.dims == (outputs,), f"the bias is not one number for each of {outputs} channels", kind="shape")
+    require(b is None or b.tensor.dims == (outputs,), f"the bias is not one number for each of {outputs} channels",
+            kind="shape")
 
 
 def channelwise(vector: Array, x: Array) -> Array:
@@ -97,7 +98,7 @@ class ConvTranspose(Windowed):
 
     def reference(self, x: Array, w: Array, b: Array | None = None) -> Array:
         n, channels, *extents = x.shape
-        inputs, each, *kernel = w.shape
+        _, each, *kernel = w.shape
         spatial = spatial_axes(x.shape)
         self.check_groups(x.shape, w.shape)
         strides, dilations = self.numbers("strides", spatial, 1), self.numbers("dilations", spatial, 1)

@@ -66,14 +66,16 @@ class BatchNormalization(Operator):
         require(rank > 1, f"it takes batch and channels, not {x.type}", kind="shape")
         working = working_type(own, False, True)
         wide = e.cast(x, working)
-        given = [Term(e, e.cast(e.reshape(v, (v.tensor.size, *(1,) * (rank - 2))), working)) for v in (scale, bias, mean, variance)]
+        given = [Term(e, e.cast(e.reshape(v, (v.tensor.size, *(1,) * (rank - 2))), working))
+                 for v in (scale, bias, mean, variance)]
         running: list[Value] = []
         if self.trains:
             given[2:], running = self.of_batch(e, Term(e, wide), given[2], given[3], (mean, variance))
         y = self.normalized(e, Term(e, wide), *given)
         return (e.cast(y.value, own), *running)
 
-    def of_batch(self, e: Emitter, x: Term, mean: Term, variance: Term, old: tuple[Value, Value]) -> tuple[list[Term], list[Value]]:
+    def of_batch(self, e: Emitter, x: Term, mean: Term, variance: Term,
+                 old: tuple[Value, Value]) -> tuple[list[Term], list[Value]]:
         """The batch's own statistics, and the running ones."""
         axes = [a for a in range(x.value.tensor.rank) if a != 1]
         own_mean = average(e, x, axes)

@@ -8,11 +8,11 @@ import numpy as np
 
 from ....runtime.errors import Problem, require
 from ...formulas.division import divided
-from ...formulas.indexing import UpdatedRows
 from ...formulas.powers import real_power
 from ...formulas.reductions import operator as one_operator
 from ...formulas.reductions import reduced
 from ...formulas.term import Term, absolute
+from ...formulas.updates import updated_rows
 from ...formulas.windows import window_padded
 from ...formulas.working_types import working_type
 from ...graph.graph import Value
@@ -221,8 +221,8 @@ class MaxUnpool(Windowed):
             raise_unless_fits(own, whole)
             numbers = moved_places(e, numbers, own, whole)
         zeros = e.broadcast_to(e.constant(np.zeros((), x.tensor.element.dtype), x.tensor.element), (math.prod(whole),))
-        rows = UpdatedRows(e, zeros, e.reshape(numbers, (x.tensor.size, 1)), e.reshape(x, (x.tensor.size,)))
-        return e.reshape(rows.result(rows.written()), whole)
+        rows = updated_rows(e, zeros, e.reshape(numbers, (x.tensor.size, 1)), e.reshape(x, (x.tensor.size,)))
+        return e.reshape(rows.written(), whole)
 
 
 def raise_unless_fits(own: Sequence[int], whole: Sequence[int]) -> None:
@@ -233,7 +233,7 @@ def raise_unless_fits(own: Sequence[int], whole: Sequence[int]) -> None:
 def moved_places(e: Emitter, numbers: Value, own: Sequence[int], whole: Sequence[int]) -> Value:
     """Numbers of elements of one shape as numbers in a larger one."""
     rest, total = Term(e, numbers), None
-    for axis, extent in enumerate(own):
+    for axis in range(len(own)):
         inner, outer = math.prod(own[axis + 1:]), math.prod(whole[axis + 1:])
         index = rest.apply("intdiv", inner) if inner > 1 else rest
         rest = rest - index * inner

@@ -33,7 +33,8 @@ class Windowed(Operator):
         """An attribute of so many numbers, none below the usual one."""
         found: Ints = getattr(self, name) or (default,) * count
         require(len(found) == count, f"{name} has {len(found)} numbers, {count} are needed", kind="attribute")
-        require(min(found, default=default) >= default, f"{name} is {list(found)}, none may be below {default}", kind="attribute")
+        require(min(found, default=default) >= default, f"{name} is {list(found)}, none may be below {default}",
+                kind="attribute")
         return found
 
     def kernel(self, spatial: int, own: Sequence[int] | None = None) -> Ints:
@@ -41,7 +42,8 @@ class Windowed(Operator):
         if own is None:
             require(bool(self.kernel_shape), "it needs the attribute kernel_shape", kind="attribute")
             return self.numbers("kernel_shape", spatial, 1)
-        require(self.kernel_shape in ((), tuple(own)), f"kernel_shape is {list(self.kernel_shape)}, the filter's is {list(own)}",
+        require(self.kernel_shape in ((), tuple(own)),
+                f"kernel_shape is {list(self.kernel_shape)}, the filter's is {list(own)}",
                 kind="attribute")
         return tuple(own)
 
