@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....runtime.errors import Problem
+from ....runtime.errors import Problem, require
+from ...formulas.bit_patterns import bitcast
 from ...formulas.term import Term
 from ...graph.graph import Value
 from ...graph.types import (
@@ -150,11 +151,10 @@ class BitCast(Operator):
 
     def lower(self, e: Emitter, x: Value) -> Value:
         own, element = x.tensor.element, element_of(self.to)
-        if own.is_integer and element.is_integer and own.bits == element.bits:
-            return e.cast(x, element)
-        if own == element:
-            return x
-        if x.constant is not None:
-            return e.constant(self.reference(x.constant), element)
-        raise Problem(f"TOSA has no operator that sees the bits of {own} as {element}", kind="unsupported",
-                      help="do it outside of the model")
+        if own == I1:
+            x, own = e.cast(x, UI8), UI8
+        if element == I1:  # a byte that is not 0 is true
+            return e.cast(bitcast(e, x, UI8), I1)
+        require(own.bits == element.bits, f"{own} has {own.bits} bits, {element} has {element.bits}", kind="type",
+                help="both must have as many")
+        return bitcast(e, x, element)
