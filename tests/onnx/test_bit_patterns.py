@@ -10,7 +10,7 @@ import tosaic
 
 pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 
-from tosaic.lowering.dialects.onnx.casts import BY_NUMBER
+from tosaic.lowering.dialects.onnx.element_types import BY_NUMBER
 from tosaic.lowering.dialects.onnx.interpret import interpret
 
 from .models import one_node

@@ -13,13 +13,14 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
+from ...dialects.onnx.element_types import IN_BYTES
 from ...dialects.onnx.node import CONSTANT, IN_FLOAT, NO_VALUE, label
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
-from ...graph.types import BY_STORAGE, I4, I8, UI4, UI8, ElementType, TensorType, Type
+from ...graph.types import BY_STORAGE, ElementType, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
@@ -31,8 +32,6 @@ Scope = dict[Value, Datum]
 EXPANDED_NODES = 100_000
 """Nodes that becoming TOSA may take beside those of the module: the body of a loop is translated until it is known what it
 changes. Each takes about 30 microseconds."""
-IN_BYTES = {I4: I8, UI4: UI8}
-"""Numbers of four bits are stored one in a byte, and are bytes in TOSA: its own i4 has no -8."""
 MOST_COMPUTED = 1 << 12
 """Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
 
