@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from ....runtime.errors import Problem, require
-from ...formulas.bit_patterns import bitcast
+from ...formulas.bit_patterns import bitcast, seen_as
 from ...formulas.narrow_floats import NARROW, narrow, opened
 from ...formulas.term import Term
 from ...graph.graph import Value
-from ...graph.types import BY_STORAGE, F8E8M0, F32, I1, I32, I64, UI8, UI32, Array, ElementType, TensorType
+from ...graph.types import BY_STORAGE, F8E8M0, F32, I1, I8, I32, I64, UI8, UI32, Array, ElementType, TensorType
 from ..data import Datum
 from ..emitter import Emitter
 from .element_types import EIGHT_BITS, IN_BYTES, element_of
@@ -134,11 +134,18 @@ class CastLike(Operator):
 
 @operator("BitCast")
 class BitCast(Operator):
-    """The same bits as another type of the same width."""
+    """The same bits as another type of the same width. Below 8 bits they are the lower ones of a byte."""
     to: int
 
     def reference(self, x: Array) -> Array:
-        return np.asarray(np.ascontiguousarray(x).view(element_of(self.to).dtype)).reshape(x.shape)
+        element = element_of(self.to)
+        if not 1 < element.bits < 8:
+            return np.asarray(np.ascontiguousarray(x).view(element.dtype)).reshape(x.shape)
+        code = np.ascontiguousarray(x).view(np.uint8) % (1 << element.bits)
+        if element.kind == "signed":
+            code = code - ((code >> (element.bits - 1)).astype(np.int8) << element.bits)
+            return np.asarray(code.astype(np.int8)).reshape(x.shape)
+        return np.asarray(code.view(element.dtype)).reshape(x.shape)
 
     def lower(self, e: Emitter, x: Value) -> Value:
         own, element = x.tensor.element, element_of(self.to)
@@ -146,6 +153,20 @@ class BitCast(Operator):
             x, own = e.cast(x, UI8), UI8
         if element == I1:  # a byte that is not 0 is true
             return e.cast(bitcast(e, x, UI8), I1)
-        require(own.bits == element.bits, f"{own} has {own.bits} bits, {element} has {element.bits}", kind="type",
+        bits = self.width(own, element)
+        require(bits == element.bits, f"{own} has {bits} bits, {element} has {element.bits}", kind="type",
                 help="both must have as many")
-        return bitcast(e, x, element)
+        if element.bits >= 8:
+            return bitcast(e, x, element)
+        code = x if own.is_integer else seen_as(e, x, I8)
+        if element.is_integer:
+            return cast(e, code, element)
+        return seen_as(e, (Term(e, code).cast(I32) & ((1 << bits) - 1)).cast(I8).value, element)
+
+    def width(self, own: ElementType, element: ElementType) -> int:
+        """Bits of the operand: of bytes those that the file says, or, where it says nothing, those that are needed."""
+        declared = self.operation.operands[0].type
+        if isinstance(declared, TensorType) and declared.element in IN_BYTES:
+            return declared.element.bits
+        is_open = not isinstance(declared, TensorType) and own in IN_BYTES.values() and element.bits < 8
+        return element.bits if is_open else own.bits
