@@ -38,17 +38,17 @@ MOST_COMPUTED = 1 << 12
 """Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
 
 
-def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None) -> Module:
+def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, printed: Module | None = None) -> Module:
     """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
-    Problem at the node that has no place in TOSA."""
-    return Translation(module, name).function(types)
+    Problem at the node that has no place in TOSA; its line is that of `printed`, of which some values are known in `module`."""
+    return Translation(module, name, printed or module).function(types)
 
 
 class Translation:
     """One graph becoming TOSA."""
 
-    def __init__(self, module: Module, name: str | None) -> None:
-        self.whole, self.module, self.name = module, prune(in_integers(prune(module))), name
+    def __init__(self, module: Module, name: str | None, printed: Module) -> None:
+        self.whole, self.module, self.name, self.printed = module, prune(in_integers(prune(module))), name, printed
         self.emitter = Emitter()
         self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
 
@@ -122,7 +122,7 @@ class Translation:
             return results
         except Problem as problem:
             if problem.position is None:
-                problem.at(operation.position or printed_position(self.whole, operation))
+                problem.at(operation.position or printed_position(self.printed, operation))
             problem.inputs |= reaching_inputs(self.module.function(self.name), operation)
             raise problem.of(label(operation, self.module)) from None
         finally:
