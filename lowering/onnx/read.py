@@ -10,7 +10,7 @@ from typing import Any
 
 from ...runtime.errors import Position, Problem, Source
 from ..dialects.onnx.element_types import element_of
-from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, UNTYPED, OnnxOp
+from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, PRODUCER, UNTYPED, OnnxOp
 from ..dialects.onnx.operators import OPERATORS
 from ..dialects.tosa.custom import IMPLEMENTATIONS
 from ..graph.graph import Block, Function, Module, Operation, Value
@@ -92,7 +92,7 @@ class ModelReader:
     def attributes(self) -> dict[str, Attribute]:
         found: dict[str, Attribute] = {OPSETS: self.opsets(self.model.opset_import)}
         if self.model.producer_name:
-            found["onnx.producer"] = f"{self.model.producer_name} {self.model.producer_version}".strip()
+            found[PRODUCER] = f"{self.model.producer_name} {self.model.producer_version}".strip()
         if self.model.ir_version:
             found["onnx.ir_version"] = Number(int(self.model.ir_version), I64)
         metadata = {p.key: p.value for p in self.model.metadata_props}

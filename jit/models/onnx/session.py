@@ -71,8 +71,9 @@ class InferenceSession:
         return [PROVIDER]
 
     def get_modelmeta(self) -> ModelMeta:
+        from ....lowering.dialects.onnx.node import PRODUCER
         attributes = self._module.attributes
-        return ModelMeta(str(attributes.get("onnx.producer", "")), self._module.name or "", "", "", 0,
+        return ModelMeta(str(attributes.get(PRODUCER, "")), self._module.name or "", "", "", 0,
                          {k: str(v) for k, v in attributes.get("onnx.metadata", {}).items()})
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[Array]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ....lowering.dialects.onnx.node import IN_FLOAT
+from ....lowering.dialects.onnx.node import IN_FLOAT, MADE_FROM
 from ....lowering.elements.expression import Buffer
 from ....lowering.graph.quantized import Quantized, quantization_of
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
@@ -50,7 +50,7 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
         pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
-        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))))
+        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")))
 
 
 def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:

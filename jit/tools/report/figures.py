@@ -164,6 +164,7 @@ class Figures:
     ladder: tuple[Rung, ...] = ()
     object: ObjectSize | None = None
     in_float: tuple[str, ...] = ()
+    made_from: str = ""
     format: str = field(default=FORMAT)
 
     @property
@@ -206,6 +207,7 @@ class Figures:
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
         {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero}; in_float: list of
-        strings. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        strings; made_from: what an ONNX file imports, and what wrote it. Kernels are numbers into `kernels`, ticks numbers
+        into `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

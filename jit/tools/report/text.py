@@ -36,6 +36,8 @@ def parts(report: Figures) -> Iterator[list[str]]:
 
 
 def rows(report: Figures) -> Iterator[tuple[str, str]]:
+    if report.made_from:
+        yield "model", report.made_from
     yield "inputs", listed(report.inputs)
     yield "outputs", listed(report.outputs)
     yield "variables", listed(report.variables)

@@ -15,7 +15,7 @@ from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
 from ...dialects.onnx.element_types import IN_BYTES
-from ...dialects.onnx.node import CONSTANT, IN_FLOAT, NO_VALUE, WITHOUT_ELEMENTS, label
+from ...dialects.onnx.node import CONSTANT, IN_FLOAT, MADE_FROM, NO_VALUE, WITHOUT_ELEMENTS, label, made_from
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
@@ -68,7 +68,7 @@ class Translation:
         result = Function(function.name, body, found_types, result_attributes=names(function.result_attributes),
                           position=function.position)
         lines = in_float(self.module)
-        notes: dict[str, Any] = {IN_FLOAT: lines} if lines else {}
+        notes: dict[str, Any] = {MADE_FROM: made_from(self.printed)} | ({IN_FLOAT: lines} if lines else {})
         if empty:
             notes[WITHOUT_ELEMENTS] = tuple(empty.items())
         made = Module((result,), (), self.module.name, notes, self.module.position)
