@@ -24,6 +24,7 @@ from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .read import file_bytes, first_bytes, is_onnx, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:
+    from ..projects.recording import Calls
     from ...lowering.graph.graph import Module
     from ...lowering.graph.types import Array
     from ...lowering.memory.planner import Memory
@@ -301,15 +302,20 @@ class Model:
     @public("save")
     def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
              memory: Memory | None = None, *, self_contained: bool = False, library: bool = False, main: bool = False,
-             namespace: str | None = None, state: str = "own", emit: str = "object", target: Target | None = None) -> Artifact:
+             namespace: str | None = None, state: str = "own", emit: str | None = None, project: str | None = None,
+             calls: Calls | Mapping[str, Calls] | None = None, target: Target | None = None) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one; with `emit` "c" as C
-        source, for any processor unless the options name one."""
+        source, for any processor unless the options name one; with a `project` as a folder for a build system, whose example
+        makes `calls` of the only entry, or of each by its name."""
         from ...lowering.options import for_object
-        from ..aot import ArtifactForm, save
-        form = ArtifactForm(self_contained, library, main, namespace, state, emit)
-        options = for_object(given("save", options, target=target, memory=memory), emit)
+        from ..aot import ArtifactForm
+        from ..projects.save_project import emitted, save
+        options = given("save", options, target=target, memory=memory)
+        form = ArtifactForm(self_contained, library, main, namespace, state,
+                            emitted(emit, project, options.target if options else None))
+        options = for_object(options, form.emit)
         lowered = [entry.lower(options) for entry in self]
-        return save(lowered, directory, name, form)
+        return save(lowered, directory, name, form, project, calls)
 
     def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> CrossCheck:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
-from .header_sections import constant_file, pool_macro
+from .header_sections import DATA_COLUMNS, constant_file, pool_macro
 from .interface import STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
 from .pools import CPool
 from .variables import pointer_member
@@ -30,6 +30,25 @@ def constant_assembly(interface: CInterface, pool: CPool) -> str:
 {symbol}:
     .incbin "{constant_file(interface, pool)}.bin"
     .section .note.GNU-stack, "", {kind}progbits
+"""
+
+
+def constant_array(interface: CInterface, pool: CPool) -> str:
+    """C source of the same, for projects whose compiler is not GNU's, or whose build takes no assembler."""
+    name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
+    rows = [pool.data[at:at + DATA_COLUMNS] for at in range(0, pool.nbytes, DATA_COLUMNS)]
+    text = ",\n".join("    " + ", ".join(f"0x{b:02x}" for b in row) for row in rows)
+    return f"""\
+/* Constant pool {pool.name} of {interface.prefix}.h.
+   Define {name}_SECTION, a string, to place it in a section of your linker script. */
+#include "{interface.prefix}.h"
+
+#ifdef {name}_SECTION
+__attribute__((section({name}_SECTION)))
+#endif
+TOSAIC_ALIGNED({name}_ALIGNMENT) const unsigned char {symbol}[{name}_SIZE] = {{
+{text}
+}};
 """
 
 

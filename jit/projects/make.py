@@ -1,0 +1,89 @@
+"""A folder for make: a static library, and the example as its check."""
+from __future__ import annotations
+
+from .compilers import compiler_of
+from .contents import MAIN, Contents, at, filled, readme
+
+MAKEFILE = """\
+# @description@.
+#
+#   make            builds the library, build/lib@stem@.a
+#   make check      builds the example and runs it
+#   make install    copies library and header to PREFIX
+#
+# CC, AR, CFLAGS, LDFLAGS, LDLIBS are as usual. TARGET_FLAGS name the processor. A board needs MAIN, the file with its main,
+# BOARD, further sources such as the start, and RUN, a command that runs a program.
+CROSS ?= @cross@
+ifeq ($(origin CC),default)
+CC = $(CROSS)@gcc@
+endif
+ifeq ($(origin AR),default)
+AR = $(CROSS)ar
+endif
+TARGET_FLAGS ?= @flags@
+CFLAGS ?= -O2
+BUILD ?= build
+MAIN ?= example/main.c
+BOARD ?=
+RUN ?=
+PREFIX ?= /usr/local
+
+LIBRARY = $(BUILD)/lib@stem@.a
+OBJECTS = @objects@
+PROGRAM = $(BUILD)/@stem@_example
+COMPILE = $(CC) $(TARGET_FLAGS) -std=c99 $(CFLAGS) -Iinclude
+
+all: $(LIBRARY)
+
+$(LIBRARY): $(OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $(OBJECTS)
+
+$(BUILD)/%.o: src/%.c include/@prefix@.h | $(BUILD)
+	$(COMPILE) -c $< -o $@
+
+$(BUILD):
+	mkdir -p $@
+
+$(PROGRAM): $(MAIN) $(BOARD) example/@prefix@_example.c example/@prefix@_example.h example/@prefix@_recorded.h $(LIBRARY)
+	$(COMPILE) -Iexample $(LDFLAGS) $(MAIN) $(BOARD) example/@prefix@_example.c $(LIBRARY) $(LDLIBS)@mathematics@ -o $@
+
+check: $(PROGRAM)
+	$(RUN) $(PROGRAM)
+
+install: $(LIBRARY)
+	mkdir -p $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	cp $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
+	cp include/@prefix@.h $(DESTDIR)$(PREFIX)/include/
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all check install clean
+"""
+
+USE = """\
+A program is compiled with `-Iinclude` and linked with `build/lib@stem@.a`@library@. On a board, `make check` takes the rest of
+the firmware: `MAIN` is the file with `main`, which calls `@prefix@_example(say)` with a function that prints, `BOARD` are
+further sources, `LDFLAGS` name the linker script, and `RUN` is the command that runs a program.
+"""
+
+
+def files(contents: Contents) -> dict[str, bytes]:
+    """The folder's files."""
+    found = {"Makefile": makefile(contents).encode(), f"include/{contents.header_name}": contents.header,
+             "example/main.c": filled(MAIN, prefix=contents.prefix).encode()}
+    found |= at("src", contents.sources if contents.is_source else {**contents.sources, f"{contents.stem}.o": contents.code})
+    found |= at("example", contents.example)
+    use = filled(USE, stem=contents.stem, prefix=contents.prefix, library=" and `-lm`" * contents.needs_mathematics)
+    return found | {"README.md": readme(contents, "a static library, built by make", "make\nmake check", use)}
+
+
+def makefile(contents: Contents) -> str:
+    compiler = compiler_of(contents.target)
+    built = [f"$(BUILD)/{name.removesuffix('.c')}.o" for name in contents.sources]
+    objects = built if contents.is_source else [f"src/{contents.stem}.o", *built]
+    text = filled(MAKEFILE, cross=compiler.prefix, gcc="gcc" if compiler.prefix else "cc", flags=" ".join(compiler.flags),
+                  objects=" ".join(objects), mathematics=" -lm" * contents.needs_mathematics, prefix=contents.prefix,
+                  stem=contents.stem, description=contents.description)
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
