@@ -35,7 +35,7 @@ COMPILE = $(CC) $(TARGET_FLAGS) -std=c99 $(CFLAGS) -Iinclude
 
 all: $(LIBRARY)
 
-$(LIBRARY): $(OBJECTS)
+$(LIBRARY): $(OBJECTS) | $(BUILD)
 	rm -f $@
 	$(AR) rcs $@ $(OBJECTS)
 
