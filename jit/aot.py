@@ -156,7 +156,8 @@ def model_files(interface: CInterface, form: ArtifactForm) -> ModelFiles:
     code, needs, constant_bytes = (c_source if form.emit == "c" else object_code)(interface, checksum)
     stem = interface.prefix.removeprefix("tosaic_")
     return ModelFiles(f"{stem}.{'c' if form.emit == 'c' else 'o'}", code, f"{interface.prefix}.h",
-                      header(interface, checksum, needs).encode(), other_files(interface, code, stem, form), needs, constant_bytes)
+                      header(interface, checksum, needs).encode(), other_files(interface, code, stem, form), needs,
+                      constant_bytes)
 
 
 def object_code(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:

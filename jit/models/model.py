@@ -24,7 +24,6 @@ from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
 from .read import file_bytes, first_bytes, is_onnx, is_text, read_again, read_bytes, read_module
 
 if TYPE_CHECKING:
-    from ..projects.recording import Calls
     from ...lowering.graph.graph import Module
     from ...lowering.graph.types import Array
     from ...lowering.memory.planner import Memory
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ...runtime.variables import Context
     from ..aot import Artifact
     from ..compiled import Compiled
+    from ..projects.recording import Calls
     from ..source import ImportedSource, SourceRun
     from ..stages import Lowered, Traced
     from ..tools.check.crosscheck import CrossCheck

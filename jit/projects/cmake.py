@@ -115,11 +115,10 @@ def files(contents: Contents) -> dict[str, bytes]:
 def lists(contents: Contents) -> str:
     """The CMakeLists.txt."""
     names = [*contents.sources, *([] if contents.is_source else [f"{contents.stem}.o"])]
-    external = "" if contents.is_source else f"set_source_files_properties(src/{contents.stem}.o PROPERTIES EXTERNAL_OBJECT ON)\n"
+    external = f"set_source_files_properties(src/{contents.stem}.o PROPERTIES EXTERNAL_OBJECT ON)\n" * (not contents.is_source)
     mathematics = f"if(UNIX)\n  target_link_libraries({contents.prefix} PUBLIC m)\nendif()\n" * contents.needs_mathematics
-    text = filled(LISTS, sources="\n".join(f"  src/{name}" for name in names), object=external, mathematics=mathematics,
+    return filled(LISTS, sources="\n".join(f"  src/{name}" for name in names), object=external, mathematics=mathematics,
                   prefix=contents.prefix, stem=contents.stem, upper=contents.prefix.upper(), description=contents.description)
-    return text
 
 
 def toolchain(compiler: Compiler) -> str:

@@ -18,9 +18,9 @@ LIBRARY_FREE = ("memcpy", "memset", "memmove")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The files of a model by name, before they have places. `code` is C source or an object (`is_source`), `pools` are C source
-    of the constant pools, `example` its C source and its headers, `needs` the functions that the code calls and does not
-    define, `sizes` sentences about the memory that the model takes, `faults` whether a run may end with one."""
+    """The files of a model by name, before they have places. `code` is C source or an object (`is_source`), `pools` are C
+    source of the constant pools, `example` its C source and its headers, `needs` the functions that the code calls and does
+    not define, `sizes` lines about the memory that the model takes."""
     stem: str
     code: bytes
     is_source: bool

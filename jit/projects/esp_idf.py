@@ -53,8 +53,9 @@ CONFIG_ESP_MAIN_TASK_STACK_SIZE=8192
 """
 
 USE = """\
-The folder is the component: put it into `components` of an application, or name it in `EXTRA_COMPONENT_DIRS`. Its name is the
-folder's. `set-target linux` (with `--preview`) runs the example on a computer.
+The folder is the component: put it into the folder `components/` of an application, or name it with
+`set(EXTRA_COMPONENT_DIRS ...)`. Its name is the folder's. `idf.py --preview set-target linux` builds the example for a
+computer.
 """
 
 

@@ -22,6 +22,7 @@ AR = $(CROSS)ar
 endif
 TARGET_FLAGS ?= @flags@
 CFLAGS ?= -O2
+LDLIBS ?= @mathematics@
 BUILD ?= build
 MAIN ?= example/main.c
 BOARD ?=
@@ -46,7 +47,7 @@ $(BUILD):
 	mkdir -p $@
 
 $(PROGRAM): $(MAIN) $(BOARD) example/@prefix@_example.c example/@prefix@_example.h example/@prefix@_recorded.h $(LIBRARY)
-	$(COMPILE) -Iexample $(LDFLAGS) $(MAIN) $(BOARD) example/@prefix@_example.c $(LIBRARY) $(LDLIBS)@mathematics@ -o $@
+	$(COMPILE) -Iexample $(LDFLAGS) $(MAIN) $(BOARD) example/@prefix@_example.c $(LIBRARY) $(LDLIBS) -o $@
 
 check: $(PROGRAM)
 	$(RUN) $(PROGRAM)
@@ -63,9 +64,14 @@ clean:
 """
 
 USE = """\
-A program is compiled with `-Iinclude` and linked with `build/lib@stem@.a`@library@. On a board, `make check` takes the rest of
-the firmware: `MAIN` is the file with `main`, which calls `@prefix@_example(say)` with a function that prints, `BOARD` are
-further sources, `LDFLAGS` name the linker script, and `RUN` is the command that runs a program.
+A program is compiled with `-Iinclude` and linked with `build/lib@stem@.a`@library@.
+
+On a board, the check takes the rest of the firmware: the file with its `main`, which calls `@prefix@_example(say)` with a
+function that prints, further sources, the linker script, and a command that runs a program:
+
+```sh
+make check MAIN=main.c BOARD=start.c LDFLAGS="-T board.ld" RUN="..."
+```
 """
 
 
@@ -84,6 +90,6 @@ def makefile(contents: Contents) -> str:
     built = [f"$(BUILD)/{name.removesuffix('.c')}.o" for name in contents.sources]
     objects = built if contents.is_source else [f"src/{contents.stem}.o", *built]
     text = filled(MAKEFILE, cross=compiler.prefix, gcc="gcc" if compiler.prefix else "cc", flags=" ".join(compiler.flags),
-                  objects=" ".join(objects), mathematics=" -lm" * contents.needs_mathematics, prefix=contents.prefix,
+                  objects=" ".join(objects), mathematics="-lm" * contents.needs_mathematics, prefix=contents.prefix,
                   stem=contents.stem, description=contents.description)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"

@@ -59,7 +59,7 @@ def record(entries: Sequence[LoweredData], calls: Sequence[Calls]) -> Recording:
     for number in range(len(found[0].calls)):
         exact.append([outcome(run, e, e.calls[number]) for run, e in zip(interpreters, found)])
     samples = erring(found) if any(may_round(e.function) for e in found) else None
-    recorded = [[recorded_call(e, number, exact[number][i], samples and [run[number][i] for run in samples])
+    recorded = [[recorded_call(e, number, exact[number][i], None if samples is None else [run[number][i] for run in samples])
                  for number in range(len(e.calls))] for i, e in enumerate(found)]
     return Recording(tuple(map(tuple, recorded)))
 
@@ -113,8 +113,9 @@ def erring(entries: Sequence[RecordedEntry]) -> list[list[list[CallResults | Non
 def recorded_call(entry: RecordedEntry, number: int, exact: tuple[tuple[Array, ...], int],
                   samples: Sequence[CallResults | None] | None) -> RecordedCall:
     outputs, code = exact
-    expected = tuple(expected_output(array, samples and [None if s is None else np.asarray(s.outputs[i]) for s in samples])
-                     for i, array in enumerate(outputs))
+    erred = [None if samples is None else [None if s is None else np.asarray(s.outputs[i]) for s in samples]
+             for i in range(len(outputs))]
+    expected = tuple(map(expected_output, outputs, erred))
     return RecordedCall(tuple(map(np.ascontiguousarray, entry.calls[number])), expected, code)
 
 
@@ -150,7 +151,8 @@ def power_bounds(exact: Array, found: Limits) -> tuple[Array, Array]:
     """Of powers of two, which are scales of blocks and have no sign."""
     wide = exact.astype(np.float64)
     with np.errstate(all="ignore"):
-        least, most = np.exp2(np.ceil(np.log2(np.maximum(wide - found.allowed, 2.0 ** -127)))), np.exp2(np.floor(np.log2(wide + found.allowed)))
+        least = np.exp2(np.ceil(np.log2(np.maximum(wide - found.allowed, 2.0 ** -127))))
+        most = np.exp2(np.floor(np.log2(wide + found.allowed)))
     least = np.where(np.isfinite(least), least, wide)
     return np.where(found.free, 2.0, least).astype(exact.dtype), np.where(found.free, 1.0, most).astype(exact.dtype)
 

@@ -18,13 +18,8 @@ if(CONFIG_@upper@)
 @library@endif()
 """
 
-KCONFIG = """\
-config @upper@
-	bool "@description@"
-@units@	help
-	  Builds the model into the application. @header@ says how
-	  it is called.
-"""
+KCONFIG = ("config @upper@", '\tbool "@description@"', "@units@\thelp",
+           "\t  Builds the model into the application. @header@ says how", "\t  it is called.", "")
 
 SAMPLE_LISTS = """\
 cmake_minimum_required(VERSION 3.20.0)
@@ -80,11 +75,10 @@ def files(contents: Contents) -> dict[str, bytes]:
     """The folder's files."""
     stem, prefix, upper = contents.stem, contents.prefix, contents.prefix.upper()
     sample = f"samples/{stem}_example"
-    units = "\timply FPU\n" * contents.computes_floats
     found = {"zephyr/module.yml": filled(MODULE, prefix=prefix), "CMakeLists.txt": lists(contents),
-             "Kconfig": filled(KCONFIG, upper=upper, description=contents.description, units=units, header=contents.header_name),
-             f"{sample}/CMakeLists.txt": filled(SAMPLE_LISTS, stem=stem, prefix=prefix),
-             f"{sample}/prj.conf": filled(SETTINGS, upper=upper), f"{sample}/sample.yaml": filled(SAMPLE, stem=stem, prefix=prefix),
+             "Kconfig": kconfig(contents), f"{sample}/CMakeLists.txt": filled(SAMPLE_LISTS, stem=stem, prefix=prefix),
+             f"{sample}/prj.conf": filled(SETTINGS, upper=upper),
+             f"{sample}/sample.yaml": filled(SAMPLE, stem=stem, prefix=prefix),
              f"{sample}/src/main.c": filled(MAIN, prefix=prefix)}
     data = {f"include/{contents.header_name}": contents.header} | at("src", contents.sources)
     data |= {} if contents.is_source else {f"lib/lib{stem}.a": contents.library}
@@ -92,6 +86,13 @@ def files(contents: Contents) -> dict[str, bytes]:
     commands = f"cd {sample}\nwest build -b YOUR_BOARD\nwest flash"
     data["README.md"] = readme(contents, "a Zephyr module", commands, filled(USE, upper=upper))
     return {path: text.encode() for path, text in found.items()} | data
+
+
+def kconfig(contents: Contents) -> str:
+    """The option, which asks for the unit of floats where there is one and the model may use it."""
+    units = "\timply FPU\n" * contents.computes_floats
+    return filled("\n".join(KCONFIG), upper=contents.prefix.upper(), description=contents.description, units=units,
+                  header=contents.header_name)
 
 
 def lists(contents: Contents) -> str:

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.aot import ArtifactForm
 from tosaic.jit.projects.save_project import save
 from tosaic.jit.stages import Lowered
 
 from ..aot.test_forms import FORMS, MODELS
-from .building import DATA, SAMPLES, compiled_example, needs, said_by
+from .building import DATA, compiled_example, needs, said_by
 
 pytestmark = needs("gcc")
 EMITTED = ("object", "c")
@@ -41,7 +40,8 @@ def test_an_example_of_every_form_is_right(tmp_path: Path, model: str, form: str
 
 
 TYPES = """
-func.func @main(%b: tensor<3xi1>, %i: tensor<2x2xi16>, %l: tensor<i32>, %h: tensor<3xf16>, %g: tensor<3xbf16>, %f: tensor<3xf32>)
+func.func @main(%b: tensor<3xi1>, %i: tensor<2x2xi16>, %l: tensor<i32>, %h: tensor<3xf16>, %g: tensor<3xbf16>,
+                %f: tensor<3xf32>)
     -> (tensor<3xi1>, tensor<2x2xi16>, tensor<i32>, tensor<3xf16>, tensor<3xbf16>, tensor<3xf32>, tensor<3xi1>) {
   %0 = tosa.logical_not %b : (tensor<3xi1>) -> tensor<3xi1>
   %1 = tosa.bitwise_not %i : (tensor<2x2xi16>) -> tensor<2x2xi16>

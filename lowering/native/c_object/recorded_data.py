@@ -1,5 +1,5 @@
-"""The recorded calls of an example, as data and as a header of C: what goes into each entry function of a model call by call, and
-what must come out. `recorded_example` writes the program that compares; who records it is `jit/projects`.
+"""The recorded calls of an example, as data and as a header of C: what goes into each entry function of a model, call by
+call, and what must come out. `recorded_example` writes the program that compares; who records it is `jit/projects`.
 
 Where compiled code may round otherwise, an element of an output lies between a `least` and a `most` one. Floats are compared as
 integers in the order of floats, so that no processor needs floating-point arithmetic to compare.
@@ -33,6 +33,14 @@ class ExpectedOutput:
     values: Array
     least: Array | None = None
     most: Array | None = None
+
+    @property
+    def lowest(self) -> Array:
+        return self.values if self.least is None else self.least
+
+    @property
+    def highest(self) -> Array:
+        return self.values if self.most is None else self.most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,11 +83,12 @@ def entry_arrays(entry: CEntry, calls: Sequence[RecordedCall]) -> list[str]:
         sections.append(array_text(f"{entry.name}_recorded_input_{name}", buffer, [c.inputs[number] for c in calls]))
     for number, (buffer, name) in enumerate(entry.outputs.items()):
         expected = [c.outputs[number] if c.outputs else None for c in calls]
-        sections.append(array_text(f"{entry.name}_expected_{name}", buffer, [e and e.values for e in expected]))
+        sections.append(array_text(f"{entry.name}_expected_{name}", buffer, [None if e is None else e.values for e in expected]))
         if is_bounded(calls, number):
-            for bound in ("least", "most"):
-                arrays = [None if e is None else e.values if getattr(e, bound) is None else getattr(e, bound) for e in expected]
-                sections.append(array_text(f"{entry.name}_{bound}_{name}", buffer, arrays))
+            least = [None if e is None else e.lowest for e in expected]
+            most = [None if e is None else e.highest for e in expected]
+            sections += [array_text(f"{entry.name}_least_{name}", buffer, least),
+                         array_text(f"{entry.name}_most_{name}", buffer, most)]
     return sections
 
 
@@ -92,7 +101,8 @@ def array_text(name: str, buffer: Buffer, arrays: Sequence[Array | None]) -> str
     """An array of C with the elements of each call; zeros where there is none."""
     size, element = max(1, buffer.size), c_type(buffer.dtype)
     rows = [folded([number_text(v, buffer.dtype) for v in ([0] if a is None else stored(a).tolist())]) for a in arrays]
-    return f"static const {element} {name}[{len(arrays)}][{size}] = {{\n" + ",\n".join(f"    {{{row}}}" for row in rows) + "\n};"
+    text = ",\n".join(f"    {{{row}}}" for row in rows)
+    return f"static const {element} {name}[{len(arrays)}][{size}] = {{\n{text}\n}};"
 
 
 def stored(array: Array) -> Array:

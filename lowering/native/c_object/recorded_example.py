@@ -106,7 +106,7 @@ def example_header(interface: CInterface) -> str:
 extern "C" {{
 #endif
 
-/* Makes the recorded calls and says OK, or what differs, in lines; returns how many elements differ, or 1 for a call that fails. */
+/* Makes the recorded calls and says OK, or what differs; returns how many elements differ, where a call that fails is one. */
 long {prefix}_example(void (*say)(const char *text));
 
 #ifdef __cplusplus
@@ -141,7 +141,8 @@ def call_function(interface: CInterface, entry: CEntry, bounded: list[bool]) -> 
     passed = ", ".join("0" if s == THREAD_POOL else f"&{s}" for s in interface.arguments(entry))
     codes = f"{entry.name}_recorded_codes[call]"
     body += [f"    const int32_t code = {entry.name}_run({passed});", f"    if (code != {codes}) {{",
-             f'        say_difference(say, call, "the code of {entry.name}_run", -1, code, {codes});', "        return 1;", "    }"]
+             f'        say_difference(say, call, "the code of {entry.name}_run", -1, code, {codes});',
+             "        return 1;", "    }"]
     checks = [check_line(entry, buffer, name, bound) for (buffer, name), bound in zip(entry.outputs.items(), bounded)]
     if checks:
         body += ["    if (code == TOSAIC_OK) {", *checks, "    }"]
