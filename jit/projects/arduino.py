@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...lowering.target.target import Target
 from ...runtime.errors import Problem
-from .contents import VERSION, Contents, at, filled, readme
+from .contents import Contents, at, readme
 
 PROPERTIES = """\
 name=@prefix@
@@ -47,16 +47,15 @@ def files(contents: Contents) -> dict[str, bytes]:
     stem, prefix = contents.stem, contents.prefix
     folder = None if contents.is_source else mcu_of(contents.target)
     sketch = f"examples/{stem}_example"
-    precompiled = "" if contents.is_source else f"precompiled=true\nldflags=-l{stem}\n"
-    found = {"library.properties": filled(PROPERTIES, prefix=prefix, version=VERSION, description=contents.description,
-                                          precompiled=precompiled),
-             f"{sketch}/{stem}_example.ino": filled(SKETCH, prefix=prefix)}
+    precompiled = "" if contents.is_source else f"precompiled=true\nldflags=-l{prefix}\n"
+    found = {"library.properties": contents.fill(PROPERTIES, precompiled=precompiled),
+             f"{sketch}/{stem}_example.ino": contents.fill(SKETCH)}
     data = at("src", {contents.header_name: contents.header} | contents.sources) | at(sketch, contents.example)
     if folder is not None:
-        data[f"src/{folder}/lib{stem}.a"] = contents.library
+        data[f"src/{folder}/lib{prefix}.a"] = contents.library
     commands = (f"arduino-cli compile --library . -b YOUR_BOARD {sketch}\n"
                 f"arduino-cli upload -p YOUR_PORT -b YOUR_BOARD {sketch}\narduino-cli monitor -p YOUR_PORT -c baudrate=115200")
-    data["README.md"] = readme(contents, "an Arduino library", commands, filled(USE, prefix=prefix))
+    data["README.md"] = readme(contents, "an Arduino library", commands, contents.fill(USE))
     return {path: text.encode() for path, text in found.items()} | data
 
 

@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 from .compilers import Compiler, compiler_of
-from .contents import MAIN, Contents, at, filled, readme
+from .contents import MAIN, Contents, at, readme
 
 LISTS = """\
 # @description@.
 #
 # add_subdirectory() of this folder, or find_package(@prefix@) once it is installed, gives the library tosaic::@stem@.
 cmake_minimum_required(VERSION 3.16)
-project(@prefix@ VERSION 1.0.0 LANGUAGES C)
+project(@prefix@ VERSION @version@ LANGUAGES C)
 
 if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   set(is_top_level ON)
@@ -65,7 +65,7 @@ TOOLCHAIN = """\
 set(CMAKE_SYSTEM_NAME @system@)
 set(CMAKE_SYSTEM_PROCESSOR @processor@)
 if(NOT CMAKE_C_COMPILER)
-  set(CMAKE_C_COMPILER @prefix@gcc)
+  set(CMAKE_C_COMPILER @compiler@)
 endif()
 set(CMAKE_C_FLAGS_INIT "@flags@")
 @trial@"""
@@ -94,18 +94,18 @@ On a board, link `@prefix@_example` and call `@prefix@_example(say)` from your `
 
 def files(contents: Contents) -> dict[str, bytes]:
     """The folder's files."""
-    compiler, words = compiler_of(contents.target), {"prefix": contents.prefix, "stem": contents.stem}
+    compiler = compiler_of(contents.target)
     found = {"CMakeLists.txt": lists(contents).encode(), f"include/{contents.header_name}": contents.header,
-             "example/main.c": filled(MAIN, prefix=contents.prefix).encode()}
+             "example/main.c": contents.fill(MAIN).encode()}
     found |= at("src", contents.sources if contents.is_source else {**contents.sources, f"{contents.stem}.o": contents.code})
     found |= at("example", contents.example)
     configure = "cmake -B build"
     if compiler.is_cross:
-        found["toolchain.cmake"] = toolchain(compiler).encode()
+        found["toolchain.cmake"] = toolchain(contents, compiler).encode()
         configure += " -DCMAKE_TOOLCHAIN_FILE=toolchain.cmake"
-    use = filled(USE, **words)
+    use = contents.fill(USE)
     if compiler.system == "Generic":
-        use = filled(BARE_USE, prefix=contents.prefix) + use
+        use = contents.fill(BARE_USE) + use
         commands = f"{configure}\ncmake --build build"
     else:
         commands = f"{configure}\ncmake --build build\nctest --test-dir build"
@@ -117,12 +117,11 @@ def lists(contents: Contents) -> str:
     names = [*contents.sources, *([] if contents.is_source else [f"{contents.stem}.o"])]
     external = f"set_source_files_properties(src/{contents.stem}.o PROPERTIES EXTERNAL_OBJECT ON)\n" * (not contents.is_source)
     mathematics = f"if(UNIX)\n  target_link_libraries({contents.prefix} PUBLIC m)\nendif()\n" * contents.needs_mathematics
-    return filled(LISTS, sources="\n".join(f"  src/{name}" for name in names), object=external, mathematics=mathematics,
-                  prefix=contents.prefix, stem=contents.stem, upper=contents.prefix.upper(), description=contents.description)
+    return contents.fill(LISTS, sources="\n".join(f"  src/{name}" for name in names), object=external, mathematics=mathematics)
 
 
-def toolchain(compiler: Compiler) -> str:
+def toolchain(contents: Contents, compiler: Compiler) -> str:
     """The file that names the compiler; one for no system links no program on trial."""
     trial = "set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n" * (compiler.system == "Generic")
-    return filled(TOOLCHAIN, system=compiler.system, processor=compiler.processor, prefix=compiler.prefix,
-                  flags=" ".join(compiler.flags), trial=trial)
+    return contents.fill(TOOLCHAIN, system=compiler.system, processor=compiler.processor, compiler=f"{compiler.prefix}gcc",
+                         flags=" ".join(compiler.flags), trial=trial)

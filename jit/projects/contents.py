@@ -36,6 +36,12 @@ class Contents:
         """What the header's names begin with, which is the project's name, too."""
         return f"tosaic_{self.stem}"
 
+    def fill(self, text: str, **words: str) -> str:
+        """Text with words in the places of @names@: those that are given, the model's names, and what it is."""
+        known = {"stem": self.stem, "prefix": self.prefix, "upper": self.prefix.upper(), "description": self.description,
+                 "version": VERSION} | words
+        return re.sub(r"@([a-z]+)@", lambda found: known[found[1]], text)
+
     @property
     def header_name(self) -> str:
         return f"{self.prefix}.h"
@@ -65,15 +71,6 @@ class Contents:
         if not self.is_source:
             return bool(self.target.float_unit)
         return re.search(rb"\b(float|double)\b", self.code) is not None
-
-
-def filled(text: str, **words: str) -> str:
-    """Text with words in the places of @names@, all of which must be there."""
-    for name, word in words.items():
-        assert f"@{name}@" in text, f"no place for {name}"
-        text = text.replace(f"@{name}@", word)
-    assert not (left := re.search(r"@[a-z_]+@", text)), f"nothing for {left[0] if left else ''}"
-    return text
 
 
 def at(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:

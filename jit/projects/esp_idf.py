@@ -4,7 +4,7 @@ from __future__ import annotations
 from ...lowering.target.machines import MACHINES
 from ...lowering.target.target import Target
 from ...runtime.errors import Problem
-from .contents import VERSION, Contents, at, filled, readme
+from .contents import Contents, at, readme
 
 SOURCES = """\
 idf_component_register(SRCS @sources@
@@ -13,8 +13,8 @@ idf_component_register(SRCS @sources@
 
 PREBUILT = """\
 idf_component_register(@sources@INCLUDE_DIRS "include")
-add_prebuilt_library(@stem@_model "lib/lib@stem@.a")
-target_link_libraries(${COMPONENT_LIB} @how@ @stem@_model)
+add_prebuilt_library(@prefix@_model "lib/lib@prefix@.a")
+target_link_libraries(${COMPONENT_LIB} @how@ @prefix@_model)
 """
 
 MANIFEST = """\
@@ -65,13 +65,13 @@ def files(contents: Contents) -> dict[str, bytes]:
     targets = () if contents.is_source else chips(contents.target)
     example = f"examples/{stem}_example"
     found = {"CMakeLists.txt": lists(contents), "idf_component.yml": manifest(contents, targets),
-             f"{example}/CMakeLists.txt": filled(APPLICATION, stem=stem), f"{example}/sdkconfig.defaults": DEFAULTS,
-             f"{example}/main/CMakeLists.txt": filled(MAIN_COMPONENT, prefix=prefix),
-             f"{example}/main/main.c": filled(MAIN, prefix=prefix)}
+             f"{example}/CMakeLists.txt": contents.fill(APPLICATION), f"{example}/sdkconfig.defaults": DEFAULTS,
+             f"{example}/main/CMakeLists.txt": contents.fill(MAIN_COMPONENT),
+             f"{example}/main/main.c": contents.fill(MAIN)}
     chip = targets[0] if targets else chip_of(contents.target)
     commands = f"cd {example}\nidf.py set-target {chip}\nidf.py build flash monitor"
     data = {f"include/{contents.header_name}": contents.header} | at("src", contents.sources)
-    data |= {} if contents.is_source else {f"lib/lib{stem}.a": contents.library}
+    data |= {} if contents.is_source else {f"lib/lib{prefix}.a": contents.library}
     data |= at(f"{example}/main", contents.example)
     data["README.md"] = readme(contents, "an ESP-IDF component", commands, USE)
     return {path: text.encode() for path, text in found.items()} | data
@@ -81,14 +81,14 @@ def lists(contents: Contents) -> str:
     """The component's CMakeLists.txt; without sources of its own, a component is an interface."""
     names = " ".join(f'"src/{name}"' for name in contents.sources)
     if contents.is_source:
-        return filled(SOURCES, sources=names)
-    return filled(PREBUILT, sources=f"SRCS {names}\n                       " if names else "", stem=contents.stem,
-                  how="PRIVATE" if names else "INTERFACE")
+        return contents.fill(SOURCES, sources=names)
+    return contents.fill(PREBUILT, sources=f"SRCS {names}\n                       " if names else "",
+                         how="PRIVATE" if names else "INTERFACE")
 
 
 def manifest(contents: Contents, targets: tuple[str, ...]) -> str:
     listed = "targets:\n" + "".join(f"  - {chip}\n" for chip in targets) if targets else ""
-    return filled(MANIFEST, version=VERSION, description=contents.description, targets=listed)
+    return contents.fill(MANIFEST, targets=listed)
 
 
 def chips(target: Target) -> tuple[str, ...]:

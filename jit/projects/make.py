@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from .compilers import compiler_of
-from .contents import MAIN, Contents, at, filled, readme
+from .contents import MAIN, Contents, at, readme
 
 MAKEFILE = """\
 # @description@.
 #
-#   make            builds the library, build/lib@stem@.a
+#   make            builds the library, build/lib@prefix@.a
 #   make check      builds the example and runs it
 #   make install    copies library and header to PREFIX
 #
@@ -29,7 +29,7 @@ BOARD ?=
 RUN ?=
 PREFIX ?= /usr/local
 
-LIBRARY = $(BUILD)/lib@stem@.a
+LIBRARY = $(BUILD)/lib@prefix@.a
 OBJECTS = @objects@
 PROGRAM = $(BUILD)/@stem@_example
 COMPILE = $(CC) $(TARGET_FLAGS) -std=c99 $(CFLAGS) -Iinclude
@@ -64,7 +64,7 @@ clean:
 """
 
 USE = """\
-A program is compiled with `-Iinclude` and linked with `build/lib@stem@.a`@library@.
+A program is compiled with `-Iinclude` and linked with `build/lib@prefix@.a`@library@.
 
 On a board, the check takes the rest of the firmware: the file with its `main`, which calls `@prefix@_example(say)` with a
 function that prints, further sources, the linker script, and a command that runs a program:
@@ -78,10 +78,10 @@ make check MAIN=main.c BOARD=start.c LDFLAGS="-T board.ld" RUN="..."
 def files(contents: Contents) -> dict[str, bytes]:
     """The folder's files."""
     found = {"Makefile": makefile(contents).encode(), f"include/{contents.header_name}": contents.header,
-             "example/main.c": filled(MAIN, prefix=contents.prefix).encode()}
+             "example/main.c": contents.fill(MAIN).encode()}
     found |= at("src", contents.sources if contents.is_source else {**contents.sources, f"{contents.stem}.o": contents.code})
     found |= at("example", contents.example)
-    use = filled(USE, stem=contents.stem, prefix=contents.prefix, library=" and `-lm`" * contents.needs_mathematics)
+    use = contents.fill(USE, library=" and `-lm`" * contents.needs_mathematics)
     return found | {"README.md": readme(contents, "a static library, built by make", "make\nmake check", use)}
 
 
@@ -89,7 +89,6 @@ def makefile(contents: Contents) -> str:
     compiler = compiler_of(contents.target)
     built = [f"$(BUILD)/{name.removesuffix('.c')}.o" for name in contents.sources]
     objects = built if contents.is_source else [f"src/{contents.stem}.o", *built]
-    text = filled(MAKEFILE, cross=compiler.prefix, gcc="gcc" if compiler.prefix else "cc", flags=" ".join(compiler.flags),
-                  objects=" ".join(objects), mathematics="-lm" * contents.needs_mathematics, prefix=contents.prefix,
-                  stem=contents.stem, description=contents.description)
+    text = contents.fill(MAKEFILE, cross=compiler.prefix, gcc="gcc" if compiler.prefix else "cc", objects=" ".join(objects),
+                         flags=" ".join(compiler.flags), mathematics="-lm" * contents.needs_mathematics)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"

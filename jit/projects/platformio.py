@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 
 from ...runtime.errors import Problem
-from .contents import VERSION, Contents, at, filled, readme
+from .contents import VERSION, Contents, at, readme
 
 PROJECT = """\
 ; pio run -e native -t exec runs the example on this computer. A section for a board is like it, with its platform, board and
@@ -63,14 +63,13 @@ def files(contents: Contents) -> dict[str, bytes]:
     if not contents.is_source:
         raise Problem("a PlatformIO library is compiled for each board, and an object is for one processor", kind="option",
                       help="leave out --emit object, which is C source then")
-    stem, prefix = contents.stem, contents.prefix
-    example = f"examples/{stem}_example"
-    found = {"library.json": manifest(contents), f"{example}/platformio.ini": filled(PROJECT, prefix=prefix),
-             f"{example}/src/main.cpp": filled(MAIN, prefix=prefix)}
+    example = f"examples/{contents.stem}_example"
+    found = {"library.json": manifest(contents), f"{example}/platformio.ini": contents.fill(PROJECT),
+             f"{example}/src/main.cpp": contents.fill(MAIN)}
     data = {f"include/{contents.header_name}": contents.header}
     data |= at("src", contents.sources) | at(f"{example}/src", contents.example)
     commands = f"cd {example}\npio run -e native\npio run -e native -t exec"
-    data["README.md"] = readme(contents, "a PlatformIO library", commands, filled(USE, prefix=prefix))
+    data["README.md"] = readme(contents, "a PlatformIO library", commands, contents.fill(USE))
     return {path: text.encode() for path, text in found.items()} | data
 
 

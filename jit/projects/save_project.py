@@ -91,7 +91,7 @@ def sizes(interface: CInterface, made: ModelFiles) -> list[str]:
 
 def artifact(interface: CInterface, made: ModelFiles, folder: Path, files: Mapping[str, bytes]) -> Artifact:
     """What was written. The code of an object may be in a library."""
-    library = f"/lib{Path(made.code_name).stem}.a"
+    library = f"/lib{interface.prefix}.a"
     code = next(path for path, data in files.items() if data == made.code or path.endswith(library))
     header = next(path for path in files if path.endswith(f"/{made.header_name}"))
     others = [folder / path for path in (*files, LISTING) if path not in (code, header)]

@@ -1,7 +1,7 @@
 """A Zephyr module with an option of Kconfig, and the example as a sample that twister can run."""
 from __future__ import annotations
 
-from .contents import Contents, at, filled, readme
+from .contents import Contents, at, readme
 
 MODULE = """\
 name: @prefix@
@@ -19,7 +19,7 @@ if(CONFIG_@upper@)
 """
 
 KCONFIG = ("config @upper@", '\tbool "@description@"', "@units@\thelp",
-           "\t  Builds the model into the application. @header@ says how", "\t  it is called.", "")
+           "\t  Builds the model into the application. @prefix@.h says how", "\t  it is called.", "")
 
 SAMPLE_LISTS = """\
 cmake_minimum_required(VERSION 3.20.0)
@@ -73,26 +73,24 @@ The folder is a module: name it in the manifest of west, or build an application
 
 def files(contents: Contents) -> dict[str, bytes]:
     """The folder's files."""
-    stem, prefix, upper = contents.stem, contents.prefix, contents.prefix.upper()
-    sample = f"samples/{stem}_example"
-    found = {"zephyr/module.yml": filled(MODULE, prefix=prefix), "CMakeLists.txt": lists(contents),
-             "Kconfig": kconfig(contents), f"{sample}/CMakeLists.txt": filled(SAMPLE_LISTS, stem=stem, prefix=prefix),
-             f"{sample}/prj.conf": filled(SETTINGS, upper=upper),
-             f"{sample}/sample.yaml": filled(SAMPLE, stem=stem, prefix=prefix),
-             f"{sample}/src/main.c": filled(MAIN, prefix=prefix)}
+    sample = f"samples/{contents.stem}_example"
+    found = {"zephyr/module.yml": contents.fill(MODULE), "CMakeLists.txt": lists(contents),
+             "Kconfig": kconfig(contents), f"{sample}/CMakeLists.txt": contents.fill(SAMPLE_LISTS),
+             f"{sample}/prj.conf": contents.fill(SETTINGS),
+             f"{sample}/sample.yaml": contents.fill(SAMPLE),
+             f"{sample}/src/main.c": contents.fill(MAIN)}
     data = {f"include/{contents.header_name}": contents.header} | at("src", contents.sources)
-    data |= {} if contents.is_source else {f"lib/lib{stem}.a": contents.library}
+    data |= {} if contents.is_source else {f"lib/lib{contents.prefix}.a": contents.library}
     data |= at(f"{sample}/src", contents.example)
     commands = f"cd {sample}\nwest build -b YOUR_BOARD\nwest flash"
-    data["README.md"] = readme(contents, "a Zephyr module", commands, filled(USE, upper=upper))
+    data["README.md"] = readme(contents, "a Zephyr module", commands, contents.fill(USE))
     return {path: text.encode() for path, text in found.items()} | data
 
 
 def kconfig(contents: Contents) -> str:
     """The option, which asks for the unit of floats where there is one and the model may use it."""
     units = "\timply FPU\n" * contents.computes_floats
-    return filled("\n".join(KCONFIG), upper=contents.prefix.upper(), description=contents.description, units=units,
-                  header=contents.header_name)
+    return contents.fill("\n".join(KCONFIG), units=units)
 
 
 def lists(contents: Contents) -> str:
@@ -102,5 +100,5 @@ def lists(contents: Contents) -> str:
         names = " ".join(f"src/{name}" for name in contents.sources)
         lines += [f"  zephyr_library_named({contents.prefix})", f"  zephyr_library_sources({names})"]
     if not contents.is_source:
-        lines.append(f"  zephyr_library_import({contents.prefix}_model ${{CMAKE_CURRENT_SOURCE_DIR}}/lib/lib{contents.stem}.a)")
-    return filled(LISTS, upper=contents.prefix.upper(), library="".join(f"{line}\n" for line in lines))
+        lines.append(f"  zephyr_library_import({contents.prefix}_model ${{CMAKE_CURRENT_SOURCE_DIR}}/lib/lib{contents.prefix}.a)")
+    return contents.fill(LISTS, library="".join(f"{line}\n" for line in lines))

@@ -48,7 +48,7 @@ def test_two_commands_build_and_run_a_project_for_make(tmp_path: Path, model: Pa
     succeed("make", "CFLAGS=-O1 -Wall -Wextra -Wpedantic -Werror", folder=tmp_path)
     assert succeed("make", "check", folder=tmp_path).endswith(" calls, OK\n")
     succeed("make", "install", f"DESTDIR={tmp_path / 'root'}", "PREFIX=/usr", folder=tmp_path)
-    assert {p.name for p in (tmp_path / "root").rglob("*") if p.is_file()} == {"libm.a", "tosaic_m.h"}
+    assert {p.name for p in (tmp_path / "root").rglob("*") if p.is_file()} == {"libtosaic_m.a", "tosaic_m.h"}
 
 
 @needs("make", "cc")
@@ -185,7 +185,7 @@ def test_a_library_is_built_for_each_processor_by_its_compiler(tmp_path: Path, t
         pytest.skip("not installed: arm-none-eabi-gcc")
     make_project(CLASSIFIER, tmp_path, "--project", "make", "--target", target, *POOLS)
     succeed("make", f"CFLAGS=-Os {ALONE}", folder=tmp_path)
-    assert (tmp_path / "build" / "libm.a").stat().st_size > 10_000
+    assert (tmp_path / "build" / "libtosaic_m.a").stat().st_size > 10_000
 
 
 @needs("make", "cc")

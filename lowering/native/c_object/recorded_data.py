@@ -83,7 +83,8 @@ def entry_arrays(entry: CEntry, calls: Sequence[RecordedCall]) -> list[str]:
         sections.append(array_text(f"{entry.name}_recorded_input_{name}", buffer, [c.inputs[number] for c in calls]))
     for number, (buffer, name) in enumerate(entry.outputs.items()):
         expected = [c.outputs[number] if c.outputs else None for c in calls]
-        sections.append(array_text(f"{entry.name}_expected_{name}", buffer, [None if e is None else e.values for e in expected]))
+        exact = [None if e is None else e.values for e in expected]
+        sections.append(array_text(f"{entry.name}_expected_{name}", buffer, exact))
         if is_bounded(calls, number):
             least = [None if e is None else e.lowest for e in expected]
             most = [None if e is None else e.highest for e in expected]
