@@ -100,5 +100,6 @@ def lists(contents: Contents) -> str:
         names = " ".join(f"src/{name}" for name in contents.sources)
         lines += [f"  zephyr_library_named({contents.prefix})", f"  zephyr_library_sources({names})"]
     if not contents.is_source:
-        lines.append(f"  zephyr_library_import({contents.prefix}_model ${{CMAKE_CURRENT_SOURCE_DIR}}/lib/lib{contents.prefix}.a)")
+        library = f"${{CMAKE_CURRENT_SOURCE_DIR}}/lib/lib{contents.prefix}.a"
+        lines.append(f"  zephyr_library_import({contents.prefix}_model {library})")
     return contents.fill(LISTS, library="".join(f"{line}\n" for line in lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def test_a_component_has_the_files_and_keys_that_esp_idf_documents(tmp_path: Pat
     lines = [line for line in (example / "CMakeLists.txt").read_text().splitlines() if line and line[0] != "#"]
     assert [line.split("(")[0] for line in lines] == ["cmake_minimum_required", "set", "include", "project"]
     assert lines[2] == "include($ENV{IDF_PATH}/tools/cmake/project.cmake)"
-    assert (example / "main" / "CMakeLists.txt").is_file() and "void app_main(void)" in (example / "main" / "main.c").read_text()
+    assert (example / "main" / "CMakeLists.txt").is_file()
+    assert "void app_main(void)" in (example / "main" / "main.c").read_text()
 
 
 def test_a_components_manifest_has_the_keys_that_the_component_manager_documents(tmp_path: Path) -> None:
@@ -129,8 +131,8 @@ def test_a_library_has_the_files_and_keys_that_platformio_documents(tmp_path: Pa
     assert all((project / manifest["build"]["includeDir"] / header).is_file() for header in manifest["headers"])
     assert {p.name for p in (project / manifest["build"]["srcDir"]).iterdir()} == {"m.c", "m_flash.c"}
     example, = manifest["examples"]
-    assert set(example) == {"name", "base", "files"} and all((project / example["base"] / f).is_file() for f in example["files"])
-    from configparser import ConfigParser
+    assert set(example) == {"name", "base", "files"}
+    assert all((project / example["base"] / name).is_file() for name in example["files"])
     settings = ConfigParser()
     settings.read(project / example["base"] / "platformio.ini")
     assert settings["env"]["lib_deps"] == "tosaic_m=symlink://../.." and settings["env:native"]["platform"] == "native"
