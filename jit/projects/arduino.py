@@ -5,6 +5,9 @@ from ...lowering.target.target import Target
 from ...runtime.errors import Problem
 from .contents import Contents, at, readme
 
+LONGEST_NAME = 63
+"""Characters of a library's folder, which is named as the library is."""
+
 PROPERTIES = """\
 name=@prefix@
 version=@version@
@@ -45,6 +48,7 @@ is a name such as `arduino:mbed_nano:nano33ble`.
 def files(contents: Contents) -> dict[str, bytes]:
     """The folder's files."""
     stem, prefix = contents.stem, contents.prefix
+    contents.check_name("Arduino", LONGEST_NAME)
     folder = None if contents.is_source else mcu_of(contents.target)
     sketch = f"examples/{stem}_example"
     precompiled = "" if contents.is_source else f"precompiled=true\nldflags=-l{prefix}\n"

@@ -46,6 +46,9 @@ if(@upper@_EXAMPLE)
   target_link_libraries(@stem@_example PRIVATE @prefix@_example)
   enable_testing()
   add_test(NAME @stem@_example COMMAND @stem@_example)
+  if(is_top_level)
+    add_custom_target(check COMMAND @stem@_example COMMENT "Running the recorded calls of @prefix@" VERBATIM)
+  endif()
 endif()
 
 option(@upper@_INSTALL "Install @prefix@" ${is_top_level})
@@ -108,7 +111,7 @@ def files(contents: Contents) -> dict[str, bytes]:
         use = contents.fill(BARE_USE) + use
         commands = f"{configure}\ncmake --build build"
     else:
-        commands = f"{configure}\ncmake --build build\nctest --test-dir build"
+        commands = f"{configure}\ncmake --build build --target check"
     return found | {"README.md": readme(contents, "a CMake project", commands, use)}
 
 

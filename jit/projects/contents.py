@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ...lowering.native.c_object.archive import archive
 from ...lowering.target.target import Target
+from ...runtime.errors import Problem
 
 VERSION = "1.0.0"
 """Of every project: manifests must have one, and a model says none."""
@@ -35,6 +36,12 @@ class Contents:
     def prefix(self) -> str:
         """What the header's names begin with, which is the project's name, too."""
         return f"tosaic_{self.stem}"
+
+    def check_name(self, system: str, longest: int) -> None:
+        """A Problem for a name that is longer than a system takes."""
+        if len(self.prefix) > longest:
+            raise Problem(f"{self.prefix} is {len(self.prefix)} characters long, and {system} takes names of {longest}",
+                          kind="option", help="name the model with --name")
 
     def fill(self, text: str, **words: str) -> str:
         """Text with words in the places of @names@: those that are given, the model's names, and what it is."""
@@ -90,9 +97,14 @@ int main(void) { return @prefix@_example(say) != 0; }
 """
 
 
+PLACES = """\
+A macro that is named above may be defined for the compiler, as in `-DNAME='".section"'`: the array lies in that section of the
+linker script then."""
+
+
 def readme(contents: Contents, title: str, commands: str, what: str) -> bytes:
     """A page: what it is, the commands, how it is used from elsewhere, the memory that it takes."""
-    sizes = "\n".join(f"* {line}" for line in contents.sizes)
+    sizes = "\n".join(f"* {line}" for line in contents.sizes) + f"\n\n{PLACES}" * any("_SECTION" in s for s in contents.sizes)
     return f"""\
 # {contents.prefix}
 
@@ -107,8 +119,8 @@ computed; it says OK, or what differs.
 
 {what.strip()}
 
-{sizes}
+{sizes.strip()}
 
 `tosaic.json` lists the files as they were written. Writing the project again replaces those that nobody has changed, and no
-other.
+other. Each model has a folder of its own; any number of them, with other names, go into one program.
 """.encode()

@@ -17,13 +17,14 @@ LISTING = "tosaic.json"
 """The file that lists all others, with a checksum of each."""
 
 
-def write_project(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, by their paths with slashes, to a folder: one that is not there, an empty one, or one that this has
-    written before."""
-    old = checked_listing(folder)
+def write_project(folder: Path, files: Mapping[str, bytes], model: str) -> None:
+    """Write the files of a model, by their paths with slashes, to a folder: one that is not there, an empty one, or one that
+    this has written before for a model of that name."""
+    old = checked_listing(folder, model)
     for path in files:
         check_free(folder, path, old)
-    listing = {"written by": "tosaic", "files": {path: zlib.crc32(data) for path, data in sorted(files.items())}}
+    checksums = {path: zlib.crc32(data) for path, data in sorted(files.items())}
+    listing = {"written by": "tosaic", "model": model, "files": checksums}
     whole = {**files, LISTING: (json.dumps(listing, indent=1) + "\n").encode()}
     existed = folder.exists()
     try:
@@ -35,8 +36,9 @@ def write_project(folder: Path, files: Mapping[str, bytes]) -> None:
         raise unwritten(error, f"cannot write to {folder}") from error
 
 
-def checked_listing(folder: Path) -> dict[str, int]:
-    """The files that were written here before, with their checksums; a Problem where the folder is not tosaic's."""
+def checked_listing(folder: Path, model: str) -> dict[str, int]:
+    """The files that were written here before, with their checksums; a Problem where the folder is not tosaic's, or not this
+    model's: the files of another would be taken out."""
     if folder.exists() and not folder.is_dir():
         raise Problem(f"{folder} is no folder", kind="file", help="name another one with -o")
     try:
@@ -46,6 +48,9 @@ def checked_listing(folder: Path) -> dict[str, int]:
         listing = {str(path): int(checksum) for path, checksum in found["files"].items()}
         if found["written by"] != "tosaic" or not all(map(is_inside, listing)):
             raise ValueError("the list is another's")
+        if found["model"] != model:
+            raise Problem(f"{folder} is the project of {found['model']}, and this is {model}", kind="file",
+                          help=f"name a folder of its own with -o, such as {folder / model}, or remove that one")
         return listing
     except OSError as error:
         if not isinstance(error, FileNotFoundError):

@@ -6,6 +6,9 @@ import json
 from ...runtime.errors import Problem
 from .contents import VERSION, Contents, at, readme
 
+LONGEST_NAME = 50
+"""Characters of a library's name."""
+
 PROJECT = """\
 ; pio run -e native -t exec runs the example on this computer. A section for a board is like it, with its platform, board and
 ; framework, such as:
@@ -63,6 +66,7 @@ def files(contents: Contents) -> dict[str, bytes]:
     if not contents.is_source:
         raise Problem("a PlatformIO library is compiled for each board, and an object is for one processor", kind="option",
                       help="leave out --emit object, which is C source then")
+    contents.check_name("PlatformIO", LONGEST_NAME)
     example = f"examples/{contents.stem}_example"
     found = {"library.json": manifest(contents), f"{example}/platformio.ini": contents.fill(PROJECT),
              f"{example}/src/main.cpp": contents.fill(MAIN)}

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...lowering.native.c_object.example_main import constant_array
-from ...lowering.native.c_object.header_sections import constant_file
+from ...lowering.native.c_object.header_sections import constant_file, pool_macro
 from ...lowering.native.c_object.interface import CInterface
+from ...lowering.native.c_object.pools import CPool
 from ...lowering.native.c_object.recorded_data import data_header
 from ...lowering.native.c_object.recorded_example import example_header, example_source
 from ...runtime.errors import Problem
@@ -48,7 +49,7 @@ def save_project(entries: Sequence[LoweredData], directory: str | os.PathLike[st
                f"{interface.prefix}_recorded.h": data_header(interface, recording)}
     contents = contents_of(interface, made, form, {path: text.encode() for path, text in example.items()})
     files = layout.files(contents)
-    write_project(folder, files)
+    write_project(folder, files, interface.prefix)
     return artifact(interface, made, folder, files)
 
 
@@ -82,11 +83,18 @@ def contents_of(interface: CInterface, made: ModelFiles, form: ArtifactForm, exa
 
 def sizes(interface: CInterface, made: ModelFiles) -> list[str]:
     """The memory that the model takes, in sentences."""
-    lines = [f"{pool.nbytes:,} bytes of {'memory to work in' if pool.kind == 'workspace' else 'constants'}"
-             f"{'' if pool.stem == 'workspace' else f' in {pool.name}'}" for pool in interface.memories.pools if pool.nbytes]
+    lines = [pool_line(interface, pool) for pool in interface.memories.pools if pool.nbytes]
     lines += [f"{made.constant_bytes:,} bytes of constants in the code"] * bool(made.constant_bytes)
     variables = sum(v.use.buffer.nbytes for v in interface.own_variables)
     return lines + [f"{variables:,} bytes of variables"] * bool(variables)
+
+
+def pool_line(interface: CInterface, pool: CPool) -> str:
+    """A pool, and the macro that places the array which a project has for it: that of a workspace is the example's."""
+    what, whose = ("memory to work in", "the example's: ") if pool.kind == "workspace" else ("constants", "")
+    name = "" if pool.stem == "workspace" else f", the pool {pool.name}"
+    place = "" if interface.self_contained else f" ({whose}`{pool_macro(interface, pool)}_SECTION`)"
+    return f"{pool.nbytes:,} bytes of {what}{name}{place}"
 
 
 def artifact(interface: CInterface, made: ModelFiles, folder: Path, files: Mapping[str, bytes]) -> Artifact:

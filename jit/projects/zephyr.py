@@ -18,7 +18,7 @@ if(CONFIG_@upper@)
 @library@endif()
 """
 
-KCONFIG = ("config @upper@", '\tbool "@description@"', "@units@\thelp",
+KCONFIG = ("config @upper@", '\tbool "@description@"', "@wants@\thelp",
            "\t  Builds the model into the application. @prefix@.h says how", "\t  it is called.", "")
 
 SAMPLE_LISTS = """\
@@ -88,9 +88,10 @@ def files(contents: Contents) -> dict[str, bytes]:
 
 
 def kconfig(contents: Contents) -> str:
-    """The option, which asks for the unit of floats where there is one and the model may use it."""
-    units = "\timply FPU\n" * contents.computes_floats
-    return contents.fill("\n".join(KCONFIG), units=units)
+    """The option, which asks for the unit of floats where there is one and the model may use it, and for a whole C library
+    where it calls mathematics."""
+    wants = "\timply FPU\n" * contents.computes_floats + "\tselect REQUIRES_FULL_LIBC\n" * contents.needs_mathematics
+    return contents.fill("\n".join(KCONFIG), wants=wants)
 
 
 def lists(contents: Contents) -> str:

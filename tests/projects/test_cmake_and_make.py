@@ -2,6 +2,7 @@
 and for an emulated Cortex-M4; taken by other projects as a folder and as an installed package."""
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +34,11 @@ def make_project(model: Path, folder: Path, *options: str) -> None:
 
 @needs("cmake", "ctest", "cc")
 @cases
-def test_three_commands_configure_build_and_run_a_cmake_project(tmp_path: Path, model: Path, options: tuple[str, ...]) -> None:
+def test_three_commands_make_configure_build_and_run_a_cmake_project(tmp_path: Path, model: Path,
+                                                                     options: tuple[str, ...]) -> None:
     make_project(model, tmp_path / "p", "--project", "cmake", *options)
     succeed("cmake", "-S", "p", "-B", "build", "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror", folder=tmp_path)
-    succeed("cmake", "--build", "build", folder=tmp_path)
+    assert " calls, OK\n" in succeed("cmake", "--build", "build", "--target", "check", folder=tmp_path)
     assert "100% tests passed, 0 tests failed out of 1" in succeed("ctest", "--test-dir", "build", folder=tmp_path)
     assert succeed(tmp_path / "build" / "m_example").startswith("tosaic_m: ")
 
@@ -49,6 +51,22 @@ def test_two_commands_build_and_run_a_project_for_make(tmp_path: Path, model: Pa
     assert succeed("make", "check", folder=tmp_path).endswith(" calls, OK\n")
     succeed("make", "install", f"DESTDIR={tmp_path / 'root'}", "PREFIX=/usr", folder=tmp_path)
     assert {p.name for p in (tmp_path / "root").rglob("*") if p.is_file()} == {"libtosaic_m.a", "tosaic_m.h"}
+
+
+@needs("cmake", "make", "cc", "objdump")
+@pytest.mark.parametrize("emit", ["object", "c"])
+def test_pools_lie_in_the_sections_that_are_named_for_them(tmp_path: Path, emit: str) -> None:
+    """By the macros that the project's page lists: constants and the example's memory to work in."""
+    make_project(CLASSIFIER, tmp_path, "--project", "make", "--emit", emit, *POOLS)
+    page = (tmp_path / "README.md").read_text()
+    named = dict(zip(re.findall(r"`(TOSAIC_M_\w+_SECTION)`", page), (".dtcm", ".psram", ".xip"), strict=True))
+    defined = " ".join(f"-D{name}='\"{section}\"'" for name, section in named.items())
+    assert succeed("make", "check", f"CFLAGS=-O1 -Wall -Wextra -Wpedantic -Werror {defined}",
+                   folder=tmp_path).endswith(" calls, OK\n")
+    program = succeed("objdump", "-h", tmp_path / "build" / "m_example")
+    found = {name: int(size, 16) for name, size in re.findall(r" (\.\w+) +([0-9a-f]{8}) ", program)}
+    sizes = [int(size.replace(",", "")) for size in re.findall(r"\* ([\d,]+) bytes of .*_SECTION", page)]
+    assert [found[section] for section in named.values()] == sizes and len(sizes) == 3
 
 
 @needs("make", "cc")

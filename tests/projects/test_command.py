@@ -42,12 +42,14 @@ def test_what_is_written_is_listed_with_the_memory_it_takes(tmp_path: Path, caps
     assert found["files"][:2] == [str(tmp_path / "src/lstm.c"), str(tmp_path / "include/tosaic_lstm.h")]
     assert found["entries"][0]["arena"] == 160
     page = (tmp_path / "README.md").read_text()
-    assert "* 160 bytes of memory to work in\n" in page and "* 64 bytes of variables\n" in page
+    assert "* 160 bytes of memory to work in (the example's: `TOSAIC_LSTM_WORKSPACE_SECTION`)\n" in page
+    assert "* 64 bytes of variables\n" in page
 
 
 @pytest.mark.parametrize(("system", "target", "code"), [
     ("cmake", None, "src/lstm.o"), ("make", None, "src/lstm.o"), ("cmake", "esp32-s3", "src/lstm.c"),
-    ("make", "any", "src/lstm.c"), ("make", "cortex-m4", "src/lstm.o"), ("esp-idf", None, "src/lstm.c"), ("esp-idf", "esp32-c3", "src/lstm.c"),
+    ("make", "any", "src/lstm.c"), ("make", "cortex-m4", "src/lstm.o"), ("esp-idf", None, "src/lstm.c"),
+    ("esp-idf", "esp32-c3", "src/lstm.c"),
     ("zephyr", "cortex-m33", "src/lstm.c"), ("platformio", None, "src/lstm.c"), ("arduino", "rp2040", "src/lstm.c")])
 def test_a_system_and_a_processor_decide_what_code_there_is(tmp_path: Path, system: str, target: str | None, code: str) -> None:
     words = ["--target", target] if target else []
@@ -102,6 +104,9 @@ def test_a_project_is_written_again_and_no_folder_of_others(tmp_path: Path, caps
     capsys.readouterr()
     assert command([*words, "cmake"]) == 3
     assert "main.c has been changed since tosaic wrote it" in capsys.readouterr().err
+    assert command(["compile", TWO_SUMS, "-o", str(tmp_path / "p"), "--project", "make"]) == 3
+    told = capsys.readouterr().err
+    assert "p is the project of tosaic_lstm, and this is tosaic_two_sums" in told and "p/tosaic_two_sums, or remove" in told
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
     assert command(["compile", LSTM, "-o", str(tmp_path / "other"), "--project", "cmake"]) == 3

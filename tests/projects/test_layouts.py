@@ -96,14 +96,16 @@ def test_a_module_has_the_files_and_keys_that_zephyr_documents(tmp_path: Path) -
 
 def test_a_modules_option_is_written_as_kconfig_is(tmp_path: Path) -> None:
     """A symbol at the margin, its attributes behind a tab, its help two blanks further. What computes in floats asks for their
-    unit."""
-    for dtype, units in (("i32", []), ("f32", ["\timply FPU"])):
-        project, tensor = tmp_path / dtype, f"tensor<2x{dtype}>"
-        text = f"func.func @main(%x: {tensor}) -> {tensor} {{ %0 = tosa.abs %x : ({tensor}) -> {tensor} return %0 : {tensor} }}"
+    unit, what calls the C library's mathematics for a whole one."""
+    for op, dtype, wants in (("abs", "i32", []), ("abs", "f32", ["\timply FPU"]),
+                             ("rsqrt", "f32", ["\timply FPU", "\tselect REQUIRES_FULL_LIBC"])):
+        project, tensor = tmp_path / op / dtype, f"tensor<2x{dtype}>"
+        text = (f"func.func @main(%x: {tensor}) -> {tensor} {{\n"
+                f"  %0 = tosa.{op} %x : ({tensor}) -> {tensor}\n  return %0 : {tensor} }}")
         tosaic.load(text).save(project, "m", project="zephyr")
         lines = (project / "Kconfig").read_text().splitlines()
         assert lines[:2] == ["config TOSAIC_M", '\tbool "The model m, compiled by tosaic"']
-        assert lines[2:-2] == [*units, "\thelp"] and all(line.startswith("\t  ") for line in lines[-2:])
+        assert lines[2:-2] == [*wants, "\thelp"] and all(line.startswith("\t  ") for line in lines[-2:])
         settings = (project / "samples" / "m_example" / "prj.conf").read_text().splitlines()
         assert "CONFIG_TOSAIC_M=y" in settings and all(re.fullmatch(r"CONFIG_\w+=\w+", line) for line in settings)
 
@@ -207,6 +209,74 @@ def test_a_sketch_is_built_with_its_library_and_runs(tmp_path: Path, model: str,
     assert said(succeed(tmp_path / "program"))
 
 
+# ---- two models in one firmware --------------------------------------------------------------------------------------
+BOTH = """
+#include "tosaic_first_example.h"
+#include "tosaic_second_example.h"
+static int both(void (*say)(const char *text)) { return tosaic_first_example(say) || tosaic_second_example(say); }
+"""
+IDF_APPLICATION = """
+cmake_minimum_required(VERSION 3.16)
+set(EXTRA_COMPONENT_DIRS "../components")
+include($ENV{IDF_PATH}/tools/cmake/project.cmake)
+project(both)
+"""
+ZEPHYR_APPLICATION = """
+cmake_minimum_required(VERSION 3.20.0)
+list(APPEND EXTRA_ZEPHYR_MODULES ${CMAKE_CURRENT_SOURCE_DIR}/../components/first
+     ${CMAKE_CURRENT_SOURCE_DIR}/../components/second)
+find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
+project(both)
+target_sources(app PRIVATE main/main.c main/tosaic_first_example.c main/tosaic_second_example.c)
+"""
+PRINTED = "#include <stdio.h>\nstatic void say(const char *text) { fputs(text, stdout); }\n"
+IDF_MAIN = PRINTED + "void app_main(void) { both(say); }\n"
+ZEPHYR_MAIN = ("#include <zephyr/sys/printk.h>\nstatic void say(const char *text) { printk(\"%s\", text); }\n"
+               "int main(void) { return both(say); }\n")
+BOTH_SAID = "tosaic_first: 3 calls, OK\ntosaic_second: 1 calls, OK\n"
+
+
+def two_projects(folder: Path, system: str, *options: str) -> list[Path]:
+    """A model of floats with variables, and one of bytes, side by side in a folder."""
+    for name, model in (("first", "f32"), ("second", "int8")):
+        words = ["compile", str(MODELS[model]), "-o", str(folder / name), "--name", name, "--project", system, *options]
+        assert command(words) == 0
+    return [folder / "first", folder / "second"]
+
+
+@needs("cmake", "cc")
+@pytest.mark.parametrize("emit", ["c", "object"])
+@pytest.mark.parametrize(("system", "lists", "main", "program"), [
+    ("esp-idf", IDF_APPLICATION, IDF_MAIN, "both.elf"), ("zephyr", ZEPHYR_APPLICATION, ZEPHYR_MAIN, "app")],
+    ids=["esp-idf", "zephyr"])
+def test_an_application_has_two_models_as_components(tmp_path: Path, system: str, lists: str, main: str, program: str,
+                                                     emit: str) -> None:
+    projects, folder = two_projects(tmp_path / "components", system, *POOLS, "--emit", emit), tmp_path / "application" / "main"
+    folder.mkdir(parents=True)
+    for path in (p for project in projects for p in project.rglob("tosaic_*_*.[ch]")):
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "main.c").write_text(BOTH + main)
+    (folder / "CMakeLists.txt").write_text('idf_component_register(SRCS "main.c" "tosaic_first_example.c" '
+                                           '"tosaic_second_example.c" INCLUDE_DIRS ".")\n')
+    (folder.parent / "CMakeLists.txt").write_text(lists)
+    (folder.parent / "prj.conf").write_text("CONFIG_TOSAIC_FIRST=y\nCONFIG_TOSAIC_SECOND=y\n")
+    environment = {**os.environ, "IDF_PATH": str(STAND_INS / "esp_idf"), "ZEPHYR_BASE": str(STAND_INS / "zephyr")}
+    succeed("cmake", "-S", folder.parent, "-B", "build", folder=tmp_path, environment=environment)
+    succeed("cmake", "--build", "build", folder=tmp_path)
+    assert succeed(tmp_path / "build" / program) == BOTH_SAID
+
+
+@needs("gcc", "g++")
+@pytest.mark.parametrize("system", ["platformio", "arduino"])
+def test_a_program_has_two_models_as_libraries(tmp_path: Path, system: str) -> None:
+    projects = two_projects(tmp_path / "libraries", system, *POOLS)
+    (tmp_path / "main.cpp").write_text(f"{BOTH}{PRINTED}int main() {{ return both(say); }}\n")
+    sources = [p for project in projects for p in project.rglob("*.c")]
+    headers = sorted({p.parent for project in projects for p in project.rglob("*.h")})
+    built(headers, sources, [tmp_path / "main.cpp"], tmp_path / "program")
+    assert succeed(tmp_path / "program") == BOTH_SAID
+
+
 # ---- all -------------------------------------------------------------------------------------------------------------
 @compilers
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -240,3 +310,12 @@ def test_a_name_with_every_character_is_one_that_the_system_takes(tmp_path: Path
     text = "".join(p.read_text() for p in (tmp_path / "m").rglob("*") if p.suffix not in (".o", ".a") and p.is_file())
     assert "tosaic_a_b_rm_prefix" in text and "ü" not in text and "$(rm)" not in text
     assert all(re.fullmatch(r"[\w./-]+", str(p.relative_to(tmp_path)), re.ASCII) for p in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize(("system", "longest"), [("platformio", 50), ("arduino", 63)])
+def test_a_name_that_is_too_long_for_a_system_is_a_problem(tmp_path: Path, system: str, longest: int) -> None:
+    name = "n" * (longest - len("tosaic_"))
+    tosaic.load(MODELS["int8"]).save(tmp_path / "fits", name, project=system)
+    with pytest.raises(tosaic.Problem, match=rf"takes names of {longest}\n  help: name the model with --name"):
+        tosaic.load(MODELS["int8"]).save(tmp_path / "long", name + "n", project=system)
+    assert not (tmp_path / "long").exists()
