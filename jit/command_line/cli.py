@@ -154,7 +154,8 @@ def parser() -> argparse.ArgumentParser:
     add_memory(show)
     profile = command(commands, "profile", "print where the time of a call goes, kernel by kernel")
     add_inputs(profile, "calls to measure at least", 100)
-    profile.add_argument("--trace", metavar="FILE.json", help="write the last call for Chrome's trace viewer")
+    profile.add_argument("--trace", metavar="FILE.json",
+                         help="write the last call, with the bytes live in each pool, for Chrome's trace viewer")
     add_memory(profile)
     tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")
     add_inputs(tune, "calls of each measurement at least", 5)
