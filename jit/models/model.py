@@ -466,7 +466,7 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
         again = Later(lambda: read_again(place, known.sha256))
         return Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
                      imported=source_of(first_bytes(path, 8), again, Path(place)))
-    data = file_bytes(path, first_bytes(path, 8))
+    data = file_bytes(path)
     held = known_data(data)
     if held:
         remember_file(place, key, held)
