@@ -84,13 +84,17 @@ class Artifact:
 def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str,
          form: ArtifactForm = ArtifactForm()) -> Artifact:
     """Write lowered functions of one model, made for one target, as one object file and its header."""
+    return write_interface(interface_of(entries, name, form), directory, form)
+
+
+def interface_of(entries: Sequence[LoweredData], name: str, form: ArtifactForm) -> CInterface:
+    """The C interface of lowered functions of one model."""
     if not entries:
         raise Problem("the model has no entry function", kind="model")
     programs = [(e.program, e.plan) for e in entries]
     elements = {buffer: element for e in entries for buffer, element in e.elements().items()}
     quantized = {buffer: element for e in entries for buffer, element in e.quantized().items()}
-    interface = CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained, form.variables)
-    return write_interface(interface, directory, form)
+    return CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained, form.variables)
 
 
 def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None, directory: str | os.PathLike[str],
@@ -118,21 +122,42 @@ def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None)
 
 def write_interface(interface: CInterface, directory: str | os.PathLike[str], form: ArtifactForm) -> Artifact:
     """Make all files, then write them."""
+    made, folder = model_files(interface, form), Path(directory)
+    keep_main(folder, made.others)
+    artifact = made.artifact(interface, folder / made.code_name, folder / made.header_name,
+                             tuple(folder / name for name in made.others))
+    files = {artifact.object: made.code, artifact.header: made.header}
+    write_files(folder, files | {folder / name: data for name, data in made.others.items()})
+    return artifact
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The files of a model, made and not yet written: its code, an object or C source, its header, and the `others` by name."""
+    code_name: str
+    code: bytes
+    header_name: str
+    header: bytes
+    others: Mapping[str, bytes]
+    needs: tuple[str, ...]
+    constant_bytes: int
+
+    def artifact(self, interface: CInterface, code: Path, header: Path, others: tuple[Path, ...]) -> Artifact:
+        """What they amount to, once they are written to these paths."""
+        pools = interface.memories.pools
+        given = 0 if interface.self_contained else sum(p.nbytes for p in pools if p.kind == "constant")
+        return Artifact(code, header, self.needs, self.constant_bytes + given,
+                        sum(v.use.buffer.nbytes for v in interface.own_variables), others, pools)
+
+
+def model_files(interface: CInterface, form: ArtifactForm) -> ModelFiles:
+    """All files of a model."""
     checksum = header_checksum(interface)
     code, needs, constant_bytes = (c_source if form.emit == "c" else object_code)(interface, checksum)
-    folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")
-    others = other_files(interface, code, stem, form)
-    pools = interface.memories.pools
-    if not interface.self_contained:
-        constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
-    keep_main(folder, others)
-    code_file = folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}"
-    artifact = Artifact(code_file, folder / f"{interface.prefix}.h", needs, constant_bytes,
-                        sum(v.use.buffer.nbytes for v in interface.own_variables),
-                        tuple(folder / name for name in others), pools)
-    files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
-    write_files(folder, files | {folder / name: data for name, data in others.items()})
-    return artifact
+    stem = interface.prefix.removeprefix("tosaic_")
+    return ModelFiles(f"{stem}.{'c' if form.emit == 'c' else 'o'}", code, f"{interface.prefix}.h",
+                      header(interface, checksum, needs).encode(), other_files(interface, code, stem, form), needs,
+                      constant_bytes)
 
 
 def object_code(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:

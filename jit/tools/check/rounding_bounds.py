@@ -116,13 +116,14 @@ def rounds(operation: Operation, element: ElementType) -> bool:
 
 
 class PerturbedRun:
-    """One erring run, call after call."""
+    """One erring run, call after call; runs that are given the same `variables` share them."""
 
-    def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float) -> None:
+    def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float,
+                 variables: InterpreterVariables | None = None) -> None:
         self.numbers, self.sign, self.wild, self.errors = np.random.default_rng(seed), sign, wild, errors
         body = module.function(name).body
         erring = instrumented(module, lambda operation: InstrumentedOp(operation, self.erred))
-        self.interpreter = Interpreter(erring, name, InterpreterVariables())
+        self.interpreter = Interpreter(erring, name, variables)
         self.kept = {o.results: o for o in body.operations if o.regions or o.op.variable_effect}
 
     def __call__(self, inputs: Sequence[Array]) -> CallResults | None:

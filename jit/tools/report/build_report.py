@@ -53,22 +53,32 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
         tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")))
 
 
-def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
+def in_line(steps: Sequence[Step]) -> Iterator[Step]:
     """The steps in one line, as `lowering.memory.lifetimes` numbers them: the parts of a branch one after the other, of a
-    loop its test, its condition, its body."""
+    loop its test, its condition, its body. A branch or loop stands where its condition is looked at."""
     for step in steps:
+        match step:
+            case Branch(_, then, otherwise):
+                yield step
+                yield from in_line((*then, *otherwise))
+            case Loop(test, _, body):
+                yield from in_line(test)
+                yield step
+                yield from in_line(body)
+            case _:
+                yield step
+
+
+def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
+    """What each of the steps in one line does."""
+    for step in in_line(steps):
         match step:
             case Compute(kernel, rows):
                 yield StepLine("compute", kernel, rows)
             case Parallel(tasks):  # one step, named after the kernel that the others are for
                 yield StepLine("compute", tasks[0][-1].kernel)
-            case Branch(_, then, otherwise):
+            case Branch() | Loop():
                 yield StepLine("test")
-                yield from ticks((*then, *otherwise))
-            case Loop(test, _, body):
-                yield from ticks(test)
-                yield StepLine("test")
-                yield from ticks(body)
             case CheckWritten() | CheckTrue():
                 yield StepLine("check")
             case MarkWritten():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
-from .header_sections import constant_file, pool_macro
+from .header_sections import DATA_COLUMNS, constant_file, pool_macro
 from .interface import STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
 from .pools import CPool
 from .variables import pointer_member
@@ -31,6 +31,26 @@ def constant_assembly(interface: CInterface, pool: CPool) -> str:
     .incbin "{constant_file(interface, pool)}.bin"
     .section .note.GNU-stack, "", {kind}progbits
 """
+
+
+def constant_array(interface: CInterface, pool: CPool) -> str:
+    """C source of the same, for projects whose compiler is not GNU's, or whose build takes no assembler."""
+    name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
+    rows = [pool.data[at:at + DATA_COLUMNS] for at in range(0, pool.nbytes, DATA_COLUMNS)]
+    text = ",\n".join("    " + ", ".join(f"0x{b:02x}" for b in row) for row in rows)
+    array = placed(name, f"TOSAIC_ALIGNED({name}_ALIGNMENT) const unsigned char {symbol}[{name}_SIZE] = {{\n{text}\n}};")
+    return f"""\
+/* Constant pool {pool.name} of {interface.prefix}.h.
+   Define {name}_SECTION, a string, to place it in a section of your linker script. */
+#include "{interface.prefix}.h"
+
+{array}
+"""
+
+
+def placed(name: str, array: str) -> str:
+    """An array in the section that a macro names, where that is defined."""
+    return f"#ifdef {name}_SECTION\n__attribute__((section({name}_SECTION)))\n#endif\n{array}"
 
 
 def skeleton(interface: CInterface) -> str:
@@ -69,8 +89,7 @@ def pool_arrays(interface: CInterface) -> list[str]:
         pools = [p for p in interface.memories.pools if p.kind == kind]
         if not pools or interface.self_contained:
             continue
-        lines = [f"static TOSAIC_ALIGNED({pool_macro(interface, p)}_ALIGNMENT) unsigned char {p.name}_pool"
-                 f"[{pool_macro(interface, p)}_SIZE];" for p in pools if kind == "workspace" and p.nbytes]
+        lines = [workspace_array(interface, p) for p in pools if kind == "workspace" and p.nbytes]
         members = []
         for p in pools:
             array = f"{p.name}_pool" if kind == "workspace" else interface.pool_symbol(p)
@@ -78,6 +97,11 @@ def pool_arrays(interface: CInterface) -> list[str]:
         lines.append(f"static const struct {interface.prefix}_{kind}_pools {kind}_pools = {{\n" + ",\n".join(members) + "\n};")
         sections.append("\n".join(lines))
     return sections
+
+
+def workspace_array(interface: CInterface, pool: CPool) -> str:
+    name = pool_macro(interface, pool)
+    return placed(name, f"static TOSAIC_ALIGNED({name}_ALIGNMENT) unsigned char {pool.name}_pool[{name}_SIZE];")
 
 
 def caller(interface: CInterface, entry: CEntry) -> list[str]:

@@ -132,7 +132,7 @@ def pool_symbols(interface: CInterface, pools: Sequence[CPool]) -> list[str]:
         if pool.nbytes and interface.self_contained:
             lines.append(f"extern {'const ' * (pool.kind == 'constant')}unsigned char {symbol}[{size}];")
         elif pool.nbytes and pool.kind == "constant":
-            lines.append(f"extern const unsigned char {symbol}[{size}]; /* in {constant_file(interface, pool)}.S */")
+            lines.append(f"extern const unsigned char {symbol}[{size}]; /* in the file {constant_file(interface, pool)} */")
     return lines
 
 
