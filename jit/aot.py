@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ..lowering.elements.expression import Buffer
 from ..lowering.graph.quantized import Quantized
 from ..lowering.loops.program import Program
-from ..lowering.machine_code.codegen import object_file, undefined_symbols
+from ..lowering.machine_code.codegen import object_file
+from ..lowering.machine_code.elf import is_elf, undefined_symbols
 from ..lowering.memory.plan import Plan
 from ..lowering.native.c_object.archive import archive
 from ..lowering.native.c_object.data_symbols import ObjectConstants
@@ -20,6 +21,7 @@ from ..lowering.native.c_object.example_main import constant_assembly, skeleton
 from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_sections import constant_file
 from ..lowering.native.c_object.interface import CInterface
+from ..lowering.native.c_object.model_stack import ModelStack, model_stack
 from ..lowering.native.c_object.object_module import object_text
 from ..lowering.native.c_object.pools import CPool
 from ..lowering.native.c_object.variables import Owner, StateForm
@@ -67,7 +69,7 @@ class ArtifactForm:
 class Artifact:
     """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
     functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry
-    functions together."""
+    functions together, `stack` what calls of an object take (None of C source)."""
     object: Path
     header: Path
     needs: tuple[str, ...]
@@ -75,6 +77,7 @@ class Artifact:
     variable_bytes: int
     others: tuple[Path, ...] = ()
     pools: tuple[CPool, ...] = ()
+    stack: ModelStack | None = None
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -119,7 +122,7 @@ def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None)
 def write_interface(interface: CInterface, directory: str | os.PathLike[str], form: ArtifactForm) -> Artifact:
     """Make all files, then write them."""
     checksum = header_checksum(interface)
-    code, needs, constant_bytes = (c_source if form.emit == "c" else object_code)(interface, checksum)
+    code, needs, constant_bytes, stack = (c_source if form.emit == "c" else object_code)(interface, checksum)
     folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")
     others = other_files(interface, code, stem, form)
     pools = interface.memories.pools
@@ -129,25 +132,27 @@ def write_interface(interface: CInterface, directory: str | os.PathLike[str], fo
     code_file = folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}"
     artifact = Artifact(code_file, folder / f"{interface.prefix}.h", needs, constant_bytes,
                         sum(v.use.buffer.nbytes for v in interface.own_variables),
-                        tuple(folder / name for name in others), pools)
-    files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
+                        tuple(folder / name for name in others), pools, stack)
+    files = {artifact.object: code, artifact.header: header(interface, checksum, needs, stack).encode()}
     write_files(folder, files | {folder / name: data for name, data in others.items()})
     return artifact
 
 
-def object_code(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:
-    """The object, what it needs from elsewhere, and the bytes of its constants."""
+Code = tuple[bytes, tuple[str, ...], int, ModelStack | None]
+"""An object or source, what it needs from elsewhere, the bytes of its constants, and of an object the stack that it takes."""
+
+
+def object_code(interface: CInterface, checksum: int) -> Code:
     target = interface.target
     with ObjectConstants(interface.prefix, target) as constants:
         code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
-    return code, undefined_symbols(code) if code[:4] == b"\x7fELF" else (), constants.nbytes
+    return code, undefined_symbols(code) if is_elf(code) else (), constants.nbytes, model_stack(interface, code)
 
 
-def c_source(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:
-    """The same of C source."""
+def c_source(interface: CInterface, checksum: int) -> Code:
     from ..lowering.native.c_source.source import source_text
     found = source_text(interface, checksum)
-    return found.text.encode(), found.needs, found.constant_bytes
+    return found.text.encode(), found.needs, found.constant_bytes, None
 
 
 def other_files(interface: CInterface, code: bytes, stem: str, form: ArtifactForm) -> dict[str, bytes]:

@@ -30,6 +30,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
+    from ...lowering.native.c_object.model_stack import ModelStack
     from ...lowering.native.c_object.pools import CPool
     from ...lowering.options import CompileOptions
     from ...runtime.variables import Context
@@ -227,8 +228,9 @@ def compile(options: argparse.Namespace) -> Answer:
     lines += [f"{name}: a run moves {m.moved:,} bytes through {pool}" for name, found in moved.items()
               for pool, m in found.items() if len(found) > 1]
     lines += [described(pool) for pool in written.pools] if settings_of(options) else []
+    lines += stack_lines(written.stack)
     return Answer(YES, "\n".join(lines), {
-        "files": [str(path) for path in written.paths], "needs": list(written.needs),
+        "files": [str(path) for path in written.paths], "needs": list(written.needs), "stack": stack_json(written.stack),
         "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
                    "alignment": p.alignment} for p in written.pools],
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound, "moved": [
@@ -248,6 +250,24 @@ def described(pool: CPool) -> str:
     limit = "" if pool.limit is None else f" of {pool.limit:,}"
     state = f", and {pool.state:,} of variables" if pool.state else ""
     return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes{state}, alignment {pool.alignment}"
+
+
+def stack_lines(stack: ModelStack | None) -> list[str]:
+    """The stack that calls of an object take."""
+    if stack is None or stack.unknown:
+        return [] if stack is None else [f"stack of a call: no bound is known, {stack.unknown}"]
+    from ...lowering.native.c_object.model_stack import besides
+    text = besides(stack.whole)
+    return [f"stack of a call: at most {stack.whole.nbytes:,} bytes{f' ({text})' if text else ''}, interrupts apart"]
+
+
+def stack_json(stack: ModelStack | None) -> dict[str, Any] | None:
+    """The same; None of C source, and where no bound is known."""
+    if stack is None or stack.unknown:
+        return None
+    whole = stack.whole
+    return {"bytes": whole.nbytes, "allowance": whole.allowance, "outside": list(whole.outside),
+            "calls_given": whole.calls_given, "entries": {name: bound.nbytes for name, bound in stack.entries.items()}}
 
 
 def check(options: argparse.Namespace) -> Answer:

@@ -150,6 +150,8 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
     if measured:
         yield "code", measured.text, f"for {report.target}"
         yield "tables", measured.tables, "read-only data that the compiler adds"
+        if measured.stack is not None:
+            yield "stack", measured.stack, "of a call at most, interrupts apart"
     for name, buffers in (("inputs", report.inputs), ("outputs", report.outputs)):
         yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.name)} {b.type}" for b in buffers) or "none"
 

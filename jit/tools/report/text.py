@@ -49,6 +49,7 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
     yield "constants", f"{report.constants:,} bytes"
     if report.object:
         yield "code", code_text(report)
+        yield "stack", stack_text(report.object.stack)
     yield "kernels", f"{len(report.kernels)} in {report.steps} steps"
     for number, line in enumerate(report.in_float):
         yield "" if number else "in float", line
@@ -102,6 +103,10 @@ def code_text(report: Figures) -> str:
     size = report.object
     assert size is not None
     return f"{size.text:,} bytes, and {size.tables:,} of tables (constants in the object: {size.constants:,})"
+
+
+def stack_text(nbytes: int | None) -> str:
+    return "no bound of a call is known" if nbytes is None else f"at most {nbytes:,} bytes in a call, interrupts apart"
 
 
 def pool_table(report: Figures) -> list[str]:

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from ....runtime.errors import printable
 from ...elements.expression import Buffer
 from ...graph.quantized import Quantized, real
+from ...machine_code.stack.bound import StackBound
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
 from .c_names import c_type, macro, size_member
 from .interface import MACHINE, STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
+from .model_stack import ModelStack, besides
 from .pools import CPool
 from .saved_state import saved_state
 from .variables import CVariable, StateMember, StateStructure
@@ -216,6 +218,25 @@ def tile_sections(interface: CInterface) -> list[str]:
         return []
     return [f"#ifndef TOSAIC_ERROR_MACHINE\n#define TOSAIC_ERROR_MACHINE ({MACHINE}) "
             "/* the system does not let this process use tiles (AMX) */\n#endif"]
+
+
+def stack_sections(interface: CInterface, stack: ModelStack | None) -> list[str]:
+    """The stack that calls take: of each entry function where there are several, and of any function of the model."""
+    if stack is None:
+        return []
+    if stack.unknown:
+        return [f"/* No bound of the stack that a call takes is known: {comment(stack.unknown)}. */"]
+    entries = stack.entries if len(stack.entries) > 1 else {}
+    lines = [f"#define {name.upper()}_STACK_BYTES {bound.nbytes}{said(bound)}"
+             for name, bound in [(interface.prefix, stack.whole), *entries.items()]]
+    return ["\n".join(["/* The most bytes of stack that a call takes, read from the object's code: of any function of the model"
+                       f"{', and of each entry' * bool(entries)}.\n   Interrupts come on top. */", *lines])]
+
+
+def said(bound: StackBound) -> str:
+    """A comment with what a bound rests on."""
+    text = besides(bound)
+    return f" /* {comment(text)} */" if text else ""
 
 
 # ---- the model -------------------------------------------------------------------------------------------------------

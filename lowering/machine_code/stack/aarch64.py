@@ -1,0 +1,64 @@
+"""A64 instructions, as far as the stack goes (Arm Architecture Reference Manual for A-profile): four bytes each."""
+from __future__ import annotations
+
+from .instruction import CALLS, PLAIN, Family, Instruction, Move, forgets, signed, stops
+
+SP = 31
+
+
+def decode(code: bytes, at: int) -> Instruction:
+    word = int.from_bytes(code[at:at + 4], "little")
+    to, source = word & 31, word >> 5 & 31
+    if word & 0xBF800000 == 0x91000000:  # add, sub
+        number = (word >> 10 & 0xFFF) << (12 if word >> 22 & 1 else 0)
+        return Instruction(4, (Move(to, source, -number if word >> 30 & 1 else number),))
+    if source == SP and (found := written_back(word)):
+        return found
+    if word & 0xFF80001F == 0x9200001F:  # and sp, xn, #-2^n
+        return Instruction(4, (Move(SP, source, multiple=1 << 63 - (word >> 10 & 63)),))
+    if word & 0xDF800000 == 0xD2800000:  # movz, movk
+        number = (word >> 5 & 0xFFFF) << 16 * (word >> 21 & 3)
+        return Instruction(4, (Move(to, to if word >> 29 & 1 else None, number),))
+    if word & 0xBFE0FC1F == 0x8B20601F:  # add, sub sp, xn, xm
+        return Instruction(4, (Move(SP, source, other=word >> 16 & 31, factor=-1 if word >> 30 & 1 else 1),))
+    if word & 0xBFE0001F == 0x8B20001F or word & 0xFFE0F81F == 0x0420501F:
+        return forgets(4, SP)  # by a shifted register, or by vectors of a length that the run knows
+    if (word >> 25 & 7 == 5 or word >> 26 & 7 == 4) and to != SP:  # other arithmetic
+        return forgets(4, to)
+    return flow(word, at)
+
+
+def written_back(word: int) -> Instruction | None:
+    """Loads and stores that move the stack pointer."""
+    if word >> 27 & 7 == 5 and word >> 23 & 7 in (1, 3):  # pairs
+        kind, is_vector = word >> 30, word >> 26 & 1
+        scale = 4 << kind if is_vector else (8 if kind & 2 else 4)
+        return Instruction(4, (Move(SP, SP, signed(word >> 15, 7) * scale),))
+    if word >> 27 & 7 == 7 and word >> 24 & 3 == 0 and not word >> 21 & 1 and word >> 10 & 1:
+        return Instruction(4, (Move(SP, SP, signed(word >> 12, 9)),))
+    if word & 0xBF800000 in (0x0C800000, 0x0D800000):  # structures of vectors, behind which the pointer goes on
+        return forgets(4, SP)
+    return None
+
+
+def flow(word: int, at: int) -> Instruction:
+    """Branches, returns, calls."""
+    if word >> 26 == 0b000101:  # b
+        return stops(4, target=at + 4 * signed(word, 26))
+    if word >> 26 == 0b100101:  # bl
+        return CALLS[4]
+    if word >> 24 == 0x54 or word & 0x7E000000 == 0x34000000:  # b.condition, cbz, cbnz
+        return Instruction(4, target=at + 4 * signed(word >> 5, 19))
+    if word & 0x7E000000 == 0x36000000:  # tbz, tbnz
+        return Instruction(4, target=at + 4 * signed(word >> 5, 14))
+    match word & 0xFFFFFC1F:
+        case 0xD65F0000:
+            return stops(4, "return")
+        case 0xD61F0000:
+            return stops(4, "jump to a register")
+        case 0xD63F0000:
+            return Instruction(4, kind="call of a register")
+    return stops(4) if word >> 16 == 0 or word & 0xFFE0001F == 0xD4200000 else PLAIN[4]
+
+
+AARCH64 = Family(SP, decode, 16)
