@@ -105,8 +105,10 @@ class Problem(Exception):
     """A bad model, argument or option: what is wrong, where, and what to do.
 
     `kind` is the family of the problem (syntax, type, shape, symbol, argument, variable, option, file, unsupported, ...);
-    `position` is where the wrong input is; `help` says what to do; `labels` name other places that explain it.
+    `position` is where the wrong input is; `help` says what to do; `labels` name other places that explain it. `inputs` are
+    those of a model whose values could solve it.
     """
+    inputs: frozenset[str] = frozenset()
 
     def __init__(self, message: str, position: Position | None = None, *, kind: str = "model", help: str | None = None,
                  labels: tuple[Label, ...] = ()) -> None:

@@ -203,7 +203,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def add_shape(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shape", metavar="INPUT=2x8", action="append", default=[],
-                        help="the shape of an input whose extents the model leaves open")
+                        help="the shape of an input whose extents the model leaves open, or such an extent by name: batch=4")
 
 
 def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) -> None:

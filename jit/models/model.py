@@ -60,6 +60,8 @@ class Entry:
         self._compiled: Compiled | None = None
         self._elsewhere: Compiled | None = None
         """The code with the variables of another context, as long as only calls with one have been made."""
+        self._by_value: dict[Shapes, CallsByValue] = {}
+        """Calls with inputs of shapes for which there is no code that suits all values."""
         self._lock = threading.Lock()
         self._special: dict[Shapes, Entry] = {}
         self._tensors: Interface | None = None
@@ -168,12 +170,27 @@ class Entry:
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
               **named: Any) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
+        where = self._context if context is None else context
         if self.is_dynamic:
             inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
-            return self.specialize(shapes_of(self.name, self._outline.inputs, inputs))(
-                *inputs, out=out, context=context, num_threads=num_threads)
-        return self._code(checked_context(context))(
-            *inputs, out=out, context=self._context if context is None else context, num_threads=num_threads, **named)
+            shapes = shapes_of(self.name, self._outline.inputs, inputs)
+            key = key_of_shapes(shapes)
+            if key not in self._by_value:
+                try:
+                    special = self.specialize(shapes)
+                except NeedsValues as problem:
+                    self._by_value[key] = problem.calls
+                else:
+                    return special(*inputs, out=out, context=context, num_threads=num_threads)
+            return self._by_value[key](inputs, {}, out=out, context=where, num_threads=num_threads)
+        if () not in self._by_value:
+            try:
+                code = self._code(checked_context(context))
+            except NeedsValues as problem:
+                self._by_value[()] = problem.calls
+            else:
+                return code(*inputs, out=out, context=where, num_threads=num_threads, **named)
+        return self._by_value[()](inputs, named, out=out, context=where, num_threads=num_threads)
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""
@@ -188,7 +205,7 @@ class Entry:
     def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
         """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
         itself; the last sets of shapes are kept."""
-        key = tuple(sorted((name, tuple(map(int, shape))) for name, shape in shapes.items()))
+        key = key_of_shapes(shapes)
         with self._lock:
             if key not in self._special:
                 special = self._specialized(key)
@@ -214,6 +231,23 @@ class Entry:
               target: Target | None = None) -> CrossCheck:
         """The compiled function against the reference interpreter, and what a model was imported from against that."""
         return self._traced().check(calls, given("check", options, target=target, memory=memory))
+
+
+class CallsByValue(Protocol):
+    """Calls whose code depends on values of inputs, and is made for those of each."""
+    def __call__(self, inputs: tuple[Any, ...], named: Mapping[str, Any], **options: Any) -> Any: ...
+
+
+class NeedsValues(Problem):
+    """There is no graph for shapes alone; `calls` makes one for the values of a call."""
+
+    def __init__(self, problem: Problem, calls: CallsByValue) -> None:
+        super().__init__(problem.message, problem.position, kind=problem.kind, help=problem.help, labels=problem.labels)
+        self.inputs, self.calls = problem.inputs, calls
+
+
+def key_of_shapes(shapes: Mapping[str, Shape]) -> Shapes:
+    return tuple(sorted((name, tuple(map(int, shape))) for name, shape in shapes.items()))
 
 
 class Model:
@@ -345,6 +379,7 @@ class ForeignDialect(Protocol):
     def outlines(self, module: Module, bindings: Bindings | None) -> tuple[Outline, ...]: ...
     def graph_of(self, module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module: ...
     def calls_of(self, module: Module, name: str, bindings: Bindings | None) -> SourceRun: ...
+    def calls_by_value(self, module: Module, name: str, entry_of: Callable[[Module, str], Entry]) -> CallsByValue | None: ...
 
 
 def dialect_of(module: Module) -> ForeignDialect | None:
@@ -353,6 +388,13 @@ def dialect_of(module: Module) -> ForeignDialect | None:
     from .onnx import graph_entries as onnx
     from .tensorflow import graph_entries as tensorflow
     return onnx if is_onnx(module) else tensorflow if tensorflow.is_tensorflow(module) else None
+
+
+def of_graph(graph: Module, name: str) -> Entry:
+    """The entry that a graph of known shapes is."""
+    from ..stages import Traced
+    outline = Outline(name, False, tuple(v.name for v in graph.function(name).arguments))
+    return Entry(outline, lambda shapes: Traced(graph, name), None)
 
 
 def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
@@ -364,8 +406,12 @@ def graph_of(module: Later[Module], name: str, bindings: Bindings | None, result
         whole = module()
         foreign = dialect_of(whole)
         if foreign is not None:
-            return Traced(foreign.graph_of(whole, name, dict(shapes), bindings), name, results,
-                          lambda: foreign.calls_of(whole, name, bindings), imported=imported)
+            try:
+                graph = foreign.graph_of(whole, name, dict(shapes), bindings)
+            except Problem as problem:
+                calls = foreign.calls_by_value(whole, name, of_graph)
+                raise problem if calls is None else NeedsValues(problem, calls) from None
+            return Traced(graph, name, results, lambda: foreign.calls_of(whole, name, bindings), imported=imported)
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
     return make
 

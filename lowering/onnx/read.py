@@ -4,7 +4,7 @@ are called, subgraphs are regions, weights are `onnx.Constant` operations whose 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,22 @@ def read_model(data: bytes | memoryview, name: str, folder: Path | None = None) 
         model = onnx.ModelProto.FromString(cut.message)
     except Exception as error:  # protobuf's own
         raise Problem(f"{name} is no ONNX model: {error}", kind="file") from None
+    check_texts(model, name)
     if not model.HasField("graph"):
         raise Problem(f"{name} is no ONNX model: it has no graph", kind="file")
     return ModelReader(model, Weights(view, cut, folder), name).module()
+
+
+def check_texts(message: Any, name: str) -> None:
+    """A Problem where a name is no UTF-8; protobuf gives it as bytes then."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            if wrong := next((each for each in ([value] if isinstance(value, str | bytes) else value)
+                              if isinstance(each, bytes)), None):
+                raise Problem(f"{name} is no ONNX model: {wrong!r}, its {field.name}, is not UTF-8", kind="file")
+        elif field.type == field.TYPE_MESSAGE:
+            for each in value if isinstance(value, Iterable) else [value]:
+                check_texts(each, name)
 
 
 def the_package() -> Any:

@@ -70,7 +70,7 @@ class Weights:
     mapped: dict[str, Array] = field(default_factory=dict)
 
     def constant(self, tensor: Any) -> Dense | Strings:
-        """A `TensorProto` as an attribute."""
+        """A message of a tensor as an attribute."""
         dims = tuple(int(n) for n in tensor.dims)
         if any(n < 0 for n in dims) or math.prod(dims) > MOST_ELEMENTS:
             raise Problem(f"the tensor {tensor.name} has the shape {list(dims)}", kind="shape")

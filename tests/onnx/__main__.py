@@ -1,6 +1,6 @@
 """`python tests/onnx`: ONNX's node tests on both engines. What is right, wrong and refused, by operator, with the reasons.
 
-    python tests/onnx [PATTERN ...] [--step N] [--engine interpreted|compiled] [--jobs N] [--all]
+    python tests/onnx [PATTERN ...] [--step N] [--engine interpreted|compiled|onnxruntime] [--jobs N] [--all]
 
 PATTERN is a regular expression for a test's or an operator's name. Tests run in processes of their own, so that one that ends
 its process counts as wrong. The exit status is 1 where one is wrong.
@@ -34,7 +34,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/onnx", description=__doc__.splitlines()[0])
     parser.add_argument("pattern", nargs="*")
     parser.add_argument("--step", type=int, default=1)
-    parser.add_argument("--engine", choices=ENGINES, action="append")
+    parser.add_argument("--engine", choices=(*ENGINES, "onnxruntime"), action="append")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--all", action="store_true", help="print the tests that are right, too")
     options = parser.parse_args()
@@ -46,7 +46,9 @@ def main() -> int:
         if options.all or verdict.verdict != "right":
             print(verdict)
     print_table(verdicts, engines)
-    return int(any(v.verdict == "wrong" for v in verdicts))
+    if "onnxruntime" in engines:
+        print_missing(verdicts)
+    return int(any(v.verdict == "wrong" for v in verdicts if v.engine in ENGINES))
 
 
 def run(names: list[str], engines: list[str], jobs: int) -> list[Verdict]:
@@ -81,6 +83,13 @@ def print_table(verdicts: list[Verdict], engines: list[str]) -> None:
         print(f"{operator:40}" + "".join(f"{counts[c]:>22}" for c in columns))
     total = sum(table.values(), Counter())
     print(f"{'all':40}" + "".join(f"{total[c]:>22}" for c in columns))
+
+
+def print_missing(verdicts: list[Verdict]) -> None:
+    """What ONNX Runtime has right and our compiler refuses, with the reasons."""
+    right = {v.name for v in verdicts if (v.engine, v.verdict) == ("onnxruntime", "right")}
+    missing = [v for v in verdicts if v.engine == "compiled" and v.verdict != "right" and v.name in right]
+    print(f"\n{len(missing)} that ONNX Runtime has right and the compiler has not", *missing, sep="\n")
 
 
 if __name__ == "__main__":

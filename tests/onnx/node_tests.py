@@ -17,8 +17,9 @@ RTOL, ATOL = 1e-3, 1e-5
 """What ONNX's own runner allows (its tests say 1e-3 of a value, and 1e-7), with room for sums in another order near 0."""
 LAST_PLACES = {"float16": 4 * 2.0**-10, "bfloat16": 4 * 2.0**-7}
 """Parts of a value that are four units of the last place, for types of which that is more."""
-Engine = Literal["compiled", "interpreted"]
+Engine = Literal["compiled", "interpreted", "onnxruntime"]
 ENGINES: tuple[Engine, ...] = ("interpreted", "compiled")
+"""Ours; the third is ONNX Runtime, to read them beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ def with_constants(model: Any, inputs: Sequence[Any]) -> Any:
 def judge_model(test: Any, proto: Any, data_sets: Sequence[Any], engine: Engine) -> Verdict:
     """Import a model, run it, and compare."""
     operator = operator_of(test)
+    if engine == "onnxruntime":
+        return judge_peer(test)
     try:
         model = tosaic.from_onnx(proto)
         for inputs, outputs in data_sets:
@@ -95,6 +98,22 @@ def judge_model(test: Any, proto: Any, data_sets: Sequence[Any], engine: Engine)
     except Exception as error:
         return Verdict(test.name, operator, engine, "wrong", f"{type(error).__name__}: {error}")
     return Verdict(test.name, operator, engine, "right")
+
+
+def judge_peer(test: Any) -> Verdict:
+    """What ONNX Runtime makes of a test; whatever it raises is a refusal."""
+    import onnxruntime as ort
+    operator = operator_of(test)
+    try:
+        ort.set_default_logger_severity(4)
+        session = ort.InferenceSession(test.model.SerializeToString(), providers=["CPUExecutionProvider"])
+        names = [value.name for value in session.get_inputs()]
+        answers = [(session.run(None, dict(zip(names, map(array_of, inputs)))), list(map(array_of, outputs)))
+                   for inputs, outputs in test.data_sets]
+    except Exception as error:
+        return Verdict(test.name, operator, "onnxruntime", "refused", str(error).splitlines()[0])
+    reason = next(filter(None, (difference(found, right, test) for found, right in answers)), "")
+    return Verdict(test.name, operator, "onnxruntime", "wrong" if reason else "right", reason)
 
 
 def run(model: Any, arrays: Sequence[Any], engine: Engine) -> Any:

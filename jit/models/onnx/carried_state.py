@@ -1,6 +1,6 @@
-"""State that a streaming model takes and gives, as variables: `state={"h": "hn"}` makes the input `h` and the output `hn` one
-variable `h`, which lives on from call to call. The module's function says so in its attributes, so that everything that runs it
-knows.
+"""State that a streaming model takes and gives, as variables: an input and the output that it becomes in the next call are one
+variable with the input's name, which lives on from call to call. The module's function says so in its attributes, so that
+everything that runs it knows.
 """
 from __future__ import annotations
 

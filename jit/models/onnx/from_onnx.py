@@ -13,6 +13,7 @@ from ....runtime.public_names import public
 from ..model import Model, load_model, outlines_of
 from ..read import first_bytes, is_onnx, read_bytes
 from .carried_state import CarriedCalls, with_state
+from .known_values import GivenValues, with_values
 from .named_extents import input_types
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 @public("tosaic.from_onnx")
 def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = None, name: str | None = None,
-              state: Mapping[str, Any] | None = None, context: Context | None = None) -> Model:
+              state: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None,
+              context: Context | None = None) -> Model:
     """A model from an ONNX file's path, its bytes, an open file, or an `onnx.ModelProto`.
 
         model = tosaic.from_onnx("model.onnx", shapes={"image": (1, 3, 224, 224)})
@@ -38,10 +40,15 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
     `state` names inputs that are what outputs of the call before were (`{"h": "hn"}`, with a first value `{"h": ("hn",
     array)}`): they become variables of the process, or of `context`, and calls neither take nor give them.
 
+    `values` are inputs that always have these (`{"axes": [1]}`): they become constants. A call of a model whose code depends on
+    the value of an input with few numbers, how many elements it gives or which axes it reduces, makes code for that value.
+
     Raises a Problem where the package onnx is missing, the file is no ONNX model, or a node has no place here.
     """
     source, shown = checked_source(model)
     found = load_model(source, name or shown)
+    if values:
+        found = valued(found, values)
     if shapes:
         found = closed(found, shapes)
     if state:
@@ -58,6 +65,20 @@ def closed(model: Model, shapes: Mapping[str, Sequence[int] | int]) -> Model:
     extents = {key: int(extent) for key, extent in shapes.items() if isinstance(extent, int)}
     module = with_types(model.module, input_types(model.module.function("main"), given, extents))
     return Model(now(module), outlines_of(module, None), imported=model.imported)
+
+
+def valued(model: Model, values: Mapping[str, Any]) -> Model:
+    """The model with these inputs as constants; what it is checked against is given them, too."""
+    function, imported = model.module.function("main"), model.imported
+    names = [v.name for v in function.arguments]
+    if unknown := next((n for n in values if n not in names), None):
+        raise Problem(f"the model has no input named {unknown}", kind="argument", help=f"its inputs: {', '.join(names)}")
+    module = with_values(model.module, "main", values)
+    if imported is not None:
+        def begins(one: SourceEvaluator) -> SourceEvaluator:
+            return replace(one, start=lambda entry: GivenValues(function, values, one.start(entry)))
+        imported = replace(imported, locate=None, evaluators=tuple(map(begins, imported.evaluators)))
+    return Model(now(module), outlines_of(module, None), imported=imported)
 
 
 def carried(model: Model, state: Mapping[str, Any]) -> Model:

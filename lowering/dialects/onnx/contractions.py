@@ -53,7 +53,7 @@ class MatMul(Operator):
 
 @operator("com.microsoft.FusedMatMul")
 class FusedMatMul(Operator):
-    """A product times `alpha` of operands that may be transposed; `transBatch` takes the first axis for that of the rows."""
+    """A product times `alpha` of operands that may be transposed; transBatch takes the first axis for that of the rows."""
     alpha: float = 1.0
     transA: int = 0
     transB: int = 0

@@ -21,6 +21,8 @@ UNTYPED = OpaqueType("!onnx.tensor")
 OPSETS = "onnx.opsets"
 """Attribute of the module: the version of each domain's operators; of an operation, its own, where it is another one."""
 
+WITHOUT_ELEMENTS = "onnx.without_elements"
+"""Attribute of a graph of TOSA: places of outputs that have no elements, which it therefore lacks, with their types."""
 IN_FLOAT = "onnx.in_float"
 """Attribute of a module of TOSA: lines that say what of a quantized model computes in floats, and why."""
 

@@ -5,7 +5,8 @@ node whose results nobody needs is not looked at.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
-from ...dialects.onnx.node import CONSTANT, IN_FLOAT, NO_VALUE, label
+from ...dialects.onnx.node import CONSTANT, IN_FLOAT, NO_VALUE, WITHOUT_ELEMENTS, label
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
@@ -25,6 +26,7 @@ from ..fold_convolutions import fold_convolutions
 from ..prune import prune
 from .in_float import in_float
 from .quantized_patterns import in_integers
+from .reaching_inputs import reaching_inputs
 from .stored_numbers import stored_numbers
 
 Scope = dict[Value, Datum]
@@ -40,31 +42,36 @@ MOST_COMPUTED = 1 << 12
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None) -> Module:
     """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
     Problem at the node that has no place in TOSA."""
-    return Translation(module).function(name, types)
+    return Translation(module, name).function(types)
 
 
 class Translation:
     """One graph becoming TOSA."""
 
-    def __init__(self, module: Module) -> None:
-        self.whole, self.module = module, prune(in_integers(prune(module)))
+    def __init__(self, module: Module, name: str | None) -> None:
+        self.whole, self.module, self.name = module, prune(in_integers(prune(module))), name
         self.emitter = Emitter()
         self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
 
-    def function(self, name: str | None, types: Sequence[Type] | None) -> Module:
-        function = self.module.function(name)
+    def function(self, types: Sequence[Type] | None) -> Module:
+        function = self.module.function(self.name)
         given = types or [v.type for v in function.arguments]
-        numbers = stored_numbers(self.whole, self.whole.function(name))
+        numbers = stored_numbers(self.whole, self.whole.function(self.name))
         scope: Scope = {v: self.argument(v, t, numbers.get(v)) for v, t in zip(function.arguments, given, strict=True)}
         found = self.block(function.body, scope)
-        yields = [self.result(datum, number) for number, datum in enumerate(found)]
+        results = [self.result(datum, number) for number, datum in enumerate(found)]
+        empty = {number: v.tensor for number, v in enumerate(results) if not v.tensor.size}
+        yields = [v for number, v in enumerate(results) if number not in empty]
+        function = without_results(function, empty)
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
         found_types = tuple(with_numbers(v.type, numbers.get(old)) for v, old in
-                            zip(yields, self.whole.function(name).body.yields))
+                            zip(yields, without_results(self.whole.function(self.name), empty).body.yields))
         result = Function(function.name, body, found_types, result_attributes=names(function.result_attributes),
                           position=function.position)
         lines = in_float(self.module)
-        notes = {IN_FLOAT: lines} if lines else {}
+        notes: dict[str, Any] = {IN_FLOAT: lines} if lines else {}
+        if empty:
+            notes[WITHOUT_ELEMENTS] = tuple(empty.items())
         made = Module((result,), (), self.module.name, notes, self.module.position)
         return prune(fold_convolutions(prune(made)))
 
@@ -80,6 +87,11 @@ class Translation:
         if isinstance(declared, TensorType) and not (declared.element == type.element and
                                                      shapes_can_be_equal(declared.shape, type.shape)):
             raise Problem(f"input {argument.name} is {declared}, not {type}", kind="argument")
+        if not type.size:
+            problem = Problem(f"input {argument.name} is {type}: it has no elements", kind="shape",
+                              help="TOSA has no such tensors; a call is computed without it")
+            problem.inputs = frozenset([argument.name])
+            raise problem
         stored = TensorType(type.shape, IN_BYTES.get(type.element, type.element))
         found = self.emitter.blocks[0].argument(with_numbers(stored, numbers), argument.name, argument.position)
         return found if numbers is None else self.emitter("identity", found)
@@ -112,6 +124,7 @@ class Translation:
         except Problem as problem:
             if problem.position is None:
                 problem.at(operation.position or printed_position(self.whole, operation))
+            problem.inputs |= reaching_inputs(self.module.function(self.name), operation)
             raise problem.of(label(operation, self.module)) from None
         finally:
             self.emitter.position = before
@@ -161,6 +174,15 @@ class Translation:
 def names(attributes: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Of the results' attributes what they are called: their extents are known."""
     return tuple({"onnx.name": own["onnx.name"]} if "onnx.name" in own else {} for own in attributes)
+
+
+def without_results(function: Function, places: Collection[int]) -> Function:
+    """The function without the results at these places."""
+    kept = [n for n in range(len(function.body.yields)) if n not in places]
+    attributes = tuple(function.result_attributes[n] for n in kept) if function.result_attributes else ()
+    body = replace(function.body, yields=tuple(function.body.yields[n] for n in kept))
+    types = tuple(function.result_types[n] for n in kept)
+    return replace(function, body=body, result_types=types, result_attributes=attributes)
 
 
 def with_numbers(type: Type, numbers: ElementType | None) -> Type:

@@ -1,0 +1,158 @@
+"""Inputs of ONNX models whose values are known when compiling: those that a caller gives once (`from_onnx(values=)`), and those
+that a call's code depends on. How many elements a `Range` has, or which axes are reduced, may be inputs of a file: code for it
+is made for each value, as it is for each shape. So it is where an input or an output has no elements.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....runtime.errors import Problem
+from ....runtime.public_names import with_named
+from ..dynamic_shapes import KEPT
+
+if TYPE_CHECKING:
+    from ....lowering.graph.graph import Function, Module, Value
+    from ....lowering.graph.types import Array, TensorType
+
+MOST_ELEMENTS = 64
+"""Of an input whose value a call's code may depend on: lists of axes and extents are shorter, data is longer."""
+Places = Mapping[int, "TensorType"]
+"""Outputs without elements, by their place, and their types."""
+EntryOf = Callable[["Module", str], Callable[..., Any]]
+"""What calls the function of a name in a graph with arrays in order, once it is compiled."""
+
+
+def with_values(module: Module, name: str, values: Mapping[str, Array]) -> Module:
+    """The module whose function `name` has these inputs as constants."""
+    from ....lowering.dialects.onnx.node import CONSTANT, OnnxOp
+    from ....lowering.graph.graph import Operation
+    from ....lowering.graph.types import TensorType
+    from ....lowering.rewrite.substitute import ValueSubstitution
+    from ....lowering.text.attributes import Dense
+    function = module.function(name)
+    given = {v: checked(v, values[v.name]) for v in function.arguments if v.name in values}
+
+    def known(value: Value) -> Value:
+        if value not in given:
+            return value
+        return replace(value, type=TensorType(given[value].shape, value.tensor.element), constant=given[value])
+    found = ValueSubstitution(known).function(function)
+    constants = [v for v in found.body.arguments if v.constant is not None]
+    free = [n for n, v in enumerate(found.body.arguments) if v.constant is None]
+    operations = [Operation(OnnxOp(spelling=CONSTANT, properties={"value": Dense(v.constant, v.tensor)}), (), (v,))
+                  for v in constants if v.constant is not None]
+    body = replace(found.body, arguments=tuple(found.body.arguments[n] for n in free),
+                   operations=(*operations, *found.body.operations))
+    names = tuple(found.argument_attributes[n] for n in free) if found.argument_attributes else ()
+    bound = replace(found, body=body, argument_attributes=names)
+    return replace(module, functions=tuple(bound if f is function else f for f in module.functions))
+
+
+def checked(value: Value, given: Any) -> Array:
+    """An array that an input can have; a Problem where it cannot."""
+    declared = value.type
+    element = getattr(declared, "element", None)
+    if element is None:
+        raise Problem(f"input {value.name} is {declared}, which has no value here", kind="argument")
+    array = np.array(given, None if isinstance(given, np.ndarray | np.generic) else element.dtype, order="C")
+    shape = getattr(declared, "shape", None)
+    if array.dtype != element.dtype or (shape is not None and (
+            len(shape) != array.ndim or any(n not in (None, m) for n, m in zip(shape, array.shape)))):
+        raise Problem(f"input {value.name} is {declared}, its value is {array.dtype}{list(array.shape)}", kind="argument")
+    array.setflags(write=False)
+    return array
+
+
+class GivenValues:
+    """Calls of a function that takes all its inputs, by what calls it without those whose values are given."""
+
+    def __init__(self, function: Function, values: Mapping[str, Any], call: Any) -> None:
+        self.values = {v.name: checked(v, values[v.name]) for v in function.arguments if v.name in values}
+        self.names, self.call = [v.name for v in function.arguments], call
+
+    def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        given = iter(arrays)
+        found: Sequence[Array] = self.call([self.values[n] if n in self.values else next(given) for n in self.names])
+        return found
+
+    @property
+    def variables(self) -> Mapping[str, Array | None]:
+        return {}
+
+
+class CallsByValue:
+    """Calls of an entry that cannot be compiled for shapes alone."""
+
+    def __init__(self, module: Module, name: str, entry_of: EntryOf) -> None:
+        self.module, self.name, self.entry_of = module, name, entry_of
+        self.wanted: frozenset[str] = frozenset()
+        """Inputs whose values code has depended on so far."""
+        self.kept: dict[Hashable, Prepared] = {}
+        self.lock = threading.Lock()
+
+    def __call__(self, inputs: tuple[Any, ...], named: Mapping[str, Any], **options: Any) -> Any:
+        """The outputs for arrays in order, by name, or in one mapping; `options` are those of a call."""
+        function = self.module.function(self.name)
+        given = with_named(self.name, [v.name for v in function.arguments], inputs, named)
+        arrays = {v.name: checked(v, given[v.name]) for v in function.arguments if v.name in given}
+        if missing := next((v.name for v in function.arguments if v.name not in arrays), None):
+            raise Problem(f"input {missing} of {self.name} is missing", kind="argument")
+        with self.lock:
+            prepared = self.prepared(function, arrays)
+        return prepared(arrays, options)
+
+    def prepared(self, function: Function, arrays: Mapping[str, Array]) -> Prepared:
+        """The code for what these arrays are, as far as it depends on that."""
+        while True:
+            key = tuple((n, a.shape, a.tobytes() if n in self.wanted else None) for n, a in arrays.items())
+            if key in self.kept:
+                return self.kept[key]
+            try:
+                found = prepared(self.module, self.name, arrays, self.wanted, self.entry_of)
+            except Problem as problem:
+                more = {n for n in problem.inputs - self.wanted if arrays[n].size <= MOST_ELEMENTS}
+                if not more:
+                    raise
+                self.wanted |= more
+                continue
+            if len(self.kept) >= KEPT:
+                self.kept.pop(next(iter(self.kept)))
+            self.kept[key] = found
+            return found
+
+
+class Prepared:
+    """Code for one set of shapes and values, and the outputs that have no elements, which need none."""
+
+    def __init__(self, names: Sequence[str], entry: Callable[..., Any] | None, places: Places, count: int) -> None:
+        self.names, self.entry, self.places, self.count = names, entry, places, count
+
+    def __call__(self, arrays: Mapping[str, Array], options: Mapping[str, Any]) -> Any:
+        computed: Any = ()
+        if self.entry is not None:
+            found = self.entry(*(arrays[name] for name in self.names), **options)
+            computed = found if isinstance(found, tuple) else (found,)
+        rest = iter(computed)
+        results = tuple(np.zeros(self.places[n].dims, self.places[n].element.dtype) if n in self.places else next(rest)
+                        for n in range(self.count))
+        return results[0] if len(results) == 1 else results
+
+
+def prepared(module: Module, name: str, arrays: Mapping[str, Array], wanted: frozenset[str], entry_of: EntryOf) -> Prepared:
+    """The code for arrays of these shapes, where those that are `wanted` have these values."""
+    from ....lowering.dialects.onnx.node import WITHOUT_ELEMENTS
+    from ....lowering.rewrite.onnx.translate import to_tosa
+    from .named_extents import input_types
+    bound = with_values(module, name, {n: a for n, a in arrays.items() if n in wanted})
+    function = bound.function(name)
+    free = [v.name for v in function.arguments]
+    made = to_tosa(bound, name, input_types(function, {n: arrays[n].shape for n in free}, {}))
+    places: Places = dict(made.attributes.get(WITHOUT_ELEMENTS, ()))
+    graph = replace(made, attributes={k: v for k, v in made.attributes.items() if k != WITHOUT_ELEMENTS})
+    count = len(function.body.yields)
+    return Prepared(free, None if len(places) == count else entry_of(graph, name), places, count)
