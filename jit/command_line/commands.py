@@ -262,9 +262,9 @@ def stack_lines(stack: ModelStack | None) -> list[str]:
 
 
 def stack_json(stack: ModelStack | None) -> dict[str, Any] | None:
-    """The same; None of C source, and where no bound is known."""
+    """The same; None of C source. Where no bound is known, why."""
     if stack is None or stack.unknown:
-        return None
+        return stack and {"bytes": None, "unknown": stack.unknown}
     whole = stack.whole
     return {"bytes": whole.nbytes, "allowance": whole.allowance, "outside": list(whole.outside),
             "calls_given": whole.calls_given, "entries": {name: bound.nbytes for name, bound in stack.entries.items()}}

@@ -12,6 +12,7 @@ from tosaic.lowering.machine_code.stack.bound import FAMILIES, StackUse
 from tosaic.lowering.machine_code.stack.frames import Code, frame_of
 from tosaic.lowering.machine_code.stack.instruction import UnknownStack
 from tosaic.lowering.target.presets import target
+from tosaic.lowering.target.target import Target
 
 SOURCE = """
 int other(int *p, int n);
@@ -83,15 +84,19 @@ THESE = pytest.mark.parametrize("machine", [pytest.param(m, marks=pytest.mark.sk
     shutil.which(c[0]) is None, reason=f"not installed: {c[0]}")) for m, c in COMPILERS.items()])
 
 
+def there(machine: str) -> Target:
+    """The processor of a compiler."""
+    name = machine.split(",")[0]
+    return target("rv32imac" if name == "rv32im" else name)
+
+
 def compiled(folder: Path, machine: str, options: str) -> tuple[StackUse, dict[str, tuple[int, str]]]:
     """The object as it is read, and (bytes, "static" or "dynamic") of each function by gcc."""
     (folder / "f.c").write_text(SOURCE)
     subprocess.run([*COMPILERS[machine], *options.split(), "-ffunction-sections", "-fstack-usage", "-c", "f.c", "-o", "f.o"],
                    cwd=folder, check=True)
     lines = [line.split() for line in (folder / "f.su").read_text().splitlines()]
-    name = machine.split(",")[0]
-    there = target("rv32imac" if name == "rv32im" else name)
-    return StackUse((folder / "f.o").read_bytes(), there), {line[0].split(":")[-1]: (int(line[1]), line[2]) for line in lines}
+    return StackUse((folder / "f.o").read_bytes(), there(machine)), {line[0].split(":")[-1]: (int(line[1]), line[2]) for line in lines}
 
 
 REFUSED = {("cortex-m0", "-Os"): {"choose"}}
@@ -131,13 +136,26 @@ def code(text: str) -> Code:
 def test_code_that_keeps_no_stack_is_refused(text: str, reason: str) -> None:
     """A push without a pop; one that a branch leaves out; a jump to nowhere; code that nobody reaches; add sp, r2."""
     with pytest.raises(UnknownStack, match=reason):
-        frame_of(FAMILIES["arm"], code(text))
+        frame_of(FAMILIES["arm", False], code(text))
 
 
-def test_recursion_has_no_bound(tmp_path: Path) -> None:
+RECURSIVE = "int f(int x, int y) { return x < 2 ? y : f(x - 1, y) * f(x - 2, y) + 1; }"
+
+
+@THESE
+@pytest.mark.parametrize("options", OPTIONS[:3])
+def test_recursion_has_no_bound(tmp_path: Path, machine: str, options: str) -> None:
+    (tmp_path / "f.c").write_text(RECURSIVE)
+    command = [*COMPILERS[machine], *options.split(), "-ffunction-sections", "-c", "f.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    with pytest.raises(UnknownStack, match="f calls itself"):
+        StackUse((tmp_path / "f.o").read_bytes(), there(machine)).bound("f")
+
+
+def test_functions_of_one_section_have_no_bound(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("there is no gcc")
-    (tmp_path / "f.c").write_text("int f(int x, int y) { return x < 2 ? y : f(x - 1, y) * f(x - 2, y) + 1; }")
-    subprocess.run(["gcc", "-O1", "-ffunction-sections", "-fPIC", "-c", "f.c"], cwd=tmp_path, check=True)
-    with pytest.raises(UnknownStack):
+    (tmp_path / "f.c").write_text("int f(int x) { return x; } int g(int x) { return x + 1; }")
+    subprocess.run(["gcc", "-O1", "-c", "f.c"], cwd=tmp_path, check=True)
+    with pytest.raises(UnknownStack, match="g has no section of its own"):
         StackUse((tmp_path / "f.o").read_bytes(), target("x86-64")).bound("f")

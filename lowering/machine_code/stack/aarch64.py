@@ -23,8 +23,8 @@ def decode(code: bytes, at: int) -> Instruction:
         return Instruction(4, (Move(SP, source, other=word >> 16 & 31, factor=-1 if word >> 30 & 1 else 1),))
     if word & 0xBFE0001F == 0x8B20001F or word & 0xFFE0F81F == 0x0420501F:
         return forgets(4, SP)  # by a shifted register, or by vectors of a length that the run knows
-    if (word >> 25 & 7 == 5 or word >> 26 & 7 == 4) and to != SP:  # other arithmetic
-        return forgets(4, to)
+    if written := registers_written(word):
+        return forgets(4, *written)
     return flow(word, at)
 
 
@@ -39,6 +39,43 @@ def written_back(word: int) -> Instruction | None:
     if word & 0xBF800000 in (0x0C800000, 0x0D800000):  # structures of vectors, behind which the pointer goes on
         return forgets(4, SP)
     return None
+
+
+def registers_written(word: int) -> tuple[int, ...]:
+    """The registers for integers that an instruction writes which does not concern the stack: arithmetic, loads, moves out of
+    registers for floats. Number 31 is a register of zeros there."""
+    to, base = word & 31, word >> 5 & 31
+    found: tuple[int, ...] = ()
+    if word >> 25 & 7 == 5 or word >> 26 & 7 == 4 or word >> 25 & 15 == 2:  # arithmetic; vectors of a length that the run knows
+        found = (to,)
+    elif word & 0x5F20FC00 == 0x1E200000 or word & 0xBFE0EC00 == 0x0E002C00:
+        found = (to,)
+    elif word >> 27 & 1 and not word >> 25 & 1:
+        found = (*loaded(word), base) if moves_base(word) else loaded(word)
+    return tuple(r for r in found if r != SP)
+
+
+def loaded(word: int) -> tuple[int, ...]:
+    """The registers that a load writes."""
+    to, second = word & 31, word >> 10 & 31
+    match word >> 27 & 7:
+        case _ if word >> 26 & 1:
+            return ()
+        case 5:
+            return (to, second) if word >> 22 & 1 else ()
+        case 1:  # exclusive ones, which write how they ended, too
+            return (to, second, word >> 16 & 31)
+    return (to,) if word >> 22 & 3 or word >> 24 & 3 == 0 and word >> 21 & 1 else ()
+
+
+def moves_base(word: int) -> bool:
+    """Whether a load or a store may move the register with its address."""
+    match word >> 27 & 7:
+        case 5:
+            return bool(word >> 23 & 1)
+        case 7:
+            return word >> 24 & 3 == 0 and bool(word >> 10 & 1)
+    return word >> 24 & 0x3F in (0x0C, 0x0D)
 
 
 def flow(word: int, at: int) -> Instruction:
@@ -61,4 +98,4 @@ def flow(word: int, at: int) -> Instruction:
     return stops(4) if word >> 16 == 0 or word & 0xFFE0001F == 0xD4200000 else PLAIN[4]
 
 
-AARCH64 = Family(SP, decode, 16)
+AARCH64 = Family(SP, decode, 16, frozenset((*range(19, 30), SP)))

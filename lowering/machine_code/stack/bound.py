@@ -14,12 +14,13 @@ from ..elf import ALLOCATE, EXECUTE, FUNCTION, SECTION, ElfObject, Relocation, S
 from .aarch64 import AARCH64
 from .frames import Code, Frame, frame_of
 from .instruction import Family, UnknownStack
-from .riscv import RISCV
+from .riscv import RISCV32, RISCV64
 from .thumb import THUMB
 from .x86 import X86
 
-FAMILIES: Mapping[str, Family] = {"arm": THUMB, "riscv": RISCV, "aarch64": AARCH64, "x86": X86}
-"""By the name of a target's architecture."""
+FAMILIES: Mapping[tuple[str, bool], Family] = {
+    ("arm", False): THUMB, ("riscv", False): RISCV32, ("riscv", True): RISCV64, ("aarch64", True): AARCH64, ("x86", True): X86}
+"""By the name of a target's architecture, and whether it has registers of 64 bits."""
 
 ALLOWED: Mapping[bool, int] = {False: 96, True: 192}
 """The stack that each function of the C library or the compiler's is taken to need; True where pointers have 8 bytes."""
@@ -56,9 +57,10 @@ class StackUse:
     """The stack of the functions of one object. Its methods raise UnknownStack where there is no bound."""
 
     def __init__(self, code: bytes, target: Target) -> None:
-        if target.architecture not in FAMILIES or "+zcmp" in target.features:
+        family = FAMILIES.get((target.architecture, target.has_int64))
+        if family is None or "zcmp" in target.enabled:
             raise UnknownStack(f"nothing is known of the instructions of {target.architecture}")
-        self.object, self.family, self.allowed = ElfObject(code), FAMILIES[target.architecture], ALLOWED[target.has_int64]
+        self.object, self.family, self.allowed = ElfObject(code), family, ALLOWED[target.has_int64]
         self._bounds: dict[int, StackBound | None] = {}
 
     def bound(self, name: str) -> StackBound:
@@ -78,8 +80,11 @@ class StackUse:
 
     @cached_property
     def functions(self) -> Mapping[str, int]:
-        """The number of each function's section."""
-        return {s.name: s.section for s in self.object.symbols if s.kind == FUNCTION and s.section}
+        """The number of each function's section, of which it is the beginning (bit 0 of the address says Thumb)."""
+        found = [s for s in self.object.symbols if s.kind == FUNCTION and s.section]
+        if others := [s.name for s in found if s.value & ~1]:
+            raise UnknownStack(f"{others[0]} has no section of its own")
+        return {s.name: s.section for s in found}
 
     def _bound(self, section: int) -> StackBound:
         if section in self._bounds:
@@ -124,7 +129,7 @@ class StackUse:
         data = [(at, end) for (at, mark), end in zip(marks, ends) if mark == "$d" and at < end]
         relocations = self.object.relocations.get(section, ())
         jumps = {r.offset: self._inside(r, section) for r in relocations}
-        if self.family is RISCV:  # these are of two instructions, and the second one jumps
+        if self.family in (RISCV32, RISCV64):  # these are of two instructions, and the second one jumps
             jumps |= {r.offset + 4: None for r in relocations if r.kind in CALLS_OF_RISCV}
         return Code(table.name.removeprefix(".text."), self.object.bytes_of(table), data, jumps)
 

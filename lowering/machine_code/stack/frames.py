@@ -44,7 +44,7 @@ def frame_of(family: Family, code: Code) -> Frame:
     walk = Walk(family, code)
     walk.follow(0, {family.stack_pointer: Known(True, 0)})
     walk.follow_tables()
-    return Frame(walk.deepest + family.return_address, walk.calls_given)
+    return Frame(walk.deepest + family.return_address, walk.calls_given or walk.may_end_in_a_call())
 
 
 class Walk:
@@ -56,6 +56,7 @@ class Walk:
         self.lengths: dict[int, int] = {}
         self.deepest, self.calls_given = 0, False
         self.before_tables: list[Registers] = []
+        self.ends, self.has_tables = 0, False
 
     def follow(self, first: int, registers: Registers, may_end: bool = False) -> None:
         """All paths that begin at an instruction; padding `may_end` where no code is."""
@@ -91,6 +92,8 @@ class Walk:
             yield from self.guarded(at + instruction.nbytes, instruction.guards, registers)
             return
         after = self.moved(instruction, registers)
+        if instruction.kind.startswith("call"):
+            after = {r: known for r, known in after.items() if r in self.family.saved}
         yield from self.left(at, instruction, after)
         if self.falls_through(at, instruction):
             yield at + instruction.nbytes, after
@@ -102,8 +105,11 @@ class Walk:
                 self.calls_given = True
             case "return":
                 self.check_back(at, after)
+            case "jump by a table":
+                self.before_tables.append(after)
             case "jump to a register" if not self.relocated(at, instruction):
                 self.before_tables.append(after)
+                self.ends += after[self.family.stack_pointer] == Known(True, 0)
             case "call" | "call or jump" if self.relocated(at, instruction):
                 pass
             case "call":
@@ -168,12 +174,18 @@ class Walk:
         nothing reaches it, and it may not move the stack, so that no path is overlooked."""
         while (at := self.not_reached()) is not None:
             if self.before_tables:
+                self.has_tables = True
                 first, pointer = self.before_tables[0], self.family.stack_pointer
                 if any(other[pointer] != first[pointer] for other in self.before_tables):
                     raise UnknownStack(f"{self.code.name} jumps to registers with different stacks")
                 self.follow(at, {pointer: first[pointer]} if len(self.before_tables) > 1 else first, may_end=True)
             elif any(move.to == self.family.stack_pointer for move in self.decoded(at).moves):
                 raise UnknownStack(f"{self.code.name} moves the stack at {at:#x}, where nothing goes")
+
+    def may_end_in_a_call(self) -> bool:
+        """Whether a jump to a register that leaves no stack behind may be a call of a function that is given. Where there is one
+        such jump alone, and code that only it can reach, it goes there."""
+        return self.ends > (1 if self.has_tables and len(self.before_tables) == 1 else 0)
 
     def not_reached(self) -> int | None:
         """The first instruction that has not been read."""

@@ -1,15 +1,17 @@
 """What an instruction means for the stack: how it moves the stack pointer, or a register that it is restored from, and where
 it goes on. Each processor family has a decoder that makes these of machine code (`thumb`, `riscv`, `aarch64`, `x86`); they know
-all instructions that LLVM uses to move a stack pointer, and of all others their length alone.
+all instructions that LLVM uses to move a stack pointer, and of others their length and which register for integers they write:
+what was known of that is known no longer.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Literal
 
 from ....runtime.records import dataclass
 
-Kind = Literal["plain", "return", "call", "call or jump", "call of a register", "jump to a register"]
+Kind = Literal["plain", "return", "call", "call or jump", "call of a register", "jump to a register", "jump by a table"]
 
 
 class UnknownStack(Exception):
@@ -54,11 +56,13 @@ CALLS = {n: Instruction(n, kind="call") for n in range(4, 8)}
 @dataclass(frozen=True, slots=True)
 class Family:
     """A family of processors: the number of its stack pointer, its decoder, which takes the bytes of a section and an offset
-    there, what the stack is aligned to where a function is called, the bytes of a return address that a call puts there, and
-    those below the stack pointer that a function may use which calls no other (the red zone of the System V ABI)."""
+    there, what the stack is aligned to where a function is called, the registers that a function gives back as they were, the
+    bytes of a return address that a call puts on the stack, and those below the stack pointer that a function may use which
+    calls no other (the red zone of the System V ABI)."""
     stack_pointer: int
     decode: Callable[[bytes, int], Instruction]
     alignment: int
+    saved: frozenset[int]
     return_address: int = 0
     red_zone: int = 0
 
@@ -68,9 +72,10 @@ def stops(nbytes: int, kind: Kind = "plain", target: int | None = None, moves: t
     return Instruction(nbytes, moves, target, False, kind)
 
 
-def forgets(nbytes: int, register: int) -> Instruction:
-    """One that writes a register, nobody knows what."""
-    return Instruction(nbytes, (Move(register, ANYTHING),))
+@functools.lru_cache(maxsize=4096)
+def forgets(nbytes: int, *registers: int) -> Instruction:
+    """One that writes registers, nobody knows what."""
+    return Instruction(nbytes, tuple(Move(register, ANYTHING) for register in registers))
 
 
 def signed(value: int, bits: int) -> int:

@@ -3,6 +3,8 @@ extension C. Each says in one place which register it writes, so one that writes
 seen."""
 from __future__ import annotations
 
+import functools
+
 from .instruction import CALLS, PLAIN, Family, Instruction, Move, forgets, signed, stops
 
 RA, SP = 1, 2
@@ -10,10 +12,10 @@ SHIFTED_ADDS = {0x10 << 3 | 2: 2, 0x10 << 3 | 4: 4, 0x10 << 3 | 6: 8}
 """sh1add, sh2add, sh3add of Zba: function -> the factor."""
 
 
-def decode(code: bytes, at: int) -> Instruction:
+def decode(code: bytes, at: int, has_int64: bool = False) -> Instruction:
     word = int.from_bytes(code[at:at + 2], "little")
     if word & 3 != 3:
-        return short(word, at)
+        return short(word, at, has_int64)
     return long(int.from_bytes(code[at:at + 4], "little"), at)
 
 
@@ -42,7 +44,11 @@ def long(word: int, at: int) -> Instruction:
             return CALLS[4] if to else stops(4, target=at + signed(offset, 21))
         case 0x67:  # jalr
             return register_jump(4, to, source)
-        case 0x03 | 0x13 | 0x17 | 0x1B | 0x3B | 0x73:
+        case 0x03 | 0x13 | 0x17 | 0x1B | 0x2F | 0x3B | 0x73:
+            return forgets(4, to)
+        case 0x53 if word >> 28 in (0xA, 0xC, 0xE) and to != SP:  # comparisons of floats, integers of floats
+            return forgets(4, to)
+        case 0x57 if function == 7 or (function in (1, 2) and word >> 26 == 0x10):  # a vector's length; one of its elements
             return forgets(4, to)
     return PLAIN[4]
 
@@ -67,8 +73,8 @@ def register_jump(nbytes: int, to: int, register: int) -> Instruction:
     return stops(nbytes, "return" if register == RA else "jump to a register")
 
 
-def short(word: int, at: int) -> Instruction:
-    """An instruction of two bytes."""
+def short(word: int, at: int, has_int64: bool) -> Instruction:
+    """An instruction of two bytes, of which some depend on how many bits registers have."""
     to, number = word >> 7 & 31, signed(bits(word, (2, 5, 0), (12, 1, 5)), 6)
     match word & 3, word >> 13:
         case 0, 0 if word:  # c.addi4spn
@@ -91,7 +97,13 @@ def short(word: int, at: int) -> Instruction:
             return register_short(word, to, word >> 2 & 31)
         case 1, 4:  # arithmetic of eight registers
             return forgets(2, 8 + (to & 7))
-        case 2, 0 | 2:  # c.slli, c.lwsp
+        case 1, 1 if not has_int64:  # c.jal
+            return Instruction(2, kind="call")
+        case (0 | 2, 3) if not has_int64:  # loads of floats
+            return PLAIN[2]
+        case 0, 2 | 3 | 4:  # loads
+            return forgets(2, 8 + (word >> 2 & 7))
+        case (2, 0 | 2 | 3) | (1, 1):  # c.slli, loads from the stack, c.addiw
             return forgets(2, to)
     return PLAIN[2] if word else stops(2)
 
@@ -104,4 +116,6 @@ def register_short(word: int, to: int, source: int) -> Instruction:
     return register_jump(2, RA if is_second else 0, to) if to else stops(2)
 
 
-RISCV = Family(SP, decode, 16)
+SAVED = frozenset((SP, 3, 4, 8, 9, *range(18, 28)))
+RISCV32 = Family(SP, decode, 16, SAVED)
+RISCV64 = Family(SP, functools.partial(decode, has_int64=True), 16, SAVED)

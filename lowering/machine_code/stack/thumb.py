@@ -1,8 +1,9 @@
 """Thumb instructions of Cortex-M, as far as the stack goes (Arm Architecture Reference Manuals of Armv6-M, Armv7-M, Armv8-M).
-Most have two bytes; those that begin with 0b11101, 0b11110 or 0b11111 have four."""
+Most have two bytes; those that begin with 0b11101, 0b11110 or 0b11111 have four. What moves out of registers for floats and
+vectors is no address on the stack: that those instructions write is not looked at."""
 from __future__ import annotations
 
-from .instruction import PLAIN, Family, Instruction, Move, forgets, signed, stops
+from .instruction import ANYTHING, PLAIN, Family, Instruction, Move, forgets, signed, stops
 
 SP, LR, PC = 13, 14, 15
 
@@ -25,7 +26,7 @@ def short(code: bytes, half: int, at: int) -> Instruction:
         case 0xB4 | 0xB5:  # push
             return Instruction(2, down(4 * (half & 0x1FF).bit_count()))
         case 0xBC | 0xBD:  # pop
-            moves = down(-4 * (half & 0x1FF).bit_count())
+            moves = (*down(-4 * (half & 0x1FF).bit_count()), *unknown(half & 0xFF))
             return stops(2, "return", moves=moves) if half & 0x100 else Instruction(2, moves)
         case 0xB0:  # add or sub sp
             return Instruction(2, down((half & 0x7F) * 4 * (1 if half & 0x80 else -1)))
@@ -53,7 +54,22 @@ def short(code: bytes, half: int, at: int) -> Instruction:
         case op if op >> 3 == 0b01001:  # ldr rd, [pc, #n]
             place = (at + 4 & ~3) + (half & 0xFF) * 4
             return Instruction(2, (Move(op & 7, None, signed(int.from_bytes(code[place:place + 4], "little"), 32)),))
+        case op if op >> 3 == 0b00100:  # movs rd, #n
+            return Instruction(2, (Move(op & 7, None, half & 0xFF),))
+        case op if op >> 3 in (0b10011, 0b10100):  # ldr rd, [sp, #n]; adr
+            return forgets(2, op & 7)
+        case op if (op < 0x44 and op >> 3 != 0b00101) or op in (0xB2, 0xBA) or 0x56 <= op < 0x60:
+            return forgets(2, half & 7)  # shifts, arithmetic, loads by registers
+        case op if op >> 3 in (0b01101, 0b01111, 0b10001):  # loads
+            return forgets(2, half & 7)
+        case op if op >> 4 == 0b1100:  # ldm, stm
+            return Instruction(2, unknown(1 << (op & 7) | (half & 0xFF if op & 8 else 0)))
     return PLAIN[2]
+
+
+def unknown(registers: int) -> tuple[Move, ...]:
+    """Nothing is known of these registers, a bit for each; the stack pointer is not among them."""
+    return tuple(Move(r, ANYTHING) for r in (*range(SP), LR) if registers >> r & 1)
 
 
 def high_registers(half: int) -> Instruction:
@@ -62,7 +78,7 @@ def high_registers(half: int) -> Instruction:
         return stops(2, "return" if (source, half >> 8) == (LR, 0x46) else "jump to a register")
     if half >> 8 == 0x46:
         return Instruction(2, (Move(to, source),))
-    return Instruction(2, (Move(to, to, other=source),)) if SP in (to, source) else PLAIN[2]
+    return Instruction(2, (Move(to, to, other=source),))
 
 
 def long(first: int, second: int, at: int) -> Instruction:
@@ -79,12 +95,17 @@ def long(first: int, second: int, at: int) -> Instruction:
         return popped(-(second & 0xFF), second >> 12 == PC)
     if first & 0xFFBF in (0xED2D, 0xECBD) and second >> 9 & 7 == 0b101:  # vpush, vpop
         return Instruction(4, down((second & 0xFF) * 4 * (1 if first & 0x100 else -1)))
-    if first & 0xFE0F == 0xEC0D and first & 0x20:  # another access that writes sp back
+    if first & 0xEE0F == 0xEC0D and first & 0x20:  # another access that writes sp back
         return forgets(4, SP)
     if first & 0xFE8F == 0xF80D and second & 0x900 == 0x900:
         return forgets(4, SP)
     if first & 0xFFF0 in (0xF850, 0xF8D0) and second >> 12 == PC:
         return stops(4, "jump to a register")
+    if first >> 9 == 0b1111100:  # loads and stores of one register
+        moved = 1 << (first & 15) if not first & 0x80 and second & 0x900 == 0x900 else 0
+        return Instruction(4, unknown(moved | (1 << (second >> 12) if first & 0x10 else 0)))
+    if first >> 8 in (0xFA, 0xFB):  # arithmetic of registers, and long products, whose lower half is in another field
+        return Instruction(4, unknown(1 << (second >> 8 & 15) | (1 << (second >> 12) if first >> 7 == 0b111110111 else 0)))
     return PLAIN[4]
 
 
@@ -93,7 +114,9 @@ def of_registers(first: int, second: int) -> Instruction:
     to, source, other = second >> 8 & 15, first & 15, second & 15
     if first & 0xFFEF == 0xEA4F and not second & 0x70F0:  # mov
         return Instruction(4, (Move(to, other),))
-    return forgets(4, to) if SP in (to, source, other) and to != PC else PLAIN[4]
+    if SP in (source, other):
+        return forgets(4, to) if to != PC else PLAIN[4]
+    return Instruction(4, unknown(1 << to | (1 << (first & 14) if first >> 4 == 0xEA5 else 0)))  # shifts of 64 bits have two
 
 
 def popped(nbytes: int, is_return: bool) -> Instruction:
@@ -112,10 +135,14 @@ def several(first: int, second: int) -> Instruction:
         case 0xE8FD:  # ldrd rt, rt2, [sp], #n
             return Instruction(4, down(-(second & 0xFF) * 4))
         case _ if first & 0xFFF0 == 0xE8D0 and second & 0xFFE0 == 0xF000:  # tbb, tbh
-            return stops(4, "jump to a register")
+            return stops(4, "jump by a table")
         case _ if first & 15 == SP and first & 0x20:
             return forgets(4, SP)
-    return PLAIN[4]
+    moved = 1 << (first & 15) if first & 0x20 else 0
+    if not first & 0x40:  # ldm, stm
+        return Instruction(4, unknown(moved | (second if first & 0x10 else 0)))
+    is_written = first & 0x10 or not first & 0x120  # loads, and exclusive stores, which write how they ended
+    return Instruction(4, unknown(moved | (1 << (second >> 12) | 1 << (second >> 8 & 15) | 1 << (second & 15)) * bool(is_written)))
 
 
 def immediate(first: int, second: int) -> Instruction:
@@ -131,11 +158,16 @@ def immediate(first: int, second: int) -> Instruction:
             return Instruction(4, (Move(to, source, number),))
         case 0xF2A0:
             return Instruction(4, (Move(to, source, -number),))
+        case 0xF040 if source == PC:  # mov
+            return Instruction(4, (Move(to, None, expanded(number)),))
+        case 0xF240 | 0xF2C0:  # movw, movt
+            half = source << 12 | number
+            return Instruction(4, (Move(to, to, half << 16) if first & 0x80 else Move(to, None, half),))
         case 0xF360 if source == PC and not (second >> 10 & 0x1C | second >> 6 & 3):  # bfc rd, #0, #n
             return Instruction(4, (Move(to, to, multiple=2 << (second & 0x1F)),))
         case 0xF020 if expanded(number) & (expanded(number) + 1) == 0:  # bic rd, rn, #2^n - 1
             return Instruction(4, (Move(to, source, multiple=expanded(number) + 1),))
-    return PLAIN[4]
+    return forgets(4, to) if to != PC else PLAIN[4]
 
 
 def expanded(number: int) -> int:
@@ -158,7 +190,10 @@ def branch(first: int, second: int, at: int) -> Instruction:
     if second & 0x5000 == 0 and first >> 7 & 7 != 7:  # b<condition>.w
         offset = sign << 20 | (second >> 11 & 1) << 19 | (second >> 13 & 1) << 18 | (first & 0x3F) << 12 | low << 1
         return Instruction(4, target=at + 4 + signed(offset, 21))
+    if first >> 7 == 0b111100000 and second & 0xF001 == 0xC001:  # the end of a loop of Armv8.1-M, and its beginning
+        offset = (second >> 1 & 0x3FF) << 2 | (second >> 11 & 1) << 1
+        return Instruction(4, target=at + 4 + (-offset if first & 15 == PC else offset))
     return PLAIN[4]
 
 
-THUMB = Family(SP, decode, 8)
+THUMB = Family(SP, decode, 8, frozenset((*range(4, 12), SP)))

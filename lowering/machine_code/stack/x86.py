@@ -3,6 +3,7 @@ length must be found, too: prefixes, opcode, ModRM with its displacement, immedi
 from __future__ import annotations
 
 from .instruction import ANYTHING, CALLS, PLAIN, Family, Instruction, Move, forgets, signed, stops
+from .x86_registers import written, written_by_vectors, written_long
 
 SP, BP = 4, 5
 PREFIXES = frozenset((0x66, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65, 0xF0))
@@ -22,17 +23,17 @@ BYTES_BEHIND = frozenset((0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 
 
 
 def decode(code: bytes, at: int) -> Instruction:
-    end, is_short, wide = at, False, 0
+    end, is_short, is_repeated, wide = at, False, False, 0
     while code[end] in PREFIXES:
-        is_short |= code[end] == 0x66
+        is_short, is_repeated = is_short or code[end] == 0x66, is_repeated or code[end] == 0xF3
         end += 1
     if code[end] in (0xC4, 0xC5, 0x62):
-        return PLAIN[vector_end(code, end) - at]
+        return vector(code, at, end)
     if code[end] >> 4 == 4:
         wide, end = code[end], end + 1
     opcode, end = code[end], end + 1
     if opcode == 0x0F:
-        return two_bytes(code, at, end)
+        return two_bytes(code, at, end, wide, is_repeated)
     reg, rm, mod, place = 0, 0, 0, end
     if opcode in WITH_MODRM:
         mod, reg, rm = code[end] >> 6, code[end] >> 3 & 7 | (wide & 4) << 1, code[end] & 7 | (wide & 1) << 3
@@ -50,7 +51,7 @@ def decode(code: bytes, at: int) -> Instruction:
     found = stack_instruction(end - at, opcode, reg, rm, mod, number, wide) or flow(end - at, opcode, reg, end + number)
     if found is None and opcode == 0x8D and wide & 8:
         return Instruction(end - at, (address(code, place, reg, rm, wide),))
-    return found or PLAIN[end - at]
+    return found or forgets(end - at, *written(opcode, reg, rm, mod, wide))
 
 
 def behind_modrm(code: bytes, at: int) -> int:
@@ -64,27 +65,38 @@ def behind_modrm(code: bytes, at: int) -> int:
     return end + (1 if mod == 1 else 4 if mod == 2 or base == 5 else 0)
 
 
-def vector_end(code: bytes, at: int) -> int:
-    """The end of an instruction with a VEX or EVEX prefix."""
-    first = code[at]
-    table = 1 if first == 0xC5 else code[at + 1] & (0x1F if first == 0xC4 else 7)
-    place = at + {0xC5: 2, 0xC4: 3, 0x62: 4}[first]
-    opcode = code[place]
+def vector(code: bytes, at: int, first: int) -> Instruction:
+    """An instruction with a VEX or EVEX prefix."""
+    is_short = code[first] == 0xC5
+    table = 1 if is_short else code[first + 1] & (0x1F if code[first] == 0xC4 else 7)
+    place = first + {0xC5: 2, 0xC4: 3, 0x62: 4}[code[first]]
+    opcode, modrm, last = code[place], code[place + 1], code[first + (1 if is_short else 2)]
     if table == 1 and opcode == 0x77:
-        return place + 1
-    return behind_modrm(code, place + 1) + (table == 3 or (table == 1 and opcode in BYTES_BEHIND))
+        return PLAIN[place + 1 - at]
+    end = behind_modrm(code, place + 1) + (table == 3 or (table == 1 and opcode in BYTES_BEHIND))
+    inverted = ~code[first + 1]
+    reg = modrm >> 3 & 7 | inverted >> 4 & 8
+    rm = modrm & 7 | (0 if is_short else inverted >> 2 & 8)
+    return forgets(end - at, *written_by_vectors(table, opcode, last & 3, reg, rm, modrm >> 6, ~last >> 3 & 15))
 
 
-def two_bytes(code: bytes, at: int, end: int) -> Instruction:
+def two_bytes(code: bytes, at: int, end: int, wide: int, is_repeated: bool) -> Instruction:
     """Instructions whose opcode begins with 0x0F."""
     opcode, end = code[end], end + 1
-    if opcode in (0x38, 0x3A):
-        return PLAIN[behind_modrm(code, end + 1) + (opcode == 0x3A) - at]
     if opcode >> 4 == 8:
         return Instruction(end + 4 - at, target=end + 4 + signed(int.from_bytes(code[end:end + 4], "little"), 32))
     if opcode in ALONE:
-        return stops(end - at) if opcode == 0x0B else PLAIN[end - at]
-    return PLAIN[behind_modrm(code, end) + (opcode in BYTES_BEHIND) - at]
+        return stops(end - at) if opcode == 0x0B else forgets(end - at, *written_long(opcode, 0, 0, 0, wide, False))
+    table = opcode
+    if table in (0x38, 0x3A):
+        opcode, end = code[end], end + 1
+    modrm = code[end]
+    reg, rm, mod = modrm >> 3 & 7 | (wide & 4) << 1, modrm & 7 | (wide & 1) << 3, modrm >> 6
+    if table in (0x38, 0x3A):
+        found = (reg,) if table == 0x38 and opcode >= 0xF0 else (rm,) if table == 0x3A and opcode >> 2 == 5 and mod == 3 else ()
+        return forgets(behind_modrm(code, end) + (table == 0x3A) - at, *found)
+    return forgets(behind_modrm(code, end) + (opcode in BYTES_BEHIND) - at,
+                   *written_long(opcode, reg, rm, mod, wide, is_repeated))
 
 
 def stack_instruction(nbytes: int, opcode: int, reg: int, rm: int, mod: int, number: int, wide: int) -> Instruction | None:
@@ -147,4 +159,4 @@ def flow(nbytes: int, opcode: int, reg: int, target: int) -> Instruction | None:
     return None
 
 
-X86 = Family(SP, decode, 16, return_address=8, red_zone=128)
+X86 = Family(SP, decode, 16, frozenset((3, SP, BP, *range(12, 16))), return_address=8, red_zone=128)
