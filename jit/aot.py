@@ -1,5 +1,5 @@
-"""Ahead of time: programs become an object file and the C header that declares them, and where the user wants them a static
-library, a C program to start from, and files of constants.
+"""Ahead of time: programs become an object file and the C header that declares them, files of their constant pools, and where the
+user wants them a static library and a C program to start from.
 """
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from ..lowering.machine_code.elf import is_elf, undefined_symbols
 from ..lowering.memory.plan import Plan
 from ..lowering.native.c_object.archive import archive
 from ..lowering.native.c_object.data_symbols import ObjectConstants
-from ..lowering.native.c_object.example_main import constant_assembly, skeleton
+from ..lowering.native.c_object.example_main import skeleton
 from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_sections import constant_file
 from ..lowering.native.c_object.interface import CInterface
 from ..lowering.native.c_object.model_stack import ModelStack, model_stack
 from ..lowering.native.c_object.object_module import object_text
+from ..lowering.native.c_object.pool_files import FORMS, pool_files, pool_module, pools_beside
 from ..lowering.native.c_object.pools import CPool
 from ..lowering.native.c_object.variables import Owner, StateForm
 from ..lowering.target.presets import host
@@ -41,19 +42,23 @@ EMITTED = "object", "c"
 @dataclass(frozen=True, slots=True)
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
-    inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one
-    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says
-    whether there is an "object", or "c" source in its place."""
+    inside; else `pool_form` says whether files beside it have the constants as "binary" or as an "array" of C. `library` is
+    the object and its constants in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
+    share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says whether there
+    is an "object", or "c" source in its place."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
     namespace: str | None = None
     state: str = "own"
     emit: str = "object"
+    pool_form: str = "binary"
 
     def __post_init__(self) -> None:
         if self.emit not in EMITTED:
             raise Problem(f"emit is {self.emit!r}", kind="option", help=f"it may be {' or '.join(EMITTED)}")
+        if self.pool_form not in FORMS:
+            raise Problem(f"pool_form is {self.pool_form!r}", kind="option", help=f"it may be {' or '.join(FORMS)}")
         if self.emit == "c" and self.library:
             raise Problem("a static library has objects, and C source is none", kind="option",
                           help="leave out the library, or make it with the C compiler and ar")
@@ -159,14 +164,20 @@ def other_files(interface: CInterface, code: bytes, stem: str, form: ArtifactFor
     """The files besides object and header, by name."""
     files: dict[str, bytes] = {}
     if form.library:
-        files[f"lib{stem}.a"] = archive({f"{stem}.o": code})
+        files[f"lib{stem}.a"] = archive({f"{stem}.o": code, **pool_objects(interface)})
     if form.main:
         files["main.c"] = skeleton(interface).encode()
-    for pool in () if interface.self_contained else interface.memories.of_kind("constant"):
-        if pool.nbytes:
-            name = constant_file(interface, pool)
-            files |= {f"{name}.bin": pool.data, f"{name}.S": constant_assembly(interface, pool).encode()}
-    return files
+    return files | pool_files(interface, form.pool_form)
+
+
+def pool_objects(interface: CInterface) -> dict[str, bytes]:
+    """The objects of the constant pools, by their names in a library."""
+    objects = {}
+    for pool in pools_beside(interface):
+        with ObjectConstants(interface.prefix, interface.target) as constants:
+            code = object_file(pool_module(interface, pool, constants), interface.target)
+        objects[f"{constant_file(interface, pool)}.o"] = code
+    return objects
 
 
 def keep_main(folder: Path, files: Mapping[str, bytes]) -> None:

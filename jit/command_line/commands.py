@@ -206,7 +206,7 @@ def compile(options: argparse.Namespace) -> Answer:
     from ...lowering.memory.pool_traffic import pool_traffic
     from .. import aot
     form = aot.ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state,
-                            options.emit)
+                            options.emit, options.pool_form)
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))

@@ -335,12 +335,13 @@ class Model:
     @public("save")
     def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
              memory: Memory | None = None, *, self_contained: bool = False, library: bool = False, main: bool = False,
-             namespace: str | None = None, state: str = "own", emit: str = "object", target: Target | None = None) -> Artifact:
+             namespace: str | None = None, state: str = "own", emit: str = "object", pool_form: str = "binary",
+             target: Target | None = None) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one; with `emit` "c" as C
         source, for any processor unless the options name one."""
         from ...lowering.options import for_object
         from ..aot import ArtifactForm, save
-        form = ArtifactForm(self_contained, library, main, namespace, state, emit)
+        form = ArtifactForm(self_contained, library, main, namespace, state, emit, pool_form)
         options = for_object(given("save", options, target=target, memory=memory), emit)
         lowered = [entry.lower(options) for entry in self]
         return save(lowered, directory, name, form)

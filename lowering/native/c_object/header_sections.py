@@ -127,14 +127,14 @@ def pool_macro(interface: CInterface, pool: CPool) -> str:
 
 
 def pool_symbols(interface: CInterface, pools: Sequence[CPool]) -> list[str]:
-    """Arrays that hold pools: in the object, or in a file that assembles to one."""
+    """Arrays that hold pools: in the object, or in a file beside it (`pool_files`)."""
     lines = []
     for pool in pools:
         symbol, size = interface.pool_symbol(pool), f"{pool_macro(interface, pool)}_SIZE"
         if pool.nbytes and interface.self_contained:
             lines.append(f"extern {'const ' * (pool.kind == 'constant')}unsigned char {symbol}[{size}];")
         elif pool.nbytes and pool.kind == "constant":
-            lines.append(f"extern const unsigned char {symbol}[{size}]; /* in {constant_file(interface, pool)}.S */")
+            lines.append(f"extern const unsigned char {symbol}[{size}]; /* of {constant_file(interface, pool)} */")
     return lines
 
 
