@@ -123,6 +123,15 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
+class Float16Constants:
+    """Constants that are float16 because the processor converts them when it reads them: the bytes that they would take more as
+    float32, and for that the conversions of a run and its instructions more."""
+    saved: int
+    conversions: int
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectSize:
     """The sections of the object file for the target. `text` is code, `constants` the model's constants that are in no pool
     (equal ones once; initial values of variables, too), `tables` what else is only read (of the compiler's making, and
@@ -166,6 +175,7 @@ class Figures:
     ladder: tuple[Rung, ...] = ()
     object: ObjectSize | None = None
     in_float: tuple[str, ...] = ()
+    float16: Float16Constants | None = None
     format: str = field(default=FORMAT)
 
     @property
@@ -208,6 +218,6 @@ class Figures:
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
         {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
-        of strings. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        of strings; float16: null or {saved, conversions, instructions}. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

@@ -2,8 +2,8 @@
 group][width][group], one after the other, the columns of a panel in the order of its vectors, missing ones filled up
 with zeros.
 
-Data that is known is packed while compiling, in the narrowest integer type that holds it; other data by loops at the
-start of the kernel, into scratch memory; or it is read where it lies.
+Data that is known is packed while compiling, in the narrowest integer type that holds it, or as float16 where the target keeps
+that; other data by loops at the start of the kernel, into scratch memory; or it is read where it lies.
 """
 from __future__ import annotations
 
@@ -75,9 +75,10 @@ class Panels:
 
 
 def packed(builder: Builder, name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
-           group: int = 1) -> Panels:
-    """Panels of constant data."""
-    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, dtype=dtype, group=group)
+           group: int = 1, is_half: bool = False) -> Panels:
+    """Panels of constant data, which is stored as float16 if that `is_half` of what it is used as."""
+    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, group=group,
+                             dtype="float16" if is_half else dtype)
     (buffer,), _ = derive(builder, (f"{name}.packed",), (b,), make)
     depth = Axis("k", -(-math.prod(a.extent for a in axes) // group) * group)
     return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
