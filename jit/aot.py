@@ -1,5 +1,5 @@
-"""Ahead of time: programs become an object file and the C header that declares them, files of their constant pools, and where the
-user wants them a static library and a C program to start from.
+"""Ahead of time: programs become an object file and the C header that declares them, files of their constant pools, and where
+the user wants them a static library and a C program to start from.
 """
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("fuse", "kernels", "kernels",
          "Each kernel stores one buffer; everything else is part of an expression.", fused),
     Pass("halve-constants", "kernels", "kernels",
-         "On microcontrollers that convert float16 in an instruction, constants that are float16 in all their numbers are stored so.",
+         "Where converting float16 is an instruction and there is no cache, constants of float16's numbers are stored so.",
          halved),
     Pass("order-kernels", "kernels", "kernels",
          "Kernels run in the order that needs the least memory that a search has found.", in_order),

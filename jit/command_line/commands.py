@@ -263,8 +263,10 @@ def stack_lines(stack: ModelStack | None) -> list[str]:
 
 def stack_json(stack: ModelStack | None) -> dict[str, Any] | None:
     """The same; None of C source. Where no bound is known, why."""
-    if stack is None or stack.unknown:
-        return stack and {"bytes": None, "unknown": stack.unknown}
+    if stack is None:
+        return None
+    if stack.unknown:
+        return {"bytes": None, "unknown": stack.unknown}
     whole = stack.whole
     return {"bytes": whole.nbytes, "allowance": whole.allowance, "outside": list(whole.outside),
             "calls_given": whole.calls_given, "entries": {name: bound.nbytes for name, bound in stack.entries.items()}}

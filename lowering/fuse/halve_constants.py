@@ -1,9 +1,9 @@
 """Kernels -> kernels: a constant of float32 whose numbers are all numbers of float16 is stored as float16, and read through a
-conversion, which is exact. So weights that came as float16 take two bytes each in flash, although the model computes in float32 and
-fusion has folded its casts.
+conversion, which is exact. So weights that came as float16 take two bytes each in flash, although the model computes in
+float32 and fusion has folded its casts.
 
-It is done where a conversion is an instruction and there is no cache, on microcontrollers: elsewhere bytes of constants are cheap,
-and instructions are not.
+It is done where a conversion is an instruction and there is no cache, on microcontrollers: elsewhere bytes of constants are
+cheap, and instructions are not.
 """
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def halve_constants(kernels: Kernels, target: Target) -> Kernels:
     def change(e: Expr) -> Expr | None:
         return Cast(Load(halves[e.buffer], e.index), "float32") if isinstance(e, Load) and e.buffer in halves else None
 
-    return replace(kernels, kernels=tuple(replace(k, value=rewrite(k.value, change)) for k in kernels.kernels)) if halves else kernels
+    if not halves:
+        return kernels
+    return replace(kernels, kernels=tuple(replace(k, value=rewrite(k.value, change)) for k in kernels.kernels))
 
 
 def halved(buffer: Buffer) -> Buffer | None:

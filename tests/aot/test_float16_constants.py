@@ -1,5 +1,5 @@
-"""Constants of float32 that are float16 in all their numbers: on processors that convert them in an instruction they take two bytes
-each in the object, results stay the same to the bit, and the report says what that saves and costs."""
+"""Constants of float32 that are float16 in all their numbers: on processors that convert them in an instruction they take two
+bytes each in the object, results stay the same to the bit, and the report says what that saves and costs."""
 from __future__ import annotations
 
 import subprocess
@@ -43,8 +43,10 @@ KERNELS: dict[str, tuple[Callable[..., Any], Array, Array]] = {
     "elementwise": (lambda x: x * SCALE + SCALE, numbers(3, 64), SCALE),
     "gather": (lambda i: ops.take(TABLE, i, axis=0), np.array([3, 99, 0, 41], np.int32), TABLE)}
 """A function, what it is called with, and the constant."""
-WITH, WITHOUT = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"), ("cortex-m0", "cortex-m4+nofp", "riscv32", "aarch64")
-ON_BOARDS = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in PROCESSORS if m.name in WITH])
+WITH = "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"
+WITHOUT = "cortex-m0", "cortex-m4+nofp", "riscv32", "aarch64"
+BOARDS = [m for m in PROCESSORS if m.name in WITH]
+ON_BOARDS = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in BOARDS])
 
 
 def lowered(name: str, machine: str = "") -> Lowered:
@@ -71,8 +73,8 @@ def test_a_constant_takes_half_and_the_result_is_the_same(machine: Machine, name
 @ON_BOARDS
 def test_c_source_converts_them_in_the_same_instruction(machine: Machine, tmp_path: Path) -> None:
     check(machine, tmp_path, "matmul", ArtifactForm(emit="c"))
-    code = subprocess.run(["arm-none-eabi-objdump", "-d", str(tmp_path / "program")], capture_output=True, text=True, check=True)
-    assert "vcvtb.f32.f16" in code.stdout
+    command = ["arm-none-eabi-objdump", "-d", str(tmp_path / "program")]
+    assert "vcvtb.f32.f16" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("machine", WITHOUT)
@@ -87,7 +89,8 @@ def test_other_numbers_stay_float32(tmp_path: Path) -> None:
         weights = MATRIX.copy()
         weights[31, 23] = other
         assert not is_exact(weights)
-        there = tosaic.jit(lambda x: ops.matmul(x, weights)).trace(numbers(1, 32)).lower(tosaic.CompileOptions(target("cortex-m4")))
+        traced = tosaic.jit(lambda x: ops.matmul(x, weights)).trace(numbers(1, 32))
+        there = traced.lower(tosaic.CompileOptions(target("cortex-m4")))
         assert there.save(tmp_path, "model").constant_bytes >= weights.nbytes
     assert is_exact(np.array([0.0, -0.0, 65504, 2.0 ** -24, np.inf, -np.inf, 1 / 1024], np.float32))
 

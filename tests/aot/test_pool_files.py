@@ -1,5 +1,5 @@
-"""The constant pools of a model beside its object, linked and run in each form: bytes that an assembler includes, an array of C, an
-object in a library. And a library links with nothing else of the model's."""
+"""The constant pools of a model beside its object, linked and run in each form: bytes that an assembler includes, an array of
+C, an object in a library. And a library links with nothing else of the model's."""
 from __future__ import annotations
 
 import shutil
@@ -21,7 +21,8 @@ from .machines import MACHINES, PROCESSORS, Machine, needs
 
 DATA = Path(__file__).parents[1] / "data" / "corpus"
 POOLS = Memory(pools=(Pool("ram"),), constant_pools=(Pool("tcm", 256), Pool("flash")))
-SOME = [m for m in (*MACHINES, *PROCESSORS[:1]) if m.name in ("host", "aarch64", "riscv32", "riscv64", "cortex-m0", "cortex-m4")]
+NAMES = "host", "aarch64", "riscv32", "riscv64", "cortex-m0", "cortex-m4"
+SOME = [m for m in (*MACHINES, *PROCESSORS[:1]) if m.name in NAMES]
 ON_SOME = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in SOME])
 MODELS = ("f_conv_bn_relu_pool_int8.mlir", "f_mlp_int8.mlir")
 
@@ -63,12 +64,14 @@ def test_a_program_runs_with_a_library_alone(tmp_path: Path, machine: Machine, n
 
 
 WHOLE = "-Wl,--no-undefined", "-Wl,--whole-archive"
+FORMS = [pytest.param(ArtifactForm(library=True), id="own"), pytest.param(ArtifactForm(True, True), id="contained"),
+         pytest.param(ArtifactForm(library=True, state="caller"), id="caller"),
+         pytest.param(ArtifactForm(library=True, namespace="house"), id="namespace")]
 
 
 @ON_SOME
 @pytest.mark.parametrize("name", ["v_lstm.mlir", "f_conv_bn_relu_pool_int8.mlir", "f_shape_ops.mlir"])
-@pytest.mark.parametrize("form", [ArtifactForm(library=True), ArtifactForm(True, True), ArtifactForm(library=True, state="caller"),
-                                  ArtifactForm(library=True, namespace="house")], ids=["own", "contained", "caller", "namespace"])
+@pytest.mark.parametrize("form", FORMS)
 def test_all_of_a_library_links_with_an_empty_program(tmp_path: Path, machine: Machine, name: str, form: ArtifactForm) -> None:
     """With all of its members, and nothing but what compilers bring along; what it needs of that is what its header says."""
     artifact = saved(tmp_path, machine, name, form)

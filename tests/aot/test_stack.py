@@ -151,8 +151,8 @@ int main(void) {
     return 0;
 }
 """
-CALLED = ("a + b", "a - b", "a * b", "a / b", "(float)i", "(float)u", "(float)c", "c + d", "c - d", "c * d", "c / d", "(double)a",
-          "(double)i", "(double)u", "a", "c", "i / j", "u / v", "l * m", "l << (j & 63)", "l >> (j & 63)")
+CALLED = ("a + b", "a - b", "a * b", "a / b", "(float)i", "(float)u", "(float)c", "c + d", "c - d", "c * d", "c / d",
+          "(double)a", "(double)i", "(double)u", "a", "c", "i / j", "u / v", "l * m", "l << (j & 63)", "l >> (j & 63)")
 """Each becomes a call of a function that objects of tosaic may need."""
 SOFT = [m for m in PROCESSORS if m.name in ("cortex-m0", "cortex-m3", "cortex-m4+nofp", "rv32imc", "rv32imac")]
 

@@ -96,7 +96,8 @@ def compiled(folder: Path, machine: str, options: str) -> tuple[StackUse, dict[s
     subprocess.run([*COMPILERS[machine], *options.split(), "-ffunction-sections", "-fstack-usage", "-c", "f.c", "-o", "f.o"],
                    cwd=folder, check=True)
     lines = [line.split() for line in (folder / "f.su").read_text().splitlines()]
-    return StackUse((folder / "f.o").read_bytes(), there(machine)), {line[0].split(":")[-1]: (int(line[1]), line[2]) for line in lines}
+    said = {line[0].split(":")[-1]: (int(line[1]), line[2]) for line in lines}
+    return StackUse((folder / "f.o").read_bytes(), there(machine)), said
 
 
 REFUSED = {("cortex-m0", "-Os"): {"choose"}}

@@ -1,5 +1,5 @@
-"""Frames that are read from machine code, held against what LLVM says of the same functions (its warning of large frames, with a
-limit of 0), for models on all kinds of processors. And LLVM's own code without a bound: it is refused."""
+"""Frames that are read from machine code, held against what LLVM says of the same functions (its warning of large frames, with
+a limit of 0), for models on all kinds of processors. And LLVM's own code without a bound: it is refused."""
 from __future__ import annotations
 
 import re
@@ -19,8 +19,8 @@ from tosaic.lowering.target.presets import target
 DATA = Path(__file__).parents[1] / "data"
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m4+nofp", "cortex-m7", "cortex-m33", "cortex-m55", "riscv32", "rv32imac", "rv64gc",
            "rv64gcv", "aarch64", "x86-64", "x86-64-v3", "x86-64-v4")
-MODELS = ("counter.mlir", "corpus/v_lstm.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir", "corpus/f_mobilenet_block_int8.mlir", "corpus/f_shape_ops.mlir",
-          "corpus/f_attention_block_int8.mlir")
+MODELS = ("counter.mlir", "corpus/v_lstm.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir",
+          "corpus/f_mobilenet_block_int8.mlir", "corpus/f_shape_ops.mlir", "corpus/f_attention_block_int8.mlir")
 WARNING = re.compile(r"stack frame size \((\d+)\) exceeds limit \(0\) in function '([^']*)'")
 WARNED = ' "warn-stack-size"="0"'
 

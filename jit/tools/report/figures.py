@@ -218,6 +218,7 @@ class Figures:
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
         {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
-        of strings; float16: null or {saved, conversions, instructions}. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        of strings; float16: null or {saved, conversions, instructions}. Kernels are numbers into `kernels`, ticks numbers into
+        `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

@@ -46,9 +46,8 @@ def registers_written(word: int) -> tuple[int, ...]:
     registers for floats. Number 31 is a register of zeros there."""
     to, base = word & 31, word >> 5 & 31
     found: tuple[int, ...] = ()
-    if word >> 25 & 7 == 5 or word >> 26 & 7 == 4 or word >> 25 & 15 == 2:  # arithmetic; vectors of a length that the run knows
-        found = (to,)
-    elif word & 0x5F20FC00 == 0x1E200000 or word & 0xBFE0EC00 == 0x0E002C00:
+    is_arithmetic = word >> 25 & 7 == 5 or word >> 26 & 7 == 4 or word >> 25 & 15 == 2  # the last is SVE
+    if is_arithmetic or word & 0x5F20FC00 == 0x1E200000 or word & 0xBFE0EC00 == 0x0E002C00:
         found = (to,)
     elif word >> 27 & 1 and not word >> 25 & 1:
         found = (*loaded(word), base) if moves_base(word) else loaded(word)
@@ -65,7 +64,7 @@ def loaded(word: int) -> tuple[int, ...]:
             return (to, second) if word >> 22 & 1 else ()
         case 1:  # exclusive ones, which write how they ended, too
             return (to, second, word >> 16 & 31)
-    return (to,) if word >> 22 & 3 or word >> 24 & 3 == 0 and word >> 21 & 1 else ()
+    return (to,) if word >> 22 & 3 or (word >> 24 & 3 == 0 and word >> 21 & 1) else ()
 
 
 def moves_base(word: int) -> bool:

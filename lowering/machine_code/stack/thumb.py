@@ -142,7 +142,8 @@ def several(first: int, second: int) -> Instruction:
     if not first & 0x40:  # ldm, stm
         return Instruction(4, unknown(moved | (second if first & 0x10 else 0)))
     is_written = first & 0x10 or not first & 0x120  # loads, and exclusive stores, which write how they ended
-    return Instruction(4, unknown(moved | (1 << (second >> 12) | 1 << (second >> 8 & 15) | 1 << (second & 15)) * bool(is_written)))
+    both = 1 << (second >> 12) | 1 << (second >> 8 & 15) | 1 << (second & 15)
+    return Instruction(4, unknown(moved | (both if is_written else 0)))
 
 
 def immediate(first: int, second: int) -> Instruction:

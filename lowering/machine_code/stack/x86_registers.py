@@ -1,5 +1,6 @@
-"""Which registers for integers an x86-64 instruction writes that does not concern the stack: `x86` finds its length and its fields,
-and asks here what is known no longer. Registers of vectors are none; a byte's number may name the second byte of another one.
+"""Which registers for integers an x86-64 instruction writes that does not concern the stack: `x86` finds its length and its
+fields, and asks here what is known no longer. Registers of vectors are none; a byte's number may name the second one
+of another.
 """
 from __future__ import annotations
 

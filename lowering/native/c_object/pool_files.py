@@ -1,8 +1,8 @@
-"""The files that hold the constant pools of a model, beside its object or source. A program links one for each pool, and says where
-it goes; the array in it is the one that the header declares. In a static library they are objects.
+"""The files that hold the constant pools of a model, beside its object or source. A program links one for each pool, and says
+where it goes; the array in it is the one that the header declares. In a static library they are objects.
 
-The form "binary" has the bytes in a file, and a short one for the C preprocessor and the GNU assembler that includes it. The form
-"array" is C, for compilers beside which there is no such assembler.
+The form "binary" has the bytes in a file, and a short one for the C preprocessor and the GNU assembler that includes it. The
+form "array" is C, for compilers beside which there is no such assembler.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of expressions of constants: whether an expression is one, its elements, and whether they stay as narrow as they are."""
+"""The data of expressions of constants: whether an expression is one, its elements, and whether they stay float16."""
 from __future__ import annotations
 
 import numpy as np
