@@ -77,6 +77,11 @@ class Target:
         return self.has_float16 and not self.has_cache
 
     @property
+    def keeps_int4(self) -> bool:
+        """Whether packed weights that have four bits are stored so: for the same reason, where they are read one by one."""
+        return not self.has_cache and self.vector_bytes == 1
+
+    @property
     def has_object_code(self) -> bool:
         """Whether it can be compiled to an object; else to C source only."""
         return self.architecture not in C_ONLY

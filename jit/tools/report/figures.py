@@ -123,9 +123,10 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Float16Constants:
-    """Constants that are float16 because the processor converts them when it reads them: the bytes that they would take more as
-    float32, and for that the conversions of a run and its instructions more."""
+class NarrowConstants:
+    """Constants of a type that is narrower than the one computed in, "float16" or "int4", because the processor converts them
+    when it reads them: the bytes saved, and for that the conversions of a run, and its instructions more."""
+    type: str
     saved: int
     conversions: int
     instructions: int
@@ -175,7 +176,7 @@ class Figures:
     ladder: tuple[Rung, ...] = ()
     object: ObjectSize | None = None
     in_float: tuple[str, ...] = ()
-    float16: Float16Constants | None = None
+    narrow: tuple[NarrowConstants, ...] = ()
     format: str = field(default=FORMAT)
 
     @property
@@ -218,7 +219,7 @@ class Figures:
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
         {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
-        of strings; float16: null or {saved, conversions, instructions}. Kernels are numbers into `kernels`, ticks numbers into
-        `timeline`; read and written are bytes in a run.
+        of strings; narrow: list of {type, saved, conversions, instructions}. Kernels are numbers into `kernels`, ticks numbers
+        into `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

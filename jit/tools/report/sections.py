@@ -7,7 +7,7 @@ from .boards import on_boards
 from .figures import BufferLine, Peak, Rung
 from .fit import Fit, FitLine
 from .markup import Child, Markup, escaped, shortened, table, tag
-from .text import Report, float16_text, moved_rows, sharing_text, step_text
+from .text import Report, moved_rows, narrow_text, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""
@@ -145,9 +145,9 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
         yield "copies of variables", report.undo, "behind the arena, for a run that fails"
     yield "state", report.state, ", ".join(f"{shortened(v.name)} {v.type}" for v in report.variables) or "no variables"
     measured = report.object
-    halves = f"; in float16 {float16_text(report.float16)}" if report.float16 else ""
-    yield ("constants", measured.constants, f"equal ones once{halves}") if measured else (
-        "constants", report.constants, f"as kernels read them{halves}")
+    narrow = "".join(f"; in {n.type} {narrow_text(n)}" for n in report.narrow)
+    yield ("constants", measured.constants, f"equal ones once{narrow}") if measured else (
+        "constants", report.constants, f"as kernels read them{narrow}")
     if measured:
         yield "code", measured.text, f"for {report.target}"
         yield "tables", measured.tables, "read-only data that the compiler adds"

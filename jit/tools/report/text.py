@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....runtime.errors import printable
-from .figures import BufferLine, Figures, Float16Constants, KernelLine, Peak, Rung, StepLine
+from .figures import BufferLine, Figures, KernelLine, NarrowConstants, Peak, Rung, StepLine
 from .live import bytes_shared
 from .terminal import letters, picture
 
@@ -47,8 +47,8 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
         pinned = ", ".join(f"{report.state_in(p.name):,} in {p.name}" for p in report.pools if report.state_in(p.name))
         yield "state", f"{report.state:,} bytes" + (f" ({pinned})" if pinned else "")
     yield "constants", f"{report.constants:,} bytes"
-    if report.float16:
-        yield "in float16", float16_text(report.float16)
+    for narrow in report.narrow:
+        yield f"in {narrow.type}", narrow_text(narrow)
     if report.object:
         yield "code", code_text(report)
         yield "stack", stack_text(report.object.stack)
@@ -107,9 +107,9 @@ def code_text(report: Figures) -> str:
     return f"{size.text:,} bytes, and {size.tables:,} of tables (constants in the object: {size.constants:,})"
 
 
-def float16_text(halves: Float16Constants) -> str:
-    return (f"{halves.saved:,} bytes of flash saved, and {halves.instructions:,} instructions of a run more: "
-            f"{halves.conversions:,} conversions to float32")
+def narrow_text(narrow: NarrowConstants) -> str:
+    return (f"{narrow.saved:,} bytes of flash saved, and {narrow.instructions:,} instructions of a run more: "
+            f"{narrow.conversions:,} numbers converted")
 
 
 def stack_text(nbytes: int | None) -> str:

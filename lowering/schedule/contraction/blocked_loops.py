@@ -16,7 +16,6 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..nest.axis_blocks import Terms
-from ..nest.constant_data import stays_half
 from ..nest.loop_nest import At
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.row_range import RowRange, nested
@@ -96,7 +95,7 @@ class Blocked:
         panels = packing = lines = sums = None
         if choice.packing == "compiling":
             panels = packed(b, name, pattern.b, pattern.n, pattern.reduce.axes, pattern.batch, cut, self.dtype,
-                            is_half=stays_half(pattern.b, self.target))
+                            target=self.target)
         elif choice.packing == "never":
             panels = unpacked(pattern.b, pattern.n, pattern.reduce.axes, self.dtype)
         else:

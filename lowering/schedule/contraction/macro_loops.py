@@ -14,7 +14,6 @@ from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Expr
 from ...loops.builder import Builder
 from ...target.target import Target
-from ..nest.constant_data import stays_half
 from ..nest.loop_nest import At
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.row_range import RowRange, nested, over_tested
@@ -190,7 +189,7 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
         case "compiling":
             return Operands(
                 step, packed(b, name, pattern.b, pattern.n, axes, pattern.batch, widths, dtype,
-                             is_half=stays_half(pattern.b, target)), None, pattern.reduce
+                             target=target), None, pattern.reduce
             )
         case "running":
             return Operands(step, *pack_at_run_time(b, name, pattern.b, pattern.n, axes, widths, dtype, target, pattern.inside),
