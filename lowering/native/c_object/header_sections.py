@@ -221,16 +221,16 @@ def tile_sections(interface: CInterface) -> list[str]:
 
 
 def stack_sections(interface: CInterface, stack: ModelStack | None) -> list[str]:
-    """The stack that calls take: of each entry function where there are several, and of any function of the model."""
+    """The stack that calls take: of any function of the model, and of each that runs an entry."""
     if stack is None:
         return []
     if stack.unknown:
         return [f"/* No bound of the stack that a call takes is known: {comment(stack.unknown)}. */"]
-    entries = stack.entries if len(stack.entries) > 1 else {}
+    runs = [(f"{name}_run", bound) for name, bound in stack.entries.items()]
     lines = [f"#define {name.upper()}_STACK_BYTES {bound.nbytes}{said(bound)}"
-             for name, bound in [(interface.prefix, stack.whole), *entries.items()]]
-    return ["\n".join(["/* The most bytes of stack that a call takes, read from the object's code: of any function of the model"
-                       f"{', and of each entry' * bool(entries)}.\n   Interrupts come on top. */", *lines])]
+             for name, bound in [(interface.prefix, stack.whole), *runs]]
+    return ["\n".join(["/* The most bytes of stack that a call takes, read from the object's code: of any function of the model, and",
+                       "   of each run. Interrupts come on top. */", *lines])]
 
 
 def said(bound: StackBound) -> str:
