@@ -63,7 +63,7 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
 def narrow_constants(program: Program, moved: Mapping[Buffer, Traffic], target: Target) -> Iterator[NarrowConstants]:
     """What constants save that the target keeps narrow, and cost."""
     halves = [b for b in program.constants if b.dtype == "float16" and target.keeps_float16]
-    bytes_of_two = [b for b in program.constants if has_nibbles(b)]
+    bytes_of_two = [b for b in program.constants if has_nibbles(b) and target.keeps_int4]
     each = INT4_INSTRUCTIONS if "thumb2" in target.enabled else INT4_SHIFTS
     for type, buffers, numbers, instructions in (("float16", halves, 0.5, 0.5 * FLOAT16_INSTRUCTIONS),
                                                  ("int4", bytes_of_two, 2, each)):
