@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import Position, Problem, Source
+from ..dialects.onnx.element_types import element_of
 from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, UNTYPED, OnnxOp
 from ..dialects.onnx.operators import OPERATORS
 from ..dialects.tosa.custom import IMPLEMENTATIONS
@@ -17,7 +18,7 @@ from ..graph.types import F32, I64, OpaqueType, TensorType, Type
 from ..text.attributes import Attribute, Dense, Number, Numbers
 from .cut_weights import cut_weights
 from .function_bodies import function_body, inferred_types
-from .tensors import STRING, Weights, element_type
+from .tensors import STRING, Weights
 
 AI_ONNX = ("", "ai.onnx")
 DEEPEST = 64
@@ -293,7 +294,7 @@ def type_of(proto: Any) -> Type:
             if not tensor.elem_type:
                 return UNTYPED
             try:
-                element = element_type(tensor.elem_type)
+                element = element_of(tensor.elem_type)
             except Problem:
                 return OpaqueType(f"!onnx.element{tensor.elem_type}")
             return TensorType(extents(tensor), element)

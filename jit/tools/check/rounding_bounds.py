@@ -35,7 +35,8 @@ STEPS_ROOM, NARROW_BYTES = 2, 2
 """The same for quantized integers, and the number of bytes that those have at most."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
 """An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
-NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float64": 52}
+NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float8_e4m3fnuz": 3,
+          "float8_e5m2fnuz": 2, "float6_e2m3fn": 3, "float6_e3m2fn": 2, "float4_e2m1fn": 1, "float8_e8m0fnu": 0, "float64": 52}
 """Bits of the fraction of types that are not float32, by NumPy's names."""
 
 
