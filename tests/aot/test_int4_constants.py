@@ -1,5 +1,5 @@
-"""Weights of four bits on microcontrollers: two of them take a byte of an object, shifts take them apart, results stay the same, and
-the report says what that saves and costs."""
+"""Weights of four bits on microcontrollers: two of them take a byte of an object, shifts take them apart, results stay the
+same, and the report says what that saves and costs."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -35,8 +35,9 @@ func.func @main(%x: {x}) -> {y} {{
   %b = "tosa.const"() <{{values = dense<3> : tensor<{channels}xi32>}}> : () -> tensor<{channels}xi32>
   %xz = "tosa.const"() <{{values = dense<5> : tensor<1xi8>}}> : () -> tensor<1xi8>
   %wz = "tosa.const"() <{{values = dense<0> : tensor<1x{element}>}}> : () -> tensor<1x{element}>
-  %y = tosa.conv2d %x, %w, %b, %xz, %wz {{acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: {pad}, {pad}, {pad}, {pad}>,
-    stride = array<i64: 1, 1>}} : ({x}, {w}, tensor<{channels}xi32>, tensor<1xi8>, tensor<1x{element}>) -> {y}
+  %y = tosa.conv2d %x, %w, %b, %xz, %wz {{acc_type = i32, pad = array<i64: {pad}, {pad}, {pad}, {pad}>,
+    dilation = array<i64: 1, 1>, stride = array<i64: 1, 1>}}
+    : ({x}, {w}, tensor<{channels}xi32>, tensor<1xi8>, tensor<1x{element}>) -> {y}
   return %y : {y}
 }}"""
 

@@ -229,8 +229,9 @@ def stack_sections(interface: CInterface, stack: ModelStack | None) -> list[str]
     runs = [(f"{name}_run", bound) for name, bound in stack.entries.items()]
     lines = [f"#define {name.upper()}_STACK_BYTES {bound.nbytes}{said(bound)}"
              for name, bound in [(interface.prefix, stack.whole), *runs]]
-    return ["\n".join(["/* The most bytes of stack that a call takes, read from the object's code: of any function of the model, and",
-                       "   of each run. Interrupts come on top. */", *lines])]
+    what = ("/* The most bytes of stack that a call takes, read from the object's code: of any function of the model, and\n"
+            "   of each run. Interrupts come on top. */")
+    return ["\n".join([what, *lines])]
 
 
 def said(bound: StackBound) -> str:

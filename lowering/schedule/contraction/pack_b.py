@@ -127,7 +127,7 @@ def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...],
 
 def have_four_bits(data: Array) -> bool:
     """Whether integers are those of int4, and enough to be worth it."""
-    return data.size >= LEAST_NIBBLES and data.dtype.kind == "i" and -8 <= int(data.min()) and int(data.max()) < 8
+    return data.size >= LEAST_NIBBLES and data.dtype.kind == "i" and int(data.min()) >= -8 and int(data.max()) < 8
 
 
 def has_even_panels(cut: Cut) -> bool:
