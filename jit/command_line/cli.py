@@ -133,7 +133,10 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument("--namespace", metavar="NS", help="share variables of one name with other objects of this namespace")
     compile_.add_argument("--state", choices=("own", "caller"), default="own",
                           help="who holds the variables: the object, or the caller of each function (default: own)")
-    compile_.add_argument("--library", action="store_true", help="write a static library, too")
+    compile_.add_argument("--library", action="store_true",
+                          help="write a static library, too, of the object and its constant pools")
+    compile_.add_argument("--pool-form", choices=("binary", "array"), default="binary",
+                          help="files of constant pools: bytes that an assembler file includes, or C (default: binary)")
     compile_.add_argument("--main", action="store_true", help="write a main.c that calls the model, to start from")
     add_sources(compile_)
     compile_.add_argument("--calls", type=positive, metavar="N",

@@ -30,6 +30,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
+    from ...lowering.native.c_object.model_stack import ModelStack
     from ...lowering.native.c_object.pools import CPool
     from ...lowering.options import CompileOptions
     from ...runtime.variables import Context
@@ -206,7 +207,8 @@ def compile(options: argparse.Namespace) -> Answer:
     from ..aot import ArtifactForm
     from ..projects.save_project import save
     options.emit = emitted_by(options)
-    form = ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state, options.emit)
+    form = ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state,
+                        options.emit, options.pool_form)
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))
@@ -228,8 +230,9 @@ def compile(options: argparse.Namespace) -> Answer:
     lines += [f"{name}: a run moves {m.moved:,} bytes through {pool}" for name, found in moved.items()
               for pool, m in found.items() if len(found) > 1]
     lines += [described(pool) for pool in written.pools] if settings_of(options) else []
+    lines += stack_lines(written.stack)
     return Answer(YES, "\n".join(lines), {
-        "files": [str(path) for path in written.paths], "needs": list(written.needs),
+        "files": [str(path) for path in written.paths], "needs": list(written.needs), "stack": stack_json(written.stack),
         "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
                    "alignment": p.alignment} for p in written.pools],
         "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound, "moved": [
@@ -274,6 +277,26 @@ def described(pool: CPool) -> str:
     limit = "" if pool.limit is None else f" of {pool.limit:,}"
     state = f", and {pool.state:,} of variables" if pool.state else ""
     return f"{pool.kind} pool {pool.title}: {pool.nbytes:,}{limit} bytes{state}, alignment {pool.alignment}"
+
+
+def stack_lines(stack: ModelStack | None) -> list[str]:
+    """The stack that calls of an object take."""
+    if stack is None or stack.unknown:
+        return [] if stack is None else [f"stack of a call: no bound is known, {stack.unknown}"]
+    from ...lowering.native.c_object.model_stack import besides
+    text = besides(stack.whole)
+    return [f"stack of a call: at most {stack.whole.nbytes:,} bytes{f' ({text})' if text else ''}, interrupts apart"]
+
+
+def stack_json(stack: ModelStack | None) -> dict[str, Any] | None:
+    """The same; None of C source. Where no bound is known, why."""
+    if stack is None:
+        return None
+    if stack.unknown:
+        return {"bytes": None, "unknown": stack.unknown}
+    whole = stack.whole
+    return {"bytes": whole.nbytes, "allowance": whole.allowance, "outside": list(whole.outside),
+            "calls_given": whole.calls_given, "entries": {name: bound.nbytes for name, bound in stack.entries.items()}}
 
 
 def check(options: argparse.Namespace) -> Answer:

@@ -98,7 +98,7 @@ int main(void) { return @prefix@_example(say) != 0; }
 
 
 PLACES = """\
-A macro that is named above may be defined for the compiler, as in `-DNAME='".section"'`: the array lies in that section of the
+A macro that is named above may be defined for the compiler, as in `-DNAME=.section`: the array lies in that section of the
 linker script then."""
 
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...lowering.native.c_object.example_main import constant_array
-from ...lowering.native.c_object.header_sections import constant_file, pool_macro
+from ...lowering.native.c_object.header_sections import pool_macro
 from ...lowering.native.c_object.interface import CInterface
+from ...lowering.native.c_object.pool_files import pool_files
 from ...lowering.native.c_object.pools import CPool
 from ...lowering.native.c_object.recorded_data import data_header
 from ...lowering.native.c_object.recorded_example import example_header, example_source
@@ -75,9 +75,8 @@ def calls_of(entries: Sequence[LoweredData], given: Calls | Mapping[str, Calls] 
 
 def contents_of(interface: CInterface, made: ModelFiles, form: ArtifactForm, example: Mapping[str, bytes]) -> Contents:
     """What the layouts take. Constant pools are C source in every project: there is one form that each system builds."""
-    constant = () if interface.self_contained else interface.memories.of_kind("constant")
-    pools = {f"{constant_file(interface, p)}.c": constant_array(interface, p).encode() for p in constant if p.nbytes}
-    return Contents(interface.prefix.removeprefix("tosaic_"), made.code, form.emit == "c", made.header, pools, example,
+    return Contents(interface.prefix.removeprefix("tosaic_"), made.code, form.emit == "c", made.header,
+                    pool_files(interface, "array"), example,
                     interface.target, made.needs, tuple(sizes(interface, made)))
 
 

@@ -60,7 +60,7 @@ def test_pools_lie_in_the_sections_that_are_named_for_them(tmp_path: Path, emit:
     make_project(CLASSIFIER, tmp_path, "--project", "make", "--emit", emit, *POOLS)
     page = (tmp_path / "README.md").read_text()
     named = dict(zip(re.findall(r"`(TOSAIC_M_\w+_SECTION)`", page), (".dtcm", ".psram", ".xip"), strict=True))
-    defined = " ".join(f"-D{name}='\"{section}\"'" for name, section in named.items())
+    defined = " ".join(f"-D{name}={section}" for name, section in named.items())
     assert succeed("make", "check", f"CFLAGS=-O1 -Wall -Wextra -Wpedantic -Werror {defined}",
                    folder=tmp_path).endswith(" calls, OK\n")
     program = succeed("objdump", "-h", tmp_path / "build" / "m_example")

@@ -16,8 +16,10 @@ from ....lowering.memory.lifetimes import access_of
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
 from ....lowering.memory.pool_traffic import pool_traffic
 from ....lowering.native.driver.variable_rollback import rollback_of
+from ....lowering.schedule.contraction.pack_b import has_nibbles
+from ....lowering.target.target import Target
 from ....runtime.errors import Position, Source, printable
-from .figures import BufferLine, KernelLine, PoolLine, StepLine
+from .figures import BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
 from .live import peak_of
 from .text import Report
 
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from ...stage_data import LoweredData
 
 NOTHING: Mapping[Buffer, Traffic] = {}
+FLOAT16_INSTRUCTIONS = 2
+"""That a float16 takes more than a float32 on a Cortex-M: it is loaded, moved to the unit for floats and converted there."""
+INT4_INSTRUCTIONS, INT4_SHIFTS = 1, 3
+"""That two numbers in a byte take more than two bytes, with an instruction that takes bits out of a register and extends their
+sign, and without. Counted in LLVM's code."""
 SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
@@ -50,7 +57,8 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
         pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
-        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")))
+        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
+        tuple(narrow_constants(program, moved, lowered.target)))
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:
@@ -67,6 +75,18 @@ def in_line(steps: Sequence[Step]) -> Iterator[Step]:
                 yield from in_line(body)
             case _:
                 yield step
+
+
+def narrow_constants(program: Program, moved: Mapping[Buffer, Traffic], target: Target) -> Iterator[NarrowConstants]:
+    """What constants save that the target keeps narrow, and cost."""
+    halves = [b for b in program.constants if b.dtype == "float16" and target.keeps_float16]
+    bytes_of_two = [b for b in program.constants if has_nibbles(b) and target.keeps_int4]
+    each = INT4_INSTRUCTIONS if "thumb2" in target.enabled else INT4_SHIFTS
+    for type, buffers, numbers, instructions in (("float16", halves, 0.5, 0.5 * FLOAT16_INSTRUCTIONS),
+                                                 ("int4", bytes_of_two, 2, each)):
+        if buffers:
+            read = sum(moved.get(b, Traffic()).read for b in buffers)
+            yield NarrowConstants(type, sum(b.nbytes for b in buffers), int(read * numbers), int(read * instructions))
 
 
 def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:

@@ -105,6 +105,7 @@ def tiles(report: Report) -> Iterator[Markup]:
                ("Constants", report.object.constants if report.object else report.constants)]
     if report.object:
         figures.append(("Code", report.object.text))
+        figures += [("Stack", report.object.stack)] if report.object.stack is not None else []
     for name, nbytes in figures:
         yield tag("div", tag("span", name), tag("b", short(nbytes)), tag("span", f"{nbytes:,} bytes"), class_="tile")
 

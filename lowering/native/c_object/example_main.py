@@ -1,56 +1,13 @@
-"""Files beside an object and its header that a user starts from: a `main.c` that calls every entry function once, and the
-assembler file that makes a constant pool an array.
-"""
+"""The C program that a user starts from: a `main.c` that calls every entry function once."""
 from __future__ import annotations
 
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
-from .header_sections import DATA_COLUMNS, constant_file, pool_macro
+from .header_sections import pool_macro
 from .interface import STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
+from .pool_files import in_section
 from .pools import CPool
 from .variables import pointer_member
-
-
-def constant_assembly(interface: CInterface, pool: CPool) -> str:
-    """Source for the C preprocessor and the GNU assembler. The user says where the pool goes, and that is all it says."""
-    name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
-    kind = "%" if interface.target.architecture == "arm" else "@"
-    return f"""\
-/* Constant pool {pool.name} of {interface.prefix}.h, from the file beside this one.
-   Define {name}_SECTION to place it in a section of your linker script. */
-#ifndef {name}_SECTION
-#define {name}_SECTION .rodata.{symbol}
-#endif
-
-    .section {name}_SECTION, "a", {kind}progbits
-    .balign {pool.alignment}
-    .globl {symbol}
-    .type {symbol}, {kind}object
-    .size {symbol}, {pool.nbytes}
-{symbol}:
-    .incbin "{constant_file(interface, pool)}.bin"
-    .section .note.GNU-stack, "", {kind}progbits
-"""
-
-
-def constant_array(interface: CInterface, pool: CPool) -> str:
-    """C source of the same, for projects whose compiler is not GNU's, or whose build takes no assembler."""
-    name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
-    rows = [pool.data[at:at + DATA_COLUMNS] for at in range(0, pool.nbytes, DATA_COLUMNS)]
-    text = ",\n".join("    " + ", ".join(f"0x{b:02x}" for b in row) for row in rows)
-    array = placed(name, f"TOSAIC_ALIGNED({name}_ALIGNMENT) const unsigned char {symbol}[{name}_SIZE] = {{\n{text}\n}};")
-    return f"""\
-/* Constant pool {pool.name} of {interface.prefix}.h.
-   Define {name}_SECTION, a string, to place it in a section of your linker script. */
-#include "{interface.prefix}.h"
-
-{array}
-"""
-
-
-def placed(name: str, array: str) -> str:
-    """An array in the section that a macro names, where that is defined."""
-    return f"#ifdef {name}_SECTION\n__attribute__((section({name}_SECTION)))\n#endif\n{array}"
 
 
 def skeleton(interface: CInterface) -> str:
@@ -101,7 +58,8 @@ def pool_arrays(interface: CInterface) -> list[str]:
 
 def workspace_array(interface: CInterface, pool: CPool) -> str:
     name = pool_macro(interface, pool)
-    return placed(name, f"static TOSAIC_ALIGNED({name}_ALIGNMENT) unsigned char {pool.name}_pool[{name}_SIZE];")
+    held = f"{pool.name}_pool"
+    return in_section(name, held, f"static TOSAIC_ALIGNED({name}_ALIGNMENT) unsigned char {held}[{name}_SIZE];")
 
 
 def caller(interface: CInterface, entry: CEntry) -> list[str]:
