@@ -200,9 +200,14 @@ def difference(found: Path, right: Path) -> float:
         numbers: dict[str, list[np.ndarray]] = {}
         for key in b.files:
             numbers.setdefault(key.split("/")[1], []).append(b[key].reshape(-1))
-        spans = {number: max(float(np.ptp(np.concatenate(arrays))), 1e-30) for number, arrays in numbers.items()}
+        spans = {number: span(np.concatenate(arrays)) for number, arrays in numbers.items()}
         return max((float(np.abs(a[k].astype(np.float64) - b[k]).max()) / spans[k.split("/")[1]]
                     if a[k].shape == b[k].shape else float("inf")) for k in b.files)
+
+
+def span(array: np.ndarray) -> float:
+    """What differences are held against: the range, and where all elements are equal their magnitude."""
+    return float(np.ptp(array)) or max(float(np.abs(array).max()), 1e-30)
 
 
 def main() -> int:
