@@ -161,7 +161,8 @@ def run_engine(file: File, engine: str, path: Path, folder: Path) -> dict[str, A
     first, last = found[0], found[-1]
     if len(found) == 1:
         return first
-    return first | {"second": last["load"] + last["compile"], "second memory": last["memory"], "call": min(first["call"], last["call"])}
+    return first | {"second": last["load"] + last["compile"], "second memory": last["memory"],
+                    "call": min(first["call"], last["call"])}
 
 
 def difference(found: Path, right: Path) -> float:
@@ -192,7 +193,8 @@ def main() -> int:
     parser.add_argument("--engine", action="append", choices=[e for e in ENGINES if e != "onnxruntime"])
     options = parser.parse_args()
     chosen = [f for f in FILES if not options.names or f.name in options.names]
-    print(f"{'file':26}{'engine':14}{'difference':>12}{'load s':>9}{'compile s':>11}{'second s':>10}{'call ms':>10}{'MiB':>7}{'second':>7}")
+    print(f"{'file':26}{'engine':14}{'difference':>12}{'load s':>9}{'compile s':>11}{'second s':>10}{'call ms':>10}"
+          f"{'MiB':>7}{'second':>7}")
     wrong = 0
     for file in chosen:
         path = path_of(file, Path(options.folder))
