@@ -39,6 +39,7 @@ from .rewrite.lift_checks import lift_checks
 from .rewrite.pad_pools import pad_pools
 from .rewrite.postpone_writes import postpone_writes
 from .rewrite.prune import prune
+from .rewrite.sink_transposes import sink_transposes
 from .rewrite.split_concats import split_concats
 from .rewrite.strip_quantized import strip_quantized
 from .row_tiling.kernel_order import ordered
@@ -146,6 +147,8 @@ PASSES: tuple[Pass, ...] = (
              "No tensor is block-scaled: its values and its scales are two tensors."),
     of_graph("expand-transforms", expand_transforms,
              "A Fourier transform that no strategy computes as a whole is written as sums."),
+    of_graph("sink-transposes", sink_transposes,
+             "No transpose stands before an operator that can as well work on the axes as they lie."),
     of_graph("join-rescales", join_rescales,
              "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact."),
     of_graph("pad-pools", pad_pools,
