@@ -19,7 +19,7 @@ import tosaic
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-OPSETS = (9, 11, 13, 15, 17, 18, 20, 21)
+OPSETS = (7, 9, 11, 13, 15, 17, 18, 20, 21, 22, 23, 24)
 FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64", "int8", "uint8")
 PART = 2e-4
 """Of the greatest magnitude of a result: what rounding may make of it along a chain of operators."""
