@@ -80,7 +80,7 @@ class Sinking:
         """What stands for an operation."""
         regions = tuple(Sinking(dict(self.values), dict(self.transposes)).block(r) for r in operation.regions)
         operation = replace(operation, operands=tuple(self.values.get(v, v) for v in operation.operands), regions=regions)
-        if not all(map(has_elements, operation.results)):
+        if len(operation.results) != 1 or not has_elements(operation.results[0]):
             return [operation]
         if isinstance(operation.op, Transpose):
             return self.transpose(operation, operation.op)

@@ -13,6 +13,7 @@ from tosaic.lowering.graph.types import F32, I8, I32, TensorType
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite.prune import prune
 from tosaic.lowering.rewrite.sink_transposes import sink_transposes
+from tosaic.lowering.text.reader import read_module
 from tosaic.runtime.interpreter import Interpreter
 
 EXTENTS = (1, 1, 2, 3, 4)
@@ -178,3 +179,25 @@ def test_a_graph_without_transposes_is_the_same_object() -> None:
     y = e("abs", x)
     module = Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
     assert sink_transposes(module) is module
+
+
+def test_a_variable_takes_a_transposed_value_as_it_is() -> None:
+    """What has no results has nothing to move, in a branch, too."""
+    module = read_module("""tosa.variable @v = dense<0.0> : tensor<3x2xf32>
+func.func @f(%x: tensor<2x3xf32>, %c: tensor<i1>) -> tensor<3x2xf32> {
+  %y = "tosa.transpose"(%x) {perms = array<i32: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  "tosa.variable_write"(%y) <{name = "v"}> : (tensor<3x2xf32>) -> ()
+  %z = "tosa.cond_if"(%c, %y) ({
+  ^bb0(%a: tensor<3x2xf32>):
+    "tosa.variable_write"(%a) <{name = "v"}> : (tensor<3x2xf32>) -> ()
+    "tosa.yield"(%a) : (tensor<3x2xf32>) -> ()
+  }, {
+  ^bb0(%b: tensor<3x2xf32>):
+    "tosa.yield"(%b) : (tensor<3x2xf32>) -> ()
+  }) : (tensor<i1>, tensor<3x2xf32>) -> (tensor<3x2xf32>)
+  return %z : tensor<3x2xf32>
+}""")
+    after = sink_transposes(module)
+    verify(after)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(Interpreter(after)(x, np.array(True))[0], x.T)
