@@ -54,7 +54,7 @@ def folder_for(path: pathlib.Path) -> dict[str, str]:
     """Make `path` what a reader has in front of them, a checkout; the environment variables in which `tosaic` and `python` are
     those of this environment."""
     for entry in ROOT.iterdir():
-        if not entry.name.startswith("."):
+        if not entry.name.startswith(".") and entry.name != "build":  # what is made there is the page's own
             (path / entry.name).symlink_to(entry)
     own = pathlib.Path(sys.executable).parent
     return {**os.environ, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}", "TF_CPP_MIN_LOG_LEVEL": "3"}
