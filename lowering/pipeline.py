@@ -39,11 +39,8 @@ from .rewrite.lift_checks import lift_checks
 from .rewrite.pad_pools import pad_pools
 from .rewrite.postpone_writes import postpone_writes
 from .rewrite.prune import prune
-<<<<<<< HEAD
 from .rewrite.rescale_in_float import rescale_in_float
-=======
 from .rewrite.sink_transposes import sink_transposes
->>>>>>> sink
 from .rewrite.split_concats import split_concats
 from .rewrite.strip_quantized import strip_quantized
 from .row_tiling.kernel_order import ordered
@@ -158,17 +155,12 @@ PASSES: tuple[Pass, ...] = (
              "No tensor is block-scaled: its values and its scales are two tensors."),
     of_graph("expand-transforms", expand_transforms,
              "A Fourier transform that no strategy computes as a whole is written as sums."),
-<<<<<<< HEAD
+    of_graph("sink-transposes", sink_transposes,
+             "No transpose stands before an operator that can as well work on the axes as they lie."),
     in_float("join-rescales", join_rescales,
              "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact and floats are fast."),
     in_float("rescale-in-float", rescale_in_float,
              "A byte is rescaled to a byte in float32 where that is exact and floats are fast."),
-=======
-    of_graph("sink-transposes", sink_transposes,
-             "No transpose stands before an operator that can as well work on the axes as they lie."),
-    of_graph("join-rescales", join_rescales,
-             "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact."),
->>>>>>> sink
     of_graph("pad-pools", pad_pools,
              "A border around the input of a maximum's window is the window's own padding."),
     of_graph("split-concats", split_concats,
