@@ -1,5 +1,5 @@
-"""Graph -> graph: RESCALE between tensors of 8 bits is computed in float32 where that is right for each of the 256 values: vectors
-have no product of 32 bits with 64 bits for a result in as few instructions. Powers of two stay, which are shifts.
+"""Graph -> graph: RESCALE between tensors of 8 bits is computed in float32 where that is right for each of the 256 values:
+vectors have no product of 32 bits with 64 bits for a result in as few instructions. Powers of two stay, which are shifts.
 
 It is for processors that compute float32 in instructions (`pipeline`); elsewhere every RESCALE is computed in integers.
 """

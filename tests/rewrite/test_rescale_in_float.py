@@ -1,5 +1,5 @@
-"""RESCALE between bytes is computed in float32 for processors that have it, where that gives the same for each of the 256 values;
-everything else stays in integers.
+"""RESCALE between bytes is computed in float32 for processors that have it, where that gives the same for each of the 256
+values; everything else stays in integers.
 """
 from __future__ import annotations
 

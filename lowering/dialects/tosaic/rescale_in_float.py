@@ -34,8 +34,8 @@ class RescaleInFloat(Rescale, name="tosaic.rescale_in_float"):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatForm:
-    """round(clip(value * scale + nudge)) + offset, in float32: the nudge has the sign of the value. Operands lie within `domain`
-    before their zero point, results between `low` and `high`, the offset included."""
+    """round(clip(value * scale + nudge)) + offset, in float32: the nudge has the sign of the value. Operands lie within
+    `domain` before their zero point, results between `low` and `high`, the offset included."""
     factors: ConstantFactors
     domain: tuple[int, int]
     zero_point: int
