@@ -39,6 +39,7 @@ from .rewrite.lift_checks import lift_checks
 from .rewrite.pad_pools import pad_pools
 from .rewrite.postpone_writes import postpone_writes
 from .rewrite.prune import prune
+from .rewrite.rescale_in_float import rescale_in_float
 from .rewrite.sink_transposes import sink_transposes
 from .rewrite.split_concats import split_concats
 from .rewrite.strip_quantized import strip_quantized
@@ -91,6 +92,13 @@ class Pass:
 def of_graph(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
     """A pass from a graph to a graph."""
     return Pass(name, "graph", "graph", promises, lambda state: replace(state, module=function(state.graph)))
+
+
+def in_float(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
+    """A pass from a graph to a graph that computes integers in float32, because that is faster: where the target has a unit for
+    it. Elsewhere integers stay integers."""
+    return Pass(name, "graph", "graph", promises, lambda state: (
+        replace(state, module=function(state.graph)) if "float32" in state.target.float_unit else state))
 
 
 def verified(state: State) -> State:
@@ -149,8 +157,10 @@ PASSES: tuple[Pass, ...] = (
              "A Fourier transform that no strategy computes as a whole is written as sums."),
     of_graph("sink-transposes", sink_transposes,
              "No transpose stands before an operator that can as well work on the axes as they lie."),
-    of_graph("join-rescales", join_rescales,
-             "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact."),
+    in_float("join-rescales", join_rescales,
+             "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact and floats are fast."),
+    in_float("rescale-in-float", rescale_in_float,
+             "A byte is rescaled to a byte in float32 where that is exact and floats are fast."),
     of_graph("pad-pools", pad_pools,
              "A border around the input of a maximum's window is the window's own padding."),
     of_graph("split-concats", split_concats,
@@ -245,7 +255,7 @@ def rewritten(module: Module) -> Module:
 
 
 NO_TARGET, NO_OPTIONS = Target("", "", ""), CompileOptions()
-"""Graph passes look at neither."""
+"""A processor that computes floats: graph passes look at nothing else."""
 
 
 def check_shapes(function: Function) -> None:

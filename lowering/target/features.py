@@ -68,7 +68,8 @@ def matrix_unit(on: Set[str]) -> tuple[MatrixType, ...]:
 
 # ---- all families ----------------------------------------------------------------------------------------------------
 def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
-    """The types of floats that a processor computes in instructions; arithmetic of others is the compiler's library."""
+    """The types of floats that a processor is known to compute in instructions; arithmetic of others is the compiler's
+    library."""
     match architecture:
         case "thumb":
             return ("float32", "float64") if "fp64" in on else ("float32",) if "vfp4d16sp" in on else ()
@@ -76,7 +77,7 @@ def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
             return tuple(dtype for dtype, feature in (("float32", "f"), ("float64", "d")) if feature in on)
         case "xtensa":
             return ("float32",) if "fp" in on else ()
-        case "avr":
+        case "avr" | "c99":
             return ()
     return "float32", "float64"
 

@@ -55,7 +55,7 @@ def test_float_units_are_those_of_the_reference_manuals() -> None:
     units = {"cortex-m0plus": (), "cortex-m3": (), "cortex-m4": single, "cortex-m4+nofp": (), "cortex-m7": both,
              "cortex-m7+nofp.dp": single, "cortex-m23": (), "cortex-m33": single, "cortex-m33+nofp": (), "cortex-m55": both,
              "rv32imc": (), "rv32imafc": single, "rv64gc": both, "cortex-a53": both, "x86-64": both, "esp32-s3": single,
-             "lx106": ()}
+             "lx106": (), "any": ()}
     assert {name: target(name).float_unit for name in units} == units
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tosaic.lowering.dialects.tosa.rescale import Rescale
 from tosaic.lowering.elements.affine import Affine, Axis
-from tosaic.lowering.elements.expression import Apply, Buffer, Expr
+from tosaic.lowering.elements.expression import Apply, Buffer, Expr, is_float
 from tosaic.lowering.elements.interpret import evaluate
 from tosaic.lowering.elements.tensor import stored
 from tosaic.lowering.elements.traverse import nodes
@@ -166,11 +166,13 @@ def test_a_power_of_two_takes_no_wide_integers() -> None:
         assert widest(found) == 32
 
 
-def test_float32_is_enough_for_i8_where_no_value_is_near_a_half() -> None:
-    found = element(rescale((I8, False, I8, False)), I8, 1518500250, 31, 3, -5)
-    assert widest(found) == 32
-    tie = element(rescale((I8, False, I8, False)), I8, 3 << 28, 31, 3, -5)  # 0.375: every eighth value is a tie
-    assert widest(tie) == 64
+@pytest.mark.parametrize("types", TYPES, ids=name)
+def test_no_integer_is_computed_in_floats(types: Types) -> None:
+    for multiplier, shift in ((1518500250, 31), (1 << 30, 31), (1518500250, 40), (3 << 28, 2)):
+        scale32 = types[0] != I48
+        op = rescale(types, scale32, "DOUBLE_ROUND" if scale32 else "SINGLE_ROUND")
+        found = element(op, types[0], multiplier if scale32 else multiplier >> 16, shift)
+        assert not any(is_float(n.dtype) for n in nodes(found))
 
 
 @pytest.mark.parametrize("mode", MODES)

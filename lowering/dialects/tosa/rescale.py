@@ -4,6 +4,8 @@ The type rules and the meaning are here; how it is computed is in `scaling`.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ....runtime.errors import require
@@ -91,16 +93,25 @@ class Rescale(Op, name="tosa.rescale"):
 
     def element(self, out: TensorType, x: Tensor, multiplier: Tensor, shift: Tensor, input_zp: Tensor, output_zp: Tensor
                 ) -> Element:
-        source = x.type.element
         low, high = limits(out.element, self.output_unsigned)
         offset = zero_point(output_zp, out.element, self.output_unsigned)
-        scaling = Scaling(low, high, offset, limits(source, self.input_unsigned))
-        before = zero_point(input_zp, source, self.input_unsigned)
-        is_double = self.rounding_mode == "DOUBLE_ROUND"
+        scaling = Scaling(low, high, offset, limits(x.type.element, self.input_unsigned))
+        factors = self.factors(multiplier, shift) or LoadedFactors(multiplier, shift, self.is_double)
+        return self.of_scaled(out, x, input_zp, lambda value, channel: scaling.scaled(value, factors, channel))
+
+    @property
+    def is_double(self) -> bool:
+        return self.rounding_mode == "DOUBLE_ROUND"
+
+    def factors(self, multiplier: Operand, shift: Operand) -> ConstantFactors | None:
+        """Those that are known when compiling."""
         if multiplier.constant is None or shift.constant is None:
-            factors: ConstantFactors | LoadedFactors = LoadedFactors(multiplier, shift, is_double)
-        else:
-            factors = ConstantFactors.of(multiplier.constant, shift.constant, is_double)
+            return None
+        return ConstantFactors.of(multiplier.constant, shift.constant, self.is_double)
+
+    def of_scaled(self, out: TensorType, x: Tensor, input_zp: Tensor, scaled: Callable[[Expr, Affine], Expr]) -> Element:
+        """The element whose value is `scaled` from x without its zero point, an int32 or int64, and the channel."""
+        before = zero_point(input_zp, x.type.element, self.input_unsigned)
 
         def element(*index: Affine) -> Expr:
             value = zero_extended(x[index]) if self.input_unsigned else x[index]
@@ -108,7 +119,7 @@ class Rescale(Op, name="tosa.rescale"):
             if not (isinstance(before, int) and before == 0):
                 value = value - before
             channel = index[-1] if self.per_channel else Affine()
-            return cast(scaling.scaled(value, factors, channel, before), out.element.storage)
+            return cast(scaled(value, channel), out.element.storage)
 
         return element
 

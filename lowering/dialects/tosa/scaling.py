@@ -1,9 +1,9 @@
-"""How an integer is multiplied by a fraction multiplier / 2**shift, exactly, as an expression; RESCALE and the integer
-average pool use it.
+"""How an integer is multiplied by a fraction multiplier / 2**shift, exactly and in integers, as an expression of RESCALE.
 
-Four ways give the same: a shift where the multiplier is a power of two; float32, where that is right for each of a few
-values; the upper half of a product, where the shifts are constants that are large enough; else 64-bit integers. The upper
-half is the primitive `multiply_high`, of which `native.llvm.expansions` makes vector instructions.
+Three ways give the same: a shift where the multiplier is a power of two; the upper half of a product, where the shifts are
+constants that are large enough; else 64-bit integers. The upper half is the primitive `multiply_high`, of which
+`native.llvm.expansions` makes vector instructions. For processors that compute floats there is a fourth way, an operator of its
+own (`tosaic.rescale_in_float`).
 """
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import numpy as np
 from ....runtime.records import dataclass
 from ...elements.affine import Affine
 from ...elements.expression import Apply, Const, Expr, apply, cast, clamp, select
-from ...elements.float_functions import ROUNDER, ROUNDER_BITS, SIGN
 from ...elements.tensor import ConstantTable, Tensor
 from ...graph.types import Array
 
@@ -62,11 +61,8 @@ class ConstantFactors:
         factor, amount = multiplier.astype(np.int64).reshape(-1), shift.astype(np.int64).reshape(-1) % 64
         half = np.where(amount > 0, np.left_shift(1, np.maximum(amount, 1) - 1), 0)
         nudge = np.where(is_double & (amount > 31), NUDGE, 0)
-        powers = np.ldexp(1.0, -amount)
         tables = {"multiplier": ConstantTable(factor, "int64"), "shift": ConstantTable(amount, "int64"),
-                  "up": ConstantTable(half + nudge, "int64"), "down": ConstantTable(half - nudge, "int64"),
-                  "scale": ConstantTable(factor * powers, "float32"),
-                  "nudge": ConstantTable((nudge * powers).astype(np.float32).view(np.int32), "int32")}
+                  "up": ConstantTable(half + nudge, "int64"), "down": ConstantTable(half - nudge, "int64")}
         return ConstantFactors(factor, amount, half + nudge, is_double and bool(nudge.any()), tables)
 
     @property
@@ -75,6 +71,16 @@ class ConstantFactors:
         if (self.multiplier == self.multiplier[0]).all() and (self.shift == self.shift[0]).all():
             return int(self.multiplier[0]), int(self.shift[0])
         return None
+
+    @property
+    def left_shift(self) -> int | None:
+        """n where all channels have 2**n for a fraction, and no nudge."""
+        if self.uniform is None or self.is_double:
+            return None
+        multiplier, shift = self.uniform
+        if multiplier <= 0 or multiplier & (multiplier - 1) or shift - multiplier.bit_length() >= 31:
+            return None
+        return multiplier.bit_length() - 1 - shift
 
     @property
     def are_defined(self) -> bool:
@@ -94,14 +100,6 @@ class ConstantFactors:
         addend = np.left_shift(self.up, preshift) + np.left_shift(offset, shift)
         return ConstantTable(self.multiplier, "int32"), ConstantTable(addend, "int64"), ConstantTable(shift - 32, "int32")
 
-    def as_float(self, value: Expr, channel: Affine) -> Expr:
-        """value * scale + nudge in float32: each rounding is off by at most 2^-24 of the result."""
-        real, scale = cast(value, "float32"), self.tables["scale"](channel)
-        if not self.is_double:
-            return real * scale
-        nudge = cast(self.tables["nudge"](channel) | (value & SIGN), "float32", bits=True)
-        return apply("fma", real, scale, nudge)
-
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
@@ -111,17 +109,12 @@ class Scaling:
     offset: int | Expr
     domain: tuple[int, int]
 
-    def scaled(self, value: Expr, factors: ConstantFactors | LoadedFactors, channel: Affine,
-               zero_point: int | Expr = 0) -> Expr:
+    def scaled(self, value: Expr, factors: ConstantFactors | LoadedFactors, channel: Affine) -> Expr:
         """The scaled value, an int32; `value` is an int32 or int64, without its zero point."""
         if not isinstance(factors, ConstantFactors) or value.dtype == "int64" or not factors.are_defined:
             return self.exact(value, factors, channel)
-        by_shift = self.by_shift(value, factors)
-        if by_shift is not None:
-            return by_shift
-        few = max(self.domain[1] - self.domain[0], self.high - self.low) <= 0xFF
-        if few and isinstance(zero_point, int) and isinstance(self.offset, int) and self.is_always_valid(factors, zero_point):
-            return self.in_float(value, factors, channel)
+        if (left := factors.left_shift) is not None:
+            return self.shifted(value, left)
         upper = self.by_upper_half(value, factors, channel)
         return self.exact(value, factors, channel) if upper is None else upper
 
@@ -161,14 +154,8 @@ class Scaling:
             return cast(clamp(product, self.low - self.offset, self.high - self.offset), "int32") + self.offset
         return cast(clamp(product + cast(self.offset, "int64"), self.low, self.high), "int32")
 
-    def by_shift(self, value: Expr, factors: ConstantFactors) -> Expr | None:
-        """The value shifted, where all channels have one power of two for a multiplier and no nudge."""
-        if factors.uniform is None or factors.is_double:
-            return None
-        multiplier, shift = factors.uniform
-        if multiplier <= 0 or multiplier & (multiplier - 1) or shift - multiplier.bit_length() >= 31:
-            return None
-        left = multiplier.bit_length() - 1 - shift
+    def shifted(self, value: Expr, left: int) -> Expr:
+        """The value times 2**left, rounded."""
         if left > 0:
             result = (value if self.high - self.low > 0xFFFF else clamp(value, -1 << 30 - left, 1 << 30 - left)) << left
         elif left < 0:
@@ -180,27 +167,3 @@ class Scaling:
         if isinstance(self.offset, int):
             return clamp(result, self.low - self.offset, self.high - self.offset) + self.offset
         return clamp(clamp(result, -1 << 30, 1 << 30) + self.offset, self.low, self.high)
-
-    @property
-    def margin(self) -> float:
-        """How near to a half a float32 result must not be to tell the integer: the largest result that is not clipped
-        times 4 * 2^-24, which covers the roundings of `as_float`: three, or four where the target has no fma."""
-        assert isinstance(self.offset, int)
-        return (max(abs(self.low - self.offset), abs(self.high - self.offset)) + 1) * 2.0**-22
-
-    def in_float(self, value: Expr, factors: ConstantFactors, channel: Affine) -> Expr:
-        """In float32. Clipping the real number first keeps integers small."""
-        assert isinstance(self.offset, int)
-        real = clamp(factors.as_float(value, channel), float(self.low - self.offset), float(self.high - self.offset))
-        return cast(real + ROUNDER, "int32", bits=True) + (self.offset - ROUNDER_BITS)  # the integer is in the low bits
-
-    def is_always_valid(self, factors: ConstantFactors, zero_point: int) -> bool:
-        """Whether float32 is right for every value of a small domain."""
-        assert isinstance(self.offset, int)
-        least, greatest = self.domain
-        values = np.arange(least, greatest + 1)[:, None] - zero_point
-        nudge = np.where(factors.is_double & (factors.shift > 31), NUDGE, 0) * np.where(values < 0, -1, 1)
-        exact = (values * factors.multiplier + nudge) * np.ldexp(1.0, -factors.shift)
-        clipped = np.clip(exact, self.low - self.offset, self.high - self.offset)
-        return bool((np.abs(clipped - np.rint(clipped)) < 0.5 - 2 * self.margin).all())
-

@@ -1,0 +1,34 @@
+"""Graph -> graph: RESCALE between tensors of 8 bits is computed in float32 where that is right for each of the 256 values:
+vectors have no product of 32 bits with 64 bits for a result in as few instructions. Powers of two stay, which are shifts.
+
+It is for processors that compute float32 in instructions (`pipeline`); elsewhere every RESCALE is computed in integers.
+"""
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from ..dialects.tosa.rescale import Rescale
+from ..dialects.tosaic.rescale_in_float import FloatForm, RescaleInFloat
+from ..graph.graph import Block, Module, Operation
+
+
+def rescale_in_float(module: Module) -> Module:
+    """The module with another operator for each RESCALE for which float32 is enough."""
+    return replace(module, functions=tuple(replace(f, body=in_block(f.body)) for f in module.functions))
+
+
+def in_block(block: Block) -> Block:
+    return replace(block, operations=tuple(rewritten(o) for o in block.operations))
+
+
+def rewritten(operation: Operation) -> Operation:
+    if operation.regions:
+        return replace(operation, regions=tuple(map(in_block, operation.regions)))
+    op = operation.op
+    if type(op) is not Rescale:
+        return operation
+    x, *constants = operation.operands
+    form = FloatForm.of(op, x, constants)
+    if form is None or form.factors.left_shift is not None or not form.is_right:
+        return operation
+    return replace(operation, op=RescaleInFloat(*(getattr(op, f.name) for f in fields(op))))
