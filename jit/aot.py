@@ -1,5 +1,5 @@
-"""Ahead of time: programs become an object file and the C header that declares them, and where the user wants them a static
-library, a C program to start from, and files of constants.
+"""Ahead of time: programs become an object file and the C header that declares them, files of their constant pools, and where
+the user wants them a static library and a C program to start from.
 """
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING
 from ..lowering.elements.expression import Buffer
 from ..lowering.graph.quantized import Quantized
 from ..lowering.loops.program import Program
-from ..lowering.machine_code.codegen import object_file, undefined_symbols
+from ..lowering.machine_code.codegen import object_file
+from ..lowering.machine_code.elf import is_elf, undefined_symbols
 from ..lowering.memory.plan import Plan
 from ..lowering.native.c_object.archive import archive
 from ..lowering.native.c_object.data_symbols import ObjectConstants
-from ..lowering.native.c_object.example_main import constant_assembly, skeleton
+from ..lowering.native.c_object.example_main import skeleton
 from ..lowering.native.c_object.header import header, header_checksum
 from ..lowering.native.c_object.header_sections import constant_file
 from ..lowering.native.c_object.interface import CInterface
+from ..lowering.native.c_object.model_stack import ModelStack, model_stack
 from ..lowering.native.c_object.object_module import object_text
+from ..lowering.native.c_object.pool_files import FORMS, pool_files, pool_module, pools_beside
 from ..lowering.native.c_object.pools import CPool
 from ..lowering.native.c_object.variables import Owner, StateForm
 from ..lowering.target.presets import host
@@ -39,19 +42,23 @@ EMITTED = "object", "c"
 @dataclass(frozen=True, slots=True)
 class ArtifactForm:
     """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
-    inside; `library` is the object in a static library, too; `main` a C program that calls the model. Objects of one
-    `namespace` share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says
-    whether there is an "object", or "c" source in its place."""
+    inside; else `pool_form` says whether files beside it have the constants as "binary" or as an "array" of C. `library` is
+    the object and its constants in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
+    share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says whether there
+    is an "object", or "c" source in its place."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
     namespace: str | None = None
     state: str = "own"
     emit: str = "object"
+    pool_form: str = "binary"
 
     def __post_init__(self) -> None:
         if self.emit not in EMITTED:
             raise Problem(f"emit is {self.emit!r}", kind="option", help=f"it may be {' or '.join(EMITTED)}")
+        if self.pool_form not in FORMS:
+            raise Problem(f"pool_form is {self.pool_form!r}", kind="option", help=f"it may be {' or '.join(FORMS)}")
         if self.emit == "c" and self.library:
             raise Problem("a static library has objects, and C source is none", kind="option",
                           help="leave out the library, or make it with the C compiler and ar")
@@ -67,7 +74,7 @@ class ArtifactForm:
 class Artifact:
     """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
     functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry
-    functions together."""
+    functions together, `stack` what calls of an object take (None of C source)."""
     object: Path
     header: Path
     needs: tuple[str, ...]
@@ -75,6 +82,7 @@ class Artifact:
     variable_bytes: int
     others: tuple[Path, ...] = ()
     pools: tuple[CPool, ...] = ()
+    stack: ModelStack | None = None
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -84,13 +92,17 @@ class Artifact:
 def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str,
          form: ArtifactForm = ArtifactForm()) -> Artifact:
     """Write lowered functions of one model, made for one target, as one object file and its header."""
+    return write_interface(interface_of(entries, name, form), directory, form)
+
+
+def interface_of(entries: Sequence[LoweredData], name: str, form: ArtifactForm) -> CInterface:
+    """The C interface of lowered functions of one model."""
     if not entries:
         raise Problem("the model has no entry function", kind="model")
     programs = [(e.program, e.plan) for e in entries]
     elements = {buffer: element for e in entries for buffer, element in e.elements().items()}
     quantized = {buffer: element for e in entries for buffer, element in e.quantized().items()}
-    interface = CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained, form.variables)
-    return write_interface(interface, directory, form)
+    return CInterface(name, programs, entries[0].target, elements, quantized, form.self_contained, form.variables)
 
 
 def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None, directory: str | os.PathLike[str],
@@ -118,50 +130,80 @@ def pairs(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None)
 
 def write_interface(interface: CInterface, directory: str | os.PathLike[str], form: ArtifactForm) -> Artifact:
     """Make all files, then write them."""
-    checksum = header_checksum(interface)
-    code, needs, constant_bytes = (c_source if form.emit == "c" else object_code)(interface, checksum)
-    folder, stem = Path(directory), interface.prefix.removeprefix("tosaic_")
-    others = other_files(interface, code, stem, form)
-    pools = interface.memories.pools
-    if not interface.self_contained:
-        constant_bytes += sum(p.nbytes for p in pools if p.kind == "constant")
-    keep_main(folder, others)
-    code_file = folder / f"{stem}.{'c' if form.emit == 'c' else 'o'}"
-    artifact = Artifact(code_file, folder / f"{interface.prefix}.h", needs, constant_bytes,
-                        sum(v.use.buffer.nbytes for v in interface.own_variables),
-                        tuple(folder / name for name in others), pools)
-    files = {artifact.object: code, artifact.header: header(interface, checksum, needs).encode()}
-    write_files(folder, files | {folder / name: data for name, data in others.items()})
+    made, folder = model_files(interface, form), Path(directory)
+    keep_main(folder, made.others)
+    artifact = made.artifact(interface, folder / made.code_name, folder / made.header_name,
+                             tuple(folder / name for name in made.others))
+    files = {artifact.object: made.code, artifact.header: made.header}
+    write_files(folder, files | {folder / name: data for name, data in made.others.items()})
     return artifact
 
 
-def object_code(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:
-    """The object, what it needs from elsewhere, and the bytes of its constants."""
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The files of a model, made and not yet written: its code, an object or C source, its header, and the `others` by name."""
+    code_name: str
+    code: bytes
+    header_name: str
+    header: bytes
+    others: Mapping[str, bytes]
+    needs: tuple[str, ...]
+    constant_bytes: int
+    stack: ModelStack | None
+
+    def artifact(self, interface: CInterface, code: Path, header: Path, others: tuple[Path, ...]) -> Artifact:
+        """What they amount to, once they are written to these paths."""
+        pools = interface.memories.pools
+        given = 0 if interface.self_contained else sum(p.nbytes for p in pools if p.kind == "constant")
+        return Artifact(code, header, self.needs, self.constant_bytes + given,
+                        sum(v.use.buffer.nbytes for v in interface.own_variables), others, pools, self.stack)
+
+
+def model_files(interface: CInterface, form: ArtifactForm) -> ModelFiles:
+    """All files of a model."""
+    checksum = header_checksum(interface)
+    code, needs, constant_bytes, stack = (c_source if form.emit == "c" else object_code)(interface, checksum)
+    stem = interface.prefix.removeprefix("tosaic_")
+    return ModelFiles(f"{stem}.{'c' if form.emit == 'c' else 'o'}", code, f"{interface.prefix}.h",
+                      header(interface, checksum, needs, stack).encode(), other_files(interface, code, stem, form), needs,
+                      constant_bytes, stack)
+
+
+Code = tuple[bytes, tuple[str, ...], int, ModelStack | None]
+"""An object or source, what it needs from elsewhere, the bytes of its constants, and of an object the stack that it takes."""
+
+
+def object_code(interface: CInterface, checksum: int) -> Code:
     target = interface.target
     with ObjectConstants(interface.prefix, target) as constants:
         code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
-    return code, undefined_symbols(code) if code[:4] == b"\x7fELF" else (), constants.nbytes
+    return code, undefined_symbols(code) if is_elf(code) else (), constants.nbytes, model_stack(interface, code)
 
 
-def c_source(interface: CInterface, checksum: int) -> tuple[bytes, tuple[str, ...], int]:
-    """The same of C source."""
+def c_source(interface: CInterface, checksum: int) -> Code:
     from ..lowering.native.c_source.source import source_text
     found = source_text(interface, checksum)
-    return found.text.encode(), found.needs, found.constant_bytes
+    return found.text.encode(), found.needs, found.constant_bytes, None
 
 
 def other_files(interface: CInterface, code: bytes, stem: str, form: ArtifactForm) -> dict[str, bytes]:
     """The files besides object and header, by name."""
     files: dict[str, bytes] = {}
     if form.library:
-        files[f"lib{stem}.a"] = archive({f"{stem}.o": code})
+        files[f"lib{stem}.a"] = archive({f"{stem}.o": code, **pool_objects(interface)})
     if form.main:
         files["main.c"] = skeleton(interface).encode()
-    for pool in () if interface.self_contained else interface.memories.of_kind("constant"):
-        if pool.nbytes:
-            name = constant_file(interface, pool)
-            files |= {f"{name}.bin": pool.data, f"{name}.S": constant_assembly(interface, pool).encode()}
-    return files
+    return files | pool_files(interface, form.pool_form)
+
+
+def pool_objects(interface: CInterface) -> dict[str, bytes]:
+    """The objects of the constant pools, by their names in a library."""
+    objects = {}
+    for pool in pools_beside(interface):
+        with ObjectConstants(interface.prefix, interface.target) as constants:
+            code = object_file(pool_module(interface, pool, constants), interface.target)
+        objects[f"{constant_file(interface, pool)}.o"] = code
+    return objects
 
 
 def keep_main(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -18,6 +18,7 @@ from typing import Literal
 from ..runtime.errors import Problem
 from ..runtime.threads import get_num_threads
 from .fuse.fuse import fuse
+from .fuse.halve_constants import halve_constants
 from .graph.graph import Function, Module
 from .graph.verify import verify
 from .kernels.kernel import Kernels
@@ -100,6 +101,11 @@ def fused(state: State) -> State:
     return replace(state, kernels=fuse(state.graph, state.graph.function(state.name)))
 
 
+def halved(state: State) -> State:
+    assert state.kernels is not None
+    return replace(state, kernels=halve_constants(state.kernels, state.target))
+
+
 def in_order(state: State) -> State:
     assert state.kernels is not None
     return replace(state, kernels=ordered(state.kernels)) if state.options.order else state
@@ -158,6 +164,9 @@ PASSES: tuple[Pass, ...] = (
          "The rewritten graph is as sound as the one that was read.", verified),
     Pass("fuse", "kernels", "kernels",
          "Each kernel stores one buffer; everything else is part of an expression.", fused),
+    Pass("halve-constants", "kernels", "kernels",
+         "Where converting float16 is an instruction and there is no cache, constants of float16's numbers are stored so.",
+         halved),
     Pass("order-kernels", "kernels", "kernels",
          "Kernels run in the order that needs the least memory that a search has found.", in_order),
     Pass("schedule", "loops", "loops",

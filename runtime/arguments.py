@@ -19,8 +19,8 @@ from .records import dataclass
 MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8",
               "uint16": "ui16", "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16",
               "float32": "f32", "float64": "f64", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
-              "float8_e8m0fnu": "f8E8M0FNU", "float6_e2m3fn": "f6E2M3FN", "float6_e3m2fn": "f6E3M2FN",
-              "float4_e2m1fn": "f4E2M1FN"}
+              "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
+              "float6_e2m3fn": "f6E2M3FN", "float6_e3m2fn": "f6E3M2FN", "float4_e2m1fn": "f4E2M1FN"}
 """How MLIR spells the element type that a NumPy dtype stores."""
 
 C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
@@ -109,6 +109,21 @@ def as_array(what: str, value: Any, tensor: Tensor) -> Array:
     return array
 
 
+def in_bytes(value: Any, tensor: Tensor) -> Any:
+    """An array of `ml_dtypes` whose integers have 4 or 2 bits as the bytes that such tensors are; and bytes for floats of that
+    size, of which NumPy has none, as other systems hand them over. Any other value as it is."""
+    dtype = getattr(value, "dtype", None)
+    if not isinstance(value, np.ndarray) or dtype is None or dtype == tensor.numpy_dtype:
+        return value
+    if dtype.name == "uint8" and tensor.dtype.startswith(("float8", "float6", "float4")):
+        return value.view(tensor.numpy_dtype)
+    return value.astype(tensor.dtype) if STORED.get(dtype.name) == tensor.dtype else value
+
+
+STORED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}
+"""How integers of fewer than 8 bits are stored."""
+
+
 def check_type(what: str, array: Array, tensor: Tensor) -> None:
     """A Problem unless the array has the tensor's dtype, in the machine's byte order, and its shape."""
     dtype, wanted = array.dtype, tensor.numpy_dtype
@@ -171,7 +186,7 @@ class Signature:
 
     def _input(self, tensor: Tensor, value: Any) -> Array:
         what = f"input {tensor.name} of {self.name}"
-        array = as_array(what, value, tensor)
+        array = as_array(what, in_bytes(value, tensor), tensor)
         check_layout(what, array)
         return array
 

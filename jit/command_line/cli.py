@@ -123,16 +123,24 @@ def parser() -> argparse.ArgumentParser:
     add_memory(run)
     compile_ = command(commands, "compile", "write an object file, or C source, and a C header")
     compile_.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
-    compile_.add_argument("--emit", choices=("object", "c"), default="object",
+    compile_.add_argument("--emit", choices=("object", "c"),
                           help="an object file, or C99 source in its place, for any processor unless --target names one "
-                          "(default: object)")
+                          "(default: object; in projects of systems that compile libraries for many boards, c)")
+    compile_.add_argument("--project", choices=("cmake", "esp-idf", "zephyr", "platformio", "arduino", "make"),
+                          help="write a folder for that build system, with an example that checks recorded calls")
     compile_.add_argument("--name", help="name in C (default: the model's)")
     compile_.add_argument("--self-contained", action="store_true", help="the object has its own workspace and constants")
     compile_.add_argument("--namespace", metavar="NS", help="share variables of one name with other objects of this namespace")
     compile_.add_argument("--state", choices=("own", "caller"), default="own",
                           help="who holds the variables: the object, or the caller of each function (default: own)")
-    compile_.add_argument("--library", action="store_true", help="write a static library, too")
+    compile_.add_argument("--library", action="store_true",
+                          help="write a static library, too, of the object and its constant pools")
+    compile_.add_argument("--pool-form", choices=("binary", "array"), default="binary",
+                          help="files of constant pools: bytes that an assembler file includes, or C (default: binary)")
     compile_.add_argument("--main", action="store_true", help="write a main.c that calls the model, to start from")
+    add_sources(compile_)
+    compile_.add_argument("--calls", type=positive, metavar="N",
+                          help="recorded calls of a project (default: 1, or 3 of a model with variables)")
     add_target(compile_)
     add_memory(compile_)
     check = command(commands, "check", "compare compiled code with the reference; exit code 1 where they differ")
@@ -149,7 +157,8 @@ def parser() -> argparse.ArgumentParser:
     add_memory(show)
     profile = command(commands, "profile", "print where the time of a call goes, kernel by kernel")
     add_inputs(profile, "calls to measure at least", 100)
-    profile.add_argument("--trace", metavar="FILE.json", help="write the last call for Chrome's trace viewer")
+    profile.add_argument("--trace", metavar="FILE.json",
+                         help="write the last call, with the bytes live in each pool, for Chrome's trace viewer")
     add_memory(profile)
     tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")
     add_inputs(tune, "calls of each measurement at least", 5)
@@ -206,10 +215,16 @@ def add_shape(parser: argparse.ArgumentParser) -> None:
                         help="the shape of an input whose extents the model leaves open, or such an extent by name: batch=4")
 
 
-def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) -> None:
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """What goes into the calls of a model."""
     parser.add_argument("--input", metavar="[NAME=]SOURCE", action="append", default=[],
                         help="an input from file.npy, file.npz or random:SEED; others are random")
     parser.add_argument("--seed", type=int, default=0, help="for random inputs (default: 0)")
+
+
+def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) -> None:
+    """What goes into the calls of a model, and how many there are."""
+    add_sources(parser)
     parser.add_argument("--calls", type=positive, default=default, metavar="N", help=f"{calls} (default: {default})")
 
 

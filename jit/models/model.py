@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...runtime.variables import Context
     from ..aot import Artifact
     from ..compiled import Compiled
+    from ..projects.recording import Calls
     from ..source import ImportedSource, SourceRun
     from ..stages import Lowered, Traced
     from ..tools.check.crosscheck import CrossCheck
@@ -335,15 +336,21 @@ class Model:
     @public("save")
     def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
              memory: Memory | None = None, *, self_contained: bool = False, library: bool = False, main: bool = False,
-             namespace: str | None = None, state: str = "own", emit: str = "object", target: Target | None = None) -> Artifact:
+             namespace: str | None = None, state: str = "own", emit: str | None = None, pool_form: str = "binary",
+             project: str | None = None, calls: Calls | Mapping[str, Calls] | None = None,
+             target: Target | None = None) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one; with `emit` "c" as C
-        source, for any processor unless the options name one."""
+        source, for any processor unless the options name one; with a `project` as a folder for a build system, whose example
+        makes `calls` of the only entry, or of each by its name."""
         from ...lowering.options import for_object
-        from ..aot import ArtifactForm, save
-        form = ArtifactForm(self_contained, library, main, namespace, state, emit)
-        options = for_object(given("save", options, target=target, memory=memory), emit)
+        from ..aot import ArtifactForm
+        from ..projects.save_project import emitted, save
+        options = given("save", options, target=target, memory=memory)
+        form = ArtifactForm(self_contained, library, main, namespace, state,
+                            emitted(emit, project, options.target if options else None), pool_form)
+        options = for_object(options, form.emit)
         lowered = [entry.lower(options) for entry in self]
-        return save(lowered, directory, name, form)
+        return save(lowered, directory, name, form, project, calls)
 
     def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> CrossCheck:
@@ -460,7 +467,7 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
         again = Later(lambda: read_again(place, known.sha256))
         return Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
                      imported=source_of(first_bytes(path, 8), again, Path(place)))
-    data = file_bytes(path, first_bytes(path, 8))
+    data = file_bytes(path)
     held = known_data(data)
     if held:
         remember_file(place, key, held)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import mmap
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +87,14 @@ def first_bytes(source: str | os.PathLike[str], count: int) -> bytes:
         raise Problem(f"{path} cannot be read: {reason}", kind="file") from None
 
 
-def file_bytes(path: str | os.PathLike[str], head: bytes) -> bytes | memoryview:
-    """The bytes of a file that begins with `head`. An ONNX file is mapped: its weights stay where they are until code is made
-    of them, so it must not change meanwhile."""
-    if not is_onnx(head):
-        return read_bytes(path)[0]
+def file_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
+    """The bytes of a file, which is opened once: a pipe has them no second time. An ONNX file is mapped: its weights stay where
+    they are until code is made of them, so it must not change meanwhile."""
     try:
         with open(path, "rb") as file:
+            head = file.read(8)
+            if not is_onnx(head) or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return head + file.read()
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         raise Problem(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or error}", kind="file") from None
@@ -100,7 +102,7 @@ def file_bytes(path: str | os.PathLike[str], head: bytes) -> bytes | memoryview:
 
 def read_again(path: str, digest: str) -> bytes | memoryview:
     """The bytes of a file that the cache knew; a Problem where they are others now."""
-    data = file_bytes(path, first_bytes(path, 8))
+    data = file_bytes(path)
     if sha256(data).hexdigest() != digest:
         raise Problem(f"{path} has changed since it was loaded", kind="file", help="load it again")
     return data

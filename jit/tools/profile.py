@@ -1,8 +1,9 @@
 """Where a compiled function spends its time: each kernel's share, from notes of a processor's counter around every step
 (`lowering/native/driver/timed_driver.py`), as a table, as JSON, and as a trace for Chrome's viewer.
 
-A profile is of code that is the function's own but for the notes; each kernel's time has a few nanoseconds of them in it. Steps
-in tasks run one task after the other.
+A profile is of code that is the function's own but for the notes. What is shorter than the counter can tell, or than a note
+takes, is measured in further calls, in which its steps are repeated between two readings; a kernel that writes what it reads
+cannot be, and the profile says so. Steps in tasks run one task after the other.
 """
 from __future__ import annotations
 
@@ -28,11 +29,20 @@ WARM_UP = 3
 LEAST_SECONDS = 0.05
 """Calls go on for so long, so that the counter's ticks can be compared with the clock."""
 
+LONG_STEPS, LONG_SECONDS = 100, 2e-6
+"""A note that takes so many steps of the counter, and so long, has an error of about a hundredth at most."""
+MOST_REPEATS = 1 << 14
+READINGS = 64
+"""Calls whose readings tell how fine the counter is."""
+REPEATED_CALLS = 10
+"""Calls with repeated steps at most, where they take longer than `LEAST_SECONDS`."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
     """One kernel over all calls: nanoseconds of a call, the least and the median; `steps` is how many steps of a call run it,
-    `terms` how many elements and terms of sums it computes."""
+    `terms` how many elements and terms of sums it computes. `repeats` is how often each step was repeated to tell its time,
+    `is_told` whether that was enough."""
     number: int
     origin: str
     result: str
@@ -41,6 +51,8 @@ class KernelTime:
     least: float
     median: float
     terms: int
+    repeats: int = 1
+    is_told: bool = True
 
     @property
     def rate(self) -> float:
@@ -50,17 +62,19 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A step of the last call, in nanoseconds from its beginning."""
+    """A step of the last call, in nanoseconds from its beginning, and the bytes that are live in each pool while it runs."""
     kernel: int
     rows: tuple[int, int]
     begin: float
     end: float
+    live: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The kernels, the one that takes longest first, and the steps of the last call in order. `least` and `median` are
-    nanoseconds from the first step's beginning to the last one's end."""
+    nanoseconds from the first step's beginning to the last one's end. `resolution` is the nanoseconds of the counter's smallest
+    step, `pools` names the memories of the spans' live bytes."""
     name: str
     kernels: tuple[KernelTime, ...]
     spans: tuple[Span, ...]
@@ -69,6 +83,8 @@ class Profile:
     median: float
     dropped: int = 0
     """Steps of a call that were not noted, for want of room."""
+    resolution: float = 0.0
+    pools: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         total = sum(k.least for k in self.kernels) or 1.0
@@ -79,34 +95,51 @@ class Profile:
         lines.append(f"  {'us':>10} {'median':>10} {'share':>6} {'steps':>6} {'terms/ns':>9}  kernel")
         for k in self.kernels:
             where = f"  ({k.position})" if k.position else ""
-            lines.append(f"  {k.least / 1e3:10.2f} {k.median / 1e3:10.2f} {k.least / total:6.1%} {k.steps:6} {k.rate:9.2f}  "
-                         f"{k.number} {printable(k.origin)} -> {k.result}{where}")
+            mark = "" if k.is_told else " *"
+            lines.append(f"  {k.least / 1e3:10.3f} {k.median / 1e3:10.3f} {k.least / total:6.1%} {k.steps:6} {k.rate:9.2f}  "
+                         f"{k.number} {printable(k.origin)} -> {k.result}{where}{mark}")
+        if not all(k.is_told for k in self.kernels):
+            lines.append("  * shorter than the counter tells, and not repeated, because it writes what it reads")
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
         """Times in nanoseconds."""
+        kernels = [{"kernel": k.number, "origin": k.origin, "result": k.result, "least": k.least, "median": k.median,
+                    "steps": k.steps, "terms": k.terms, "repeats": k.repeats, "is_told": k.is_told,
+                    "position": str(k.position) if k.position else None} for k in self.kernels]
         return {"name": self.name, "calls": self.calls, "least": self.least, "median": self.median, "dropped": self.dropped,
-                "kernels": [{"kernel": k.number, "origin": k.origin, "result": k.result, "least": k.least, "median": k.median,
-                             "steps": k.steps, "terms": k.terms, "position": str(k.position) if k.position else None}
-                            for k in self.kernels]}
+                "resolution": self.resolution, "kernels": kernels}
 
     def trace(self) -> dict[str, Any]:
-        """The last call in the format of Chrome's trace viewer (microseconds)."""
+        """The last call in the format of Chrome's trace viewer (microseconds): steps, and the bytes that are live in each pool
+        as a counter."""
         names = {k.number: k for k in self.kernels}
-        return {"displayTimeUnit": "ns", "traceEvents": [
-            {"name": f"{s.kernel} {names[s.kernel].origin}", "ph": "X", "ts": s.begin / 1e3, "dur": (s.end - s.begin) / 1e3,
-             "pid": 0, "tid": 0, "args": {"rows": list(s.rows), "result": names[s.kernel].result}} for s in self.spans]}
+        steps = [{"name": f"{s.kernel} {names[s.kernel].origin}", "ph": "X", "ts": s.begin / 1e3,
+                  "dur": (s.end - s.begin) / 1e3, "pid": 0, "tid": 0,
+                  "args": {"rows": list(s.rows), "result": names[s.kernel].result}} for s in self.spans]
+        moments = [(s.begin, s.live) for s in self.spans] + [(s.end, (0,) * len(self.pools)) for s in self.spans[-1:]]
+        live = [{"name": "live bytes", "ph": "C", "ts": at / 1e3, "pid": 0, "args": dict(zip(self.pools, held, strict=True))}
+                for at, held in moments if self.pools]
+        return {"displayTimeUnit": "ns", "traceEvents": [*steps, *live]}
 
 
 def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100) -> Profile:
     """Call the function with these arrays, `calls` times and more, on variables of its own. Raises a Problem for a target that
     this process cannot run, or that has no counter."""
-    from ...lowering.native.driver.timed_driver import new_events
-    events = new_events()
+    from ...lowering.native.driver.timed_driver import new_events, repeats_of
+    kernels = lowered.kernels.kernels
+    events = new_events(len(kernels))
     run = timed(lowered, events)
     for _ in range(WARM_UP):
         run(inputs)
-    return summary(lowered, *measured(lambda: run(inputs), events, calls))
+    once = measured(lambda: run(inputs), events, calls)
+    found = summary(lowered, once)
+    repeats = repeats_for(lowered, once)
+    if not any(n > 1 for n in repeats):
+        return told(found, repeats, found)
+    repeats_of(events)[:len(kernels)] = repeats
+    run(inputs)
+    return told(found, repeats, summary(lowered, measured(lambda: run(inputs), events, min(calls, REPEATED_CALLS))))
 
 
 def timed(lowered: LoweredData, events: Array) -> Callable[[Sequence[Array]], Any]:
@@ -123,8 +156,27 @@ def timed(lowered: LoweredData, events: Array) -> Callable[[Sequence[Array]], An
     return lambda inputs: executable(*inputs, num_threads=1)
 
 
-def measured(run: Callable[[], Any], events: Array, calls: int) -> tuple[list[Array], float, int]:
-    """The notes of each call, nanoseconds of a tick, and how many steps of a call found no room."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The notes of each call, nanoseconds of a tick of the counter, and how many steps of a call found no room."""
+    notes: Sequence[Array]
+    tick: float
+    dropped: int
+
+    @property
+    def resolution(self) -> float:
+        """Nanoseconds of the counter's smallest step: what its readings are multiples of, from one of them on."""
+        read = np.concatenate([n[:, 3:].ravel() for n in self.notes[-READINGS:]])
+        return float(np.gcd.reduce(read - read[0])) * self.tick if len(read) else 0.0
+
+    def times(self, kernels: int) -> Array:
+        """Nanoseconds of each kernel in each call."""
+        sums = [np.bincount(n[:, 0], n[:, 4] - n[:, 3], kernels) for n in self.notes]
+        return np.array(sums).reshape(len(self.notes), -1) * self.tick
+
+
+def measured(run: Callable[[], Any], events: Array, calls: int) -> Measured:
+    """Calls with notes, at least so many."""
     from ...lowering.native.driver.timed_driver import MAX_NOTES, noted
     noted(events)
     found: list[Array] = []
@@ -134,24 +186,53 @@ def measured(run: Callable[[], Any], events: Array, calls: int) -> tuple[list[Ar
         now, count = time.perf_counter_ns(), int(events[0, 0])
         found.append(noted(events))
     if not len(found[0]):
-        return found, 0.0, 0
+        return Measured(found, 0.0, 0)
     ticks = found[-1][-1, 4] - found[0][0, 3]
-    return found, (now - start) / float(max(ticks, 1)), max(0, count - MAX_NOTES)
+    return Measured(found, (now - start) / float(max(ticks, 1)), max(0, count - MAX_NOTES))
 
 
-def summary(lowered: LoweredData, notes: Sequence[Array], tick: float, dropped: int) -> Profile:
+def repeats_for(lowered: LoweredData, once: Measured) -> list[int]:
+    """How often a step of each kernel has to run between two readings of the counter, for its time to be told; 0 where that is
+    more than once and it cannot be repeated."""
+    from ...lowering.native.driver.timed_driver import repeatable
+    from ...lowering.native.process.load import frame_places
+    kernels, long = len(lowered.kernels.kernels), max(LONG_STEPS * once.resolution, LONG_SECONDS * 1e9)
+    steps = np.bincount(once.notes[-1][:, 0], minlength=kernels)
+    means = once.times(kernels).mean(axis=0) / np.maximum(steps, 1)
+    wanted = np.clip(np.ceil(long / np.maximum(means, 1.0)), 1, MOST_REPEATS).astype(int)
+    can = repeatable(lowered.program, frame_places(lowered.program, lowered.plan))
+    return [1 if n == 1 or not ran else int(n) if able else 0 for n, ran, able in zip(wanted, steps, can, strict=True)]
+
+
+def told(found: Profile, repeats: Sequence[int], again: Profile) -> Profile:
+    """A profile with the times of calls in which steps were repeated, for the kernels that were."""
+    times = {k.number: k for k in again.kernels}
+    kernels = []
+    for k in found.kernels:
+        n = repeats[k.number]
+        least, median = (times[k.number].least / n, times[k.number].median / n) if n > 1 else (k.least, k.median)
+        kernels.append(dataclasses.replace(k, least=least, median=median, repeats=max(n, 1), is_told=n > 0))
+    return dataclasses.replace(found, kernels=in_order(kernels))
+
+
+def in_order(kernels: Sequence[KernelTime]) -> tuple[KernelTime, ...]:
+    return tuple(sorted(kernels, key=lambda k: -k.least))
+
+
+def summary(lowered: LoweredData, found: Measured) -> Profile:
     """The notes by kernel."""
     from ...lowering.native.process.load import terms_of
-    kernels = lowered.kernels.kernels
-    sums = np.array([np.bincount(n[:, 0], n[:, 4] - n[:, 3], len(kernels)) for n in notes]).reshape(len(notes), -1) * tick
+    from .live_steps import live_in_pools
+    kernels, notes, tick = lowered.kernels.kernels, found.notes, found.tick
+    sums, last = found.times(len(kernels)), notes[-1]
     totals = [float(n[-1, 4] - n[0, 3]) * tick if len(n) else 0.0 for n in notes]
-    last = notes[-1]
-    found = [kernel_time(i, k, int(np.sum(last[:, 0] == i)), sums[:, i], terms_of(k)) for i, k in enumerate(kernels)]
-    first = last[0, 3] if len(last) else 0
-    spans = tuple(Span(int(k), (int(low), int(high)), float(begin - first) * tick, float(end - first) * tick)
-                  for k, low, high, begin, end in last)
-    return Profile(lowered.traced.name, tuple(sorted(found, key=lambda k: -k.least)), spans, len(notes), min(totals),
-                   statistics.median(totals), dropped)
+    times = [kernel_time(i, k, int(np.sum(last[:, 0] == i)), sums[:, i], terms_of(k)) for i, k in enumerate(kernels)]
+    first, ran = last[0, 3] if len(last) else 0, last[:, :3].tolist()
+    live = live_in_pools(lowered.program, lowered.plan, [(k, low, high) for k, low, high in ran])
+    spans = tuple(Span(int(k), (int(low), int(high)), float(begin - first) * tick, float(end - first) * tick, held)
+                  for (k, low, high, begin, end), held in zip(last, live, strict=True))
+    return Profile(lowered.traced.name, in_order(times), spans, len(notes), min(totals), statistics.median(totals),
+                   found.dropped, found.resolution, tuple(p.name for p in lowered.plan.workspace_pools))
 
 
 def kernel_time(number: int, kernel: Kernel, steps: int, times: Array, terms: int) -> KernelTime:

@@ -182,14 +182,14 @@ class Profiled:
     def __init__(self, lowered: LoweredData, inputs: Sequence[Array], calls: int) -> None:
         from ...lowering.native.driver.timed_driver import new_events
         from .profile import WARM_UP, timed
-        self.lowered, self.inputs, self.calls, self.events = lowered, inputs, calls, new_events()
+        self.lowered, self.inputs, self.calls, self.events = lowered, inputs, calls, new_events(len(lowered.kernels.kernels))
         self.run = timed(lowered, self.events)
         for _ in range(WARM_UP):
             self.run(inputs)
 
     def again(self) -> Profile:
         from .profile import measured, summary
-        return summary(self.lowered, *measured(lambda: self.run(self.inputs), self.events, self.calls))
+        return summary(self.lowered, measured(lambda: self.run(self.inputs), self.events, self.calls))
 
 
 def write_findings(path: str | os.PathLike[str], tuning: Tuning, machine: Target) -> None:

@@ -1,8 +1,8 @@
 """Einsum: the equation read, then one product of matrices with batch, or a product with broadcasting where nothing is summed.
 
-Each operand's axes have names; those that `...` stands for are named by their place from the last. A name that one operand
-alone has, and the result has not, is summed first. What is left is in both operands and the result (batch), in both operands
-(summed by the product), or in one and the result (rows or columns).
+Each operand's axes have names; those that `...` stands for are named by their place from the last. Of axes of one name in one
+operand there is the diagonal. A name that one operand alone has, and the result has not, is summed first. What is left is in
+both operands and the result (batch), in both operands (summed by the product), or in one and the result (rows or columns).
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...runtime.records import dataclass
 from ..graph.graph import Value
 from ..graph.types import I32
 from .contractions import batched_product, broadcast_batch
+from .layout import every
 from .tosa_builder import TosaBuilder, is_narrow
 
 Names = tuple[str, ...]
@@ -36,6 +37,17 @@ class NamedAxes:
         return self.value.tensor.dims[self.names.index(name)]
 
 
+def einsum(e: TosaBuilder, values: Sequence[Value], text: str) -> Value:
+    """The result of an equation of one or two operands, of the type that their sums have."""
+    equation = read(text, [v.tensor.rank for v in values])
+    operands = [NamedAxes(v, names) for v, names in zip(values, equation.operands)]
+    check_extents(operands)
+    apart = [without_diagonals(e, x) for x in operands]
+    kept = [summed(e, x, {n for other in apart if other is not x for n in other.names} | {*equation.result}) for x in apart]
+    found = kept[0] if len(kept) == 1 else contracted(e, kept[0], kept[1], equation.result)
+    return ordered(e, found, equation.result)
+
+
 # ---- the equation ------------------------------------------------------------------------------------------------
 def read(text: str, ranks: Sequence[int]) -> Equation:
     """The equation for operands of these ranks; the Problem says what is wrong with it."""
@@ -51,6 +63,9 @@ def read(text: str, ranks: Sequence[int]) -> Equation:
                       help="name them, or write ... on the right, too")
     explicit = len(right.replace("...", ""))
     result = named(right, explicit + hidden, text) if "..." in right else named(right, explicit, text)
+    if twice := next((n for n in result if result.count(n) > 1), None):
+        raise Problem(f"axis {twice} stands twice in the result of {text!r}", kind="unsupported",
+                      help="it may stand twice in an operand, of which there is the diagonal then")
     if strange := [n for n in result if not any(n in names for names in operands)]:
         raise Problem(f"axis {strange[0]} of the result of {text!r} is in no operand", kind="attribute")
     return Equation(operands, result)
@@ -62,11 +77,7 @@ def named(part: str, rank: int, text: str) -> Names:
     hidden = rank - len(before) - len(after)
     if not all(c.isalpha() for c in before + after) or hidden < 0 or (hidden and not dots):
         raise Problem(f"{part!r} in the equation {text!r} does not name the axes of a tensor of rank {rank}", kind="shape")
-    found = (*before, *(f".{i}" for i in reversed(range(hidden))), *after)
-    if twice := next((n for n in found if found.count(n) > 1), None):
-        raise Problem(f"axis {twice} stands twice in {part}, in the equation {text!r}", kind="unsupported",
-                      help="diagonals have no lowering")
-    return found
+    return (*before, *(f".{i}" for i in reversed(range(hidden))), *after)
 
 
 def check_extents(operands: Sequence[NamedAxes]) -> None:
@@ -77,6 +88,21 @@ def check_extents(operands: Sequence[NamedAxes]) -> None:
             known = extents.setdefault(name, extent)
             if known != extent and not (name.startswith(".") and 1 in (known, extent)):
                 raise Problem(f"axis {name} has the extents {known} and {extent}", kind="shape")
+
+
+# ---- diagonals ---------------------------------------------------------------------------------------------------
+def without_diagonals(e: TosaBuilder, x: NamedAxes) -> NamedAxes:
+    """x with one axis for each name: of two of one name, every (extent + 1)-th of their elements."""
+    value, names = x.value, x.names
+    while twice := next((n for n in names if names.count(n) > 1), None):
+        first = names.index(twice)
+        second = names.index(twice, first + 1)
+        rest = [axis for axis in range(len(names)) if axis not in (first, second)]
+        *outer, count, _ = (moved := e.transpose(value, [*rest, first, second])).tensor.dims
+        flat = e.reshape(moved, (math.prod(outer), count * count))
+        value = e.reshape(every(e, flat, 1, 0, count, count + 1) if flat.tensor.size else flat, (*outer, count))
+        names = (*(names[axis] for axis in rest), twice)
+    return NamedAxes(value, names)
 
 
 # ---- the product -------------------------------------------------------------------------------------------------

@@ -66,15 +66,18 @@ NUMPY_NAMES = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "ui
                "float64"}
 ITEM_SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4,
               "uint64": 8, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1,
-              "float8_e8m0fnu": 1, "float6_e2m3fn": 1, "float6_e3m2fn": 1, "float4_e2m1fn": 1}
+              "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "float6_e2m3fn": 1, "float6_e3m2fn": 1,
+              "float4_e2m1fn": 1}
 
 I1 = ElementType("i1", 1, "bool", "bool")
+I2 = ElementType("i2", 2, "signed", "int8")
 I4 = ElementType("i4", 4, "signed", "int8")
 I8 = ElementType("i8", 8, "signed", "int8")
 I16 = ElementType("i16", 16, "signed", "int16")
 I32 = ElementType("i32", 32, "signed", "int32")
 I48 = ElementType("i48", 48, "signed", "int64")
 I64 = ElementType("i64", 64, "signed", "int64")
+UI2 = ElementType("ui2", 2, "unsigned", "uint8")
 UI4 = ElementType("ui4", 4, "unsigned", "uint8")
 UI8 = ElementType("ui8", 8, "unsigned", "uint8")
 UI16 = ElementType("ui16", 16, "unsigned", "uint16")
@@ -91,6 +94,8 @@ F32 = ElementType("f32", 32, "float", "float32")
 F64 = ElementType("f64", 64, "float", "float64")
 F8E4M3 = ElementType("f8E4M3FN", 8, "float", "float8_e4m3fn")
 F8E5M2 = ElementType("f8E5M2", 8, "float", "float8_e5m2")
+F8E4M3FNUZ = ElementType("f8E4M3FNUZ", 8, "float", "float8_e4m3fnuz")
+F8E5M2FNUZ = ElementType("f8E5M2FNUZ", 8, "float", "float8_e5m2fnuz")
 F8E8M0 = ElementType("f8E8M0FNU", 8, "float", "float8_e8m0fnu")
 F6E2M3 = ElementType("f6E2M3FN", 6, "float", "float6_e2m3fn")
 F6E3M2 = ElementType("f6E3M2FN", 6, "float", "float6_e3m2fn")
@@ -127,8 +132,8 @@ def block_scaled(value: ElementType) -> BlockScaled:
 
 
 ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in (
-    I1, I4, I8, I16, I32, I48, I64, UI4, UI8, UI16, UI32, UI64, SI8, SI16, SI32, SI64, INDEX, F16, BF16, F32, F64, F8E4M3,
-    F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1, MXINT8)}
+    I1, I2, I4, I8, I16, I32, I48, I64, UI2, UI4, UI8, UI16, UI32, UI64, SI8, SI16, SI32, SI64, INDEX, F16, BF16, F32, F64,
+    F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, F8E8M0, F6E2M3, F6E3M2, F4E2M1, MXINT8)}
 ELEMENT_TYPES |= {t.name: t for t in map(block_scaled, (F8E4M3, F8E5M2, F6E3M2, F6E2M3, F4E2M1, MXINT8))}
 
 
@@ -212,4 +217,5 @@ def tensor_type(array: Array, element: ElementType | None = None) -> TensorType:
 
 
 BY_STORAGE: dict[str, ElementType] = {t.storage: t for t in (
-    I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, F16, BF16, F32, F64, F8E4M3, F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1)}
+    I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, F16, BF16, F32, F64, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, F8E8M0, F6E2M3,
+    F6E3M2, F4E2M1)}

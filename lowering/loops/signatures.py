@@ -8,8 +8,8 @@ from ..graph.types import ITEM_SIZES
 from .ir import Type
 
 Family = OneOf["bool", "integer", "float", "half"]
-HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float6_e2m3fn",
-                    "float6_e3m2fn", "float4_e2m1fn"})
+HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+                    "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 FAMILIES: dict[str, Family] = {
     "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"),

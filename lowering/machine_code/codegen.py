@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from ...runtime.errors import Problem
@@ -180,37 +179,3 @@ def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic")
     """The module in the target's assembly language."""
     written = str(emitting(target, reloc).emit_assembly(parse(text)))
     return completed_text(written) if target.architecture == "arm" else written
-
-
-def undefined_symbols(code: bytes) -> tuple[str, ...]:
-    """Names that an ELF object needs from elsewhere, sorted."""
-    assert code[:4] == b"\x7fELF", "not an ELF object"
-    return tuple(sorted({name for name, section, _ in elf_symbols(code) if section == 0 and name}))
-
-
-def exported_symbols(code: bytes) -> tuple[str, ...]:
-    """Names that an ELF object defines for others, in its own order."""
-    return tuple(name for name, section, binding in elf_symbols(code) if section and binding in GLOBAL_OR_WEAK)
-
-
-GLOBAL_OR_WEAK = (1, 2)
-"""STB_GLOBAL, STB_WEAK."""
-
-
-def elf_symbols(code: bytes) -> Iterator[tuple[str, int, int]]:
-    """(name, number of its section; 0 for none, binding) of every symbol in an ELF object."""
-    wide, order = code[4] == 2, "<" if code[5] == 1 else ">"
-    start, = struct.unpack_from(order + ("Q" if wide else "I"), code, 0x28 if wide else 0x20)
-    size, count = struct.unpack_from(order + "HH", code, 0x3A if wide else 0x2E)
-    header = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
-    sections = [header.unpack_from(code, start + i * size) for i in range(count)]
-    for section in sections:
-        if section[1] != 2:  # SHT_SYMTAB
-            continue
-        names = sections[section[6]][4]
-        entry = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
-        for at in range(section[4], section[4] + section[5], entry.size):
-            fields = entry.unpack_from(code, at)
-            begin = names + fields[0]
-            section, info = (fields[3], fields[1]) if wide else (fields[5], fields[3])
-            yield code[begin:code.index(b"\0", begin)].decode(), section, info >> 4

@@ -293,10 +293,6 @@ class Writer:
         return (Value(t, self.put(f"extractvalue {{ {t}, i1 }} {pair}, 0")),
                 Value("i1", self.put(f"extractvalue {{ {t}, i1 }} {pair}, 1")))
 
-    def room(self, count: int, element: str, align: int = 0) -> Value:
-        """Memory of the function's own, on the stack."""
-        return Value("ptr", self.put(f"alloca [{count} x {element}]{f', align {align}' if align else ''}"))
-
     def copy(self, to: Value, source: Value, nbytes: Operand) -> None:
         size = nbytes if isinstance(nbytes, Value) else constant("i64", nbytes)
         self.intrinsic("llvm.memcpy.p0.p0.i64", "void", [to, source, size, ("i1", "false")])
@@ -346,6 +342,11 @@ class Function(Writer):
     def pointer(self) -> Value:
         """Its address."""
         return symbol(self.name)
+
+    def room(self, count: int, element: str, align: int = 0) -> Value:
+        """Memory of the function's own, on the stack: from its beginning on, so that its frame has one size."""
+        text = f"alloca [{count} x {element}]{f', align {align}' if align else ''}"
+        return Value("ptr", self.above(0, lambda: self.put(text)))
 
     def definition(self) -> list[str]:
         params = ", ".join(map(str, self.params))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import Position, Problem, Source
-from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, UNTYPED, OnnxOp
+from ..dialects.onnx.element_types import element_of
+from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, PRODUCER, UNTYPED, OnnxOp
 from ..dialects.onnx.operators import OPERATORS
 from ..dialects.tosa.custom import IMPLEMENTATIONS
 from ..graph.graph import Block, Function, Module, Operation, Value
@@ -17,7 +18,7 @@ from ..graph.types import F32, I64, OpaqueType, TensorType, Type
 from ..text.attributes import Attribute, Dense, Number, Numbers
 from .cut_weights import cut_weights
 from .function_bodies import function_body, inferred_types
-from .tensors import STRING, Weights, element_type
+from .tensors import STRING, Weights
 
 AI_ONNX = ("", "ai.onnx")
 DEEPEST = 64
@@ -91,7 +92,7 @@ class ModelReader:
     def attributes(self) -> dict[str, Attribute]:
         found: dict[str, Attribute] = {OPSETS: self.opsets(self.model.opset_import)}
         if self.model.producer_name:
-            found["onnx.producer"] = f"{self.model.producer_name} {self.model.producer_version}".strip()
+            found[PRODUCER] = f"{self.model.producer_name} {self.model.producer_version}".strip()
         if self.model.ir_version:
             found["onnx.ir_version"] = Number(int(self.model.ir_version), I64)
         metadata = {p.key: p.value for p in self.model.metadata_props}
@@ -293,7 +294,7 @@ def type_of(proto: Any) -> Type:
             if not tensor.elem_type:
                 return UNTYPED
             try:
-                element = element_type(tensor.elem_type)
+                element = element_of(tensor.elem_type)
             except Problem:
                 return OpaqueType(f"!onnx.element{tensor.elem_type}")
             return TensorType(extents(tensor), element)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -13,51 +12,16 @@ import numpy as np
 
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
+from ..dialects.onnx.element_types import element_of
 from ..dialects.tf.types import tensorflow_tensor, tensorflow_type
-from ..graph.types import (
-    BF16,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    F64,
-    I1,
-    I4,
-    I8,
-    I16,
-    I32,
-    I64,
-    UI4,
-    UI8,
-    UI16,
-    UI32,
-    UI64,
-    Array,
-    ElementType,
-    TensorType,
-)
+from ..graph.types import Array, ElementType, TensorType
 from ..text.attributes import Dense, Strings
 from .cut_weights import Cut
 
-ELEMENTS: Mapping[int, ElementType] = {
-    1: F32, 2: UI8, 3: I8, 4: UI16, 5: I16, 6: I32, 7: I64, 9: I1, 10: F16, 11: F64, 12: UI32, 13: UI64, 16: BF16, 17: F8E4M3,
-    19: F8E5M2, 21: UI4, 22: I4}
-"""Element types by their numbers in onnx.proto."""
 STRING = 8
-NAMES = {14: "complex64", 15: "complex128", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0",
-         25: "uint2", 26: "int2"}
-"""Those that have no place here."""
 IN_INT32 = {"bool", "int8", "uint8", "int16", "uint16", "int32"}
 """Dtypes whose elements stand in int32_data, one each."""
 MOST_ELEMENTS = 1 << 40
-
-
-def element_type(number: int) -> ElementType:
-    """The element type of that number; a Problem where there is none."""
-    found = ELEMENTS.get(number)
-    if found is None:
-        raise Problem(f"tensors of {NAMES.get(number, f'the type {number}')} have no place in TOSA", kind="unsupported")
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +42,7 @@ class Weights:
             if len(tensor.string_data) != math.prod(dims):
                 raise Problem(f"the tensor {tensor.name} has {len(tensor.string_data)} strings for {list(dims)}", kind="shape")
             return Strings(tuple(tensor.string_data), tensorflow_tensor(dims, tensorflow_type("string")))
-        element = element_type(tensor.data_type)
+        element = element_of(tensor.data_type)
         array = self.array(tensor, element, math.prod(dims))
         if array.size != math.prod(dims):
             raise Problem(f"the tensor {tensor.name} has {array.size} elements, its shape {list(dims)} needs {math.prod(dims)}",
@@ -125,29 +89,41 @@ def whole(text: str) -> int:
         raise Problem(f"{text!r} is no number of bytes", kind="file") from None
 
 
+def is_packed(element: ElementType) -> bool:
+    """Whether elements do not begin with a byte each."""
+    return 1 < element.bits < 8
+
+
 def nbytes(element: ElementType, count: int) -> int:
-    return -(-count // 2) if element.bits == 4 else count * element.itemsize
+    return -(-count * element.bits // 8) if is_packed(element) else count * element.itemsize
 
 
 def elements_of(raw: Array, element: ElementType, count: int, name: str) -> Array:
-    """Stored bytes as elements; two of four bits in a byte, the first in its lower half."""
+    """Stored bytes as elements."""
     if raw.nbytes != nbytes(element, count):
         raise Problem(f"the tensor {name} has {raw.nbytes} bytes, {count} elements of {element} need {nbytes(element, count)}",
                       kind="shape")
-    if element.bits == 4:
-        return unpacked(raw, element, count)
-    return raw.view(element.dtype)
+    return unpacked(raw, element, count) if is_packed(element) else raw.view(element.dtype)
 
 
 def unpacked(raw: Array, element: ElementType, count: int) -> Array:
-    halves = np.stack([raw & 15, raw >> 4], -1).reshape(-1)[:count]
-    return ((halves ^ 8).astype(np.int8) - 8).astype(np.int8) if element.kind == "signed" else halves.astype(np.uint8)
+    """Elements of 2, 4 or 6 bits one after the other, the first in the lowest bits; four of 6 bits are in three bytes."""
+    words = raw
+    if element.bits == 6:
+        groups = np.pad(raw, (0, -len(raw) % 3)).reshape(-1, 3).astype(np.uint32)
+        words = groups[:, 0] | groups[:, 1] << 8 | groups[:, 2] << 16
+    mask, each = (1 << element.bits) - 1, (24 if element.bits == 6 else 8) // element.bits
+    codes = np.stack([words >> element.bits * i & mask for i in range(each)], -1).reshape(-1)[:count].astype(np.uint8)
+    if element.kind == "signed":
+        half = 1 << (element.bits - 1)
+        return ((codes ^ half).astype(np.int8) - half).astype(np.int8)
+    return codes.view(element.dtype)
 
 
 def in_fields(tensor: Any, element: ElementType, count: int) -> Array:
     """Elements in the fields of the message."""
     dtype = element.dtype
-    if element.bits == 4:
+    if element.bits in (2, 4):
         return unpacked(np.array(tensor.int32_data, np.int64).astype(np.uint8), element, count)
     match dtype.name:
         case "float32":

@@ -65,6 +65,23 @@ class Target:
         return float_unit("thumb" if is_thumb else self.architecture, self.enabled)
 
     @property
+    def has_float16(self) -> bool:
+        """Whether float16 <-> float32 is an instruction."""
+        if self.triple.startswith("thumb"):
+            return "float32" in self.float_unit  # all that Cortex-M has do
+        return "f16c" in self.enabled or self.architecture == "aarch64"
+
+    @property
+    def keeps_float16(self) -> bool:
+        """Whether constants that can be are stored as float16: where there is no cache, what they take of the flash counts."""
+        return self.has_float16 and not self.has_cache
+
+    @property
+    def keeps_int4(self) -> bool:
+        """Whether packed weights that have four bits are stored so: for the same reason, where they are read one by one."""
+        return not self.has_cache and self.vector_bytes == 1
+
+    @property
     def has_object_code(self) -> bool:
         """Whether it can be compiled to an object; else to C source only."""
         return self.architecture not in C_ONLY

@@ -15,7 +15,9 @@ from ..graph.types import (
     F6E2M3,
     F6E3M2,
     F8E4M3,
+    F8E4M3FNUZ,
     F8E5M2,
+    F8E5M2FNUZ,
     F8E8M0,
     I1,
     I8,
@@ -33,7 +35,7 @@ from .syntax import SyntaxFault
 MAXIMUM_BYTES = (1 << 31) - 1
 """Bytes of one tensor (TOSA level 8K)."""
 MAXIMUM_RANK = 32
-QUOTED = (MXINT8, F8E4M3, F8E5M2, F8E8M0, F6E2M3, F6E3M2, F4E2M1)
+QUOTED = (MXINT8, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, F8E8M0, F6E2M3, F6E3M2, F4E2M1)
 """Types whose elements some tools write as strings of their bits: MLIR did before its dialects had constants of their own."""
 BITS = re.compile(r'"(0x[0-9A-Fa-f]{1,2})"')
 LARGE_SPLAT = 1 << 20

@@ -42,11 +42,13 @@ static inline int is_painted(const unsigned char *p, size_t size) {
 
 @dataclass
 class Caller:
-    """A program that calls the entry functions of a model, each call with inputs that are in the program."""
+    """A program that calls the entry functions of a model, each call with inputs that are in the program. Constants are in
+    it, too, or linked."""
     entries: Sequence[Lowered]
     artifact: Artifact
     form: ArtifactForm = PLAIN
     constants_from_macro: bool = False
+    constants_linked: bool = False
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -79,12 +81,14 @@ class Caller:
         members = []
         for p in pools:
             name = f"{self.prefix.upper()}_{p.macro}"
-            members.append(f"{p.name}_memory + {GUARD if kind == 'workspace' else 0}, {name}_SIZE" if p.nbytes else "0, 0")
+            is_linked = kind == "constant" and self.constants_linked
+            memory = f"{self.prefix}_{p.stem}" if is_linked else f"{p.name}_memory + {GUARD if kind == 'workspace' else 0}"
+            members.append(f"{memory}, {name}_SIZE" if p.nbytes else "0, 0")
             if p.nbytes and kind == "workspace":
                 self.lines.append(f"static TOSAIC_ALIGNED({max(GUARD, p.alignment)}) unsigned char {p.name}_memory"
                                   f"[{name}_SIZE + {2 * GUARD}];")
                 assert GUARD % p.alignment == 0
-            elif p.nbytes:
+            elif p.nbytes and not is_linked:
                 data = f"{name}_DATA" if self.constants_from_macro else ", ".join(map(str, p.data))
                 self.lines.append(f"static const TOSAIC_ALIGNED({name}_ALIGNMENT) "
                                   f"unsigned char {p.name}_memory[] = {{{data}}};")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.aot import save
-from tosaic.lowering.machine_code.codegen import undefined_symbols
+from tosaic.lowering.machine_code.elf import undefined_symbols
 from tosaic.lowering.target.presets import target
 
 from .callers import printed, random_calls

@@ -10,7 +10,7 @@ import tosaic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.jit.aot import ArtifactForm
-from tosaic.lowering.machine_code.codegen import exported_symbols
+from tosaic.lowering.machine_code.elf import exported_symbols
 from tosaic.lowering.native.c_object.archive import archive
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem

@@ -14,7 +14,7 @@ import tosaic
 from tosaic.jit.aot import save
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.machine_code.codegen import undefined_symbols
+from tosaic.lowering.machine_code.elf import undefined_symbols
 from tosaic.lowering.target.presets import target
 
 from .callers import Caller, printed, random_calls

@@ -14,7 +14,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.kernels.kernel import Branch
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.machine_code.codegen import undefined_symbols
+from tosaic.lowering.machine_code.elf import undefined_symbols
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.native.c_object.data_symbols import INLINE_BYTES

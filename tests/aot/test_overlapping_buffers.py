@@ -13,8 +13,7 @@ from tosaic.lowering.native.c_object.object_module import object_text
 from tosaic.lowering.options import CompileOptions
 
 ROOT = Path(__file__).parents[2]
-KERNEL = re.compile(r"^define internal void @\S*kernel_\d+\S*\((.*)\) #0 \{$", re.MULTILINE)
-
+KERNEL = re.compile(r'^define internal void @\S*kernel_\d+\S*\((.*)\) #0 section "\S*" \{$', re.MULTILINE)
 
 def parameters(path: Path, self_contained: bool, memory: tosaic.Memory = tosaic.Memory()) -> list[str]:
     """The parameters of each kernel of an object, with what LLVM is told of them."""

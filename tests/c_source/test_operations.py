@@ -1,6 +1,7 @@
 """Each operation of the loop IR as C against the interpreter: every dtype, scalars and vectors, under sanitizers."""
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,18 @@ def test_operations_of_several_types_agree_with_the_interpreter(tmp_path: Path) 
     inputs = {f: {i: values(b.dtype, b.size, i) >> 2 if b.dtype == "int64" else values(b.dtype, b.size, i)
                   for i, b in enumerate(b for b in f.params if b.role == "argument")} for f in functions}
     check(functions, inputs, tmp_path)
+
+
+def test_bits_of_half_floats_and_bytes_stay(tmp_path: Path) -> None:
+    types = [("float16", "bfloat16", "int16"), ("float8_e4m3fn", "float8_e5m2", "uint8")]
+    pairs = [pair for group in types for pair in itertools.permutations(group, 2)]
+    functions = [of_vectors("bits", (Type(a),), Type(b), 256 * ITEM_SIZES[a]) for a, b in pairs]
+    inputs = {f: {0: np.random.default_rng(0).integers(0, 256, 256 * ITEM_SIZES[a] ** 2, np.uint8).view(a)}
+              for f, (a, _) in zip(functions, pairs)}
+    code = InC(functions, tmp_path, *SANITIZED)
+    for f in functions:
+        found = code.run(f, {f.params[0]: inputs[f][0]})
+        assert found[f.params[1]].tobytes() == inputs[f][0].tobytes()
 
 
 def test_scaling_by_powers_of_two_rounds_once(tmp_path: Path) -> None:

@@ -48,6 +48,15 @@ def test_pools_are_named_as_in_the_document(tosaic: Any, tmp_path: Path) -> None
                                                        "demo_flash.bin", "demo_flash.S"}
 
 
+
+def test_pools_are_written_as_c_where_that_is_asked_for(tosaic: Any, tmp_path: Path) -> None:
+    code, out, _ = tosaic("compile", MODEL, "-o", tmp_path, "--name", "demo", "--json", "--pool-form", "array", *DOCUMENT)
+    answer = json.loads(out)
+    assert code == 0
+    assert {Path(f).name for f in answer["files"]} == {"demo.o", "tosaic_demo.h", "demo_itcm.c", "demo_flash.c"}
+    assert answer["stack"]["bytes"] >= max(answer["stack"]["entries"].values()) > 0
+
+
 TOML = """
 workspace-pools = ["dtcm", "sram"]
 workspace-pool-dtcm = { size = "4K", access = { c = "rw" } }

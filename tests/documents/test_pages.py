@@ -83,7 +83,7 @@ def test_a_block_of_commands_runs_as_printed(page: pathlib.Path, block: Block, t
         agree(printed, block.prints, page, request.config.getoption("--update-golden"))
 
 
-@pytest.mark.parametrize(("page", "block"), [(p, b) for p, b in PYTHON if ".save(" in b.text], ids=name_of)
+@pytest.mark.parametrize(("page", "block"), [(p, b) for p, b in PYTHON if ".save(\"build\"" in b.text], ids=name_of)
 def test_a_model_is_saved_where_the_page_says(page: pathlib.Path, block: Block, tmp_path: pathlib.Path) -> None:
     run_python(block, tmp_path)
     named = re.findall(r"build/([\w.]+)", block.text)

@@ -124,9 +124,10 @@ def run(model: Any, arrays: Sequence[Any], engine: Engine) -> Any:
 
 
 def array_of(value: Any) -> Any:
-    """An array of a test's input or output, numbers of four bits in bytes; sequences and strings stay what they are."""
+    """An array of a test's input or output, integers of four bits or two in bytes; sequences and strings stay what they are."""
     array = numpy_helper.to_array(value) if hasattr(value, "data_type") else value
-    storage = {"int4": "int8", "uint4": "uint8"}.get(getattr(getattr(array, "dtype", None), "name", ""))
+    name = getattr(getattr(array, "dtype", None), "name", "")
+    storage = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}.get(name)
     return array.astype(storage) if storage else array
 
 

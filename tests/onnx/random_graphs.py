@@ -23,6 +23,8 @@ OPSETS = (9, 11, 13, 15, 17, 18, 20, 21)
 FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64", "int8", "uint8")
 PART = 2e-4
 """Of the greatest magnitude of a result: what rounding may make of it along a chain of operators."""
+LEAST = 2 * float(np.finfo(np.float32).eps)
+"""Allowed of any result: a logarithm of a sum that is one is nothing, and an ulp of one to either side."""
 FIRST_OF_REFERENCE = 13
 """onnx.reference computes Softmax and others of before by the rules of later versions."""
 Shape = tuple[int, ...]
@@ -499,7 +501,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> str:
         return "other elements are infinite"
     largest = float(np.abs(b[finite]).max(initial=0))
     gap = float(np.abs(a[finite].astype(np.float64) - b[finite]).max(initial=0))
-    return f"{gap:.2e} of {largest:.2e}" if gap > PART * max(largest, 1e-3) else ""
+    return f"{gap:.2e} of {largest:.2e}" if gap > max(PART * largest, LEAST) else ""
 
 
 def main() -> int:

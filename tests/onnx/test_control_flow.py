@@ -59,9 +59,11 @@ def test_a_branch_of_another_shape_ends_the_run_where_it_is_taken() -> None:
         loaded(x, np.array(True))
 
 
-def test_branches_of_two_shapes_are_refused_with_both() -> None:
+def test_no_code_is_made_for_branches_of_two_shapes_but_each_call_has_its_own() -> None:
     with pytest.raises(tosaic.Problem, match=r"tensor<2x3xf32> in one branch and tensor<6xf32> in the other"):
-        tosaic.from_onnx(chooses((6,)))(normal(2, 3), np.array(True))
+        tosaic.from_onnx(chooses((6,))).main.compile()
+    for condition in (True, False):
+        agree(chooses((6,)), [normal(2, 3), np.array(condition)])
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

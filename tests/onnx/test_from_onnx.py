@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
+from tosaic.jit.tools.report.page import page
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 
@@ -133,6 +134,17 @@ def test_a_batch_that_is_open(proto: Any, shape: tuple[int, ...]) -> None:
     for batch in (1, 3):
         x = normal(batch, *shape)
         agree(model(x), proto, {"x": x})
+
+
+def test_a_report_says_which_opsets_a_file_imports_and_what_wrote_it() -> None:
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "net", [x], [y])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="someone", producer_version="2.1")
+    report = tosaic.from_onnx(proto).main.lower().report()
+    assert report.made_from == "ONNX, opset ai.onnx 17, com.microsoft 1, from someone 2.1"
+    assert report.made_from in str(report) and report.as_dict()["made_from"] == report.made_from
+    assert report.made_from in page(report, "net")
 
 
 def test_shapes_may_be_given() -> None:

@@ -100,11 +100,7 @@ def test_borders_of_older_versions_and_of_some_axes() -> None:
     (-1, -2**63, -1), (-1, -2**31, -1), (2**63 - 1, -2**63, -1)])
 def test_slices_count_from_both_ends(start: int, end: int, step: int) -> None:
     x = numbers(6, 2)
-    if len(range(*slice(start, end, step).indices(6))):
-        holds("Slice", [x, ints(start), ints(end), ints(0), ints(step)], 13)
-    else:
-        with pytest.raises(tosaic.Problem, match="no elements"):
-            holds("Slice", [x, ints(start), ints(end), ints(0), ints(step)], 13)
+    holds("Slice", [x, ints(start), ints(end), ints(0), ints(step)], 13)
 
 
 def test_attributes_of_older_versions() -> None:
@@ -154,11 +150,12 @@ def test_a_slice_of_known_length_begins_anywhere() -> None:
     agree(moving(nodes, arrays, {"c": np.array(2), "z": ints(0), "a": ints(-1)}), list(arrays.values()))
 
 
-def test_a_slice_whose_length_is_not_known_is_refused() -> None:
+def test_no_code_is_made_for_a_slice_whose_length_is_not_known() -> None:
     x = numbers(6, 4)
     model = tosaic.from_onnx(one_node("Slice", [x, ints(0), ints(2)], {}, 13))
     with pytest.raises(tosaic.Problem, match="how many elements a slice has must be known"):
-        model(x, ints(0), ints(2))
+        model.main.compile()
+    np.testing.assert_array_equal(model(x, ints(0), ints(2)), x[:2])
 
 
 @pytest.mark.parametrize(("op", "step"), [("Add", 2), ("Sub", -3)])

@@ -62,6 +62,7 @@ CASES |= {
     "LogicalNot": ([B], {}),
     "Invert": ([I], {}),
     "LeakyRelu": ([F - 0.5], {"alpha": 0.25}),
+    "Bitcast": ([F], {"type": np.dtype(np.int32)}),
     "Cast": ([F * 9], {"DstT": np.dtype(np.int32)}),
     "ClipByValue": ([F, np.float32(0.3), np.float32(0.6)], {}),
     "BiasAdd": ([F, G[0]], {}),

@@ -36,6 +36,8 @@ def meaning(name: str, arrays: list[Array], attributes: dict[str, Any]) -> list[
         count = 2
     if name == "Cast":
         return [arrays[0].astype(attributes["DstT"])]
+    if name == "Bitcast":
+        return [arrays[0].view(attributes["type"])]
     operands = tuple(Value(f"a{n}", tensor_type(a)) for n, a in enumerate(arrays))
     indices = {"ArgMax": np.int64, "ArgMin": np.int64} | dict.fromkeys(("Shape", "ShapeN", "Size", "Rank"), np.int32)
     type = tensor_type(np.zeros((), indices.get(name, arrays[-1].dtype)))

@@ -8,7 +8,7 @@ import tosaic
 from tosaic.jit.tools.report import Report, report
 from tosaic.jit.tools.report.boards import BOARDS, on_boards
 from tosaic.jit.tools.report.figures import BufferLine, ObjectSize
-from tosaic.jit.tools.report.fit import fit, parse_limits
+from tosaic.jit.tools.report.fit import fit, fit_totals, parse_limits
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory
 
@@ -62,6 +62,15 @@ def test_pools_of_the_plan_are_matched_by_name_and_the_rest_counts_once() -> Non
     assert "they lie in the workspace" in str(one)
 
 
+def test_the_stack_of_a_call_counts_where_one_ram_is_named(facts: Report) -> None:
+    assert facts.object is not None
+    known = dataclasses.replace(facts, object=dataclasses.replace(facts.object, stack=300))
+    assert fit(known, parse_limits("ram:441,flash:1K")).lines[0].nbytes == 441 == fit_totals(known, 441, None).lines[0].nbytes
+    assert "not counted: the stack of interrupts, " in str(fit(known, parse_limits("ram:1K")))
+    several = fit(known, parse_limits("sram1:1K,sram2:1K"))
+    assert sum(x.nbytes for x in several.lines) == 141 and "not counted: the stack, " in str(several)
+
+
 def test_constants_in_pools_are_flash_and_count_once() -> None:
     options = Memory(constant_pools=(PoolInfo("flash"),))
     found = report(in_pools(lowered("corpus/f_mobilenet_block"), options), code=True)
@@ -69,7 +78,7 @@ def test_constants_in_pools_are_flash_and_count_once() -> None:
     pool = next(p for p in found.pools if p.name == "flash")
     assert found.object is not None and found.object.constants == 0 and pool.nbytes >= found.constants > 0
     assert line.memory == "flash" and line.nbytes == pool.nbytes + found.object.text + found.object.tables
-    assert ram.nbytes == found.arena
+    assert ram.nbytes == found.arena + (found.object.stack or 0)
 
 
 @pytest.mark.parametrize(("text", "words"), [

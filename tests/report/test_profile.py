@@ -10,7 +10,9 @@ import pytest
 import tosaic
 from tosaic.jit.command_line.cli import main
 from tosaic.jit.stages import Lowered
-from tosaic.jit.tools.profile import Profile
+from tosaic.jit.tools.profile import Profile, timed
+from tosaic.lowering.kernels.kernel import Compute
+from tosaic.lowering.memory.plan import Plan
 from tosaic.lowering.native.driver import timed_driver
 from tosaic.lowering.native.driver.timed_driver import COUNTERS
 from tosaic.lowering.target.presets import PRESETS, host, target
@@ -49,8 +51,7 @@ def test_spans_follow_each_other_and_add_up() -> None:
     assert len(profile.spans) == sum(k.steps for k in profile.kernels) and profile.dropped == 0
 
 
-def test_steps_of_a_loop_are_counted_as_they_run() -> None:
-    lowered = tosaic.load("""func.func @main(%n: tensor<i32>) -> tensor<i32> {
+COUNTDOWN = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
       %one = "tosa.const"() <{values = dense<1> : tensor<i32>}> : () -> tensor<i32>
       %zero = "tosa.const"() <{values = dense<0> : tensor<i32>}> : () -> tensor<i32>
       %r = tosa.while_loop (%i = %n) : (tensor<i32>) -> tensor<i32> {
@@ -62,7 +63,11 @@ def test_steps_of_a_loop_are_counted_as_they_run() -> None:
         tosa.yield %less : tensor<i32>
       }
       return %r : tensor<i32>
-    }""").main.lower()
+    }"""
+
+
+def test_steps_of_a_loop_are_counted_as_they_run() -> None:
+    lowered = tosaic.load(COUNTDOWN).main.lower()
     for iterations in (0, 7):
         profile = lowered.profile([np.array(iterations, np.int32)], 3)
         test = next(k for k in profile.kernels if "greater" in k.origin)
@@ -98,13 +103,108 @@ def test_other_machines_cannot_be_profiled_here() -> None:
     assert {"x86", "aarch64", "riscv"} == set(COUNTERS) and any(t.architecture not in COUNTERS for t in PRESETS.values())
 
 
+TINY = """
+func.func @main(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %0 = tosa.exp %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = tosa.tanh %x : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = tosa.abs %x : (tensor<64xf32>) -> tensor<64xf32>
+  return %0, %1, %2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+"""
+COARSE_BITS = 13
+"""Of a counter that advances by 8192 ticks: some microseconds, as that of a board with a slow clock does."""
+
+
+def test_a_kernel_shorter_than_the_counter_tells_is_repeated_until_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A counter whose steps are longer than each kernel gives the times that a fine one gives."""
+    lowered, x = tosaic.load(TINY).main.lower(), np.ones(64, np.float32)
+    fine = {k.number: k for k in lowered.profile([x], 30).kernels}
+    architecture = host().architecture
+    read = COUNTERS[architecture]
+
+    def coarse(w: Any) -> Any:
+        return w.op("shl", w.op("lshr", read(w), COARSE_BITS), COARSE_BITS)
+
+    monkeypatch.setitem(COUNTERS, architecture, coarse)
+    found = lowered.profile([x], 30)
+    for kernel in found.kernels:
+        assert kernel.repeats > fine[kernel.number].repeats >= 10 and kernel.is_told
+        assert fine[kernel.number].median / 4 < kernel.median < 4 * fine[kernel.number].median < 4 * found.resolution
+
+
+@pytest.mark.parametrize("name", ["f_mobilenet_block_int8", "f_mlp", "v_counter", "f_while"])
+def test_repeated_kernels_compute_what_they_compute_once(name: str) -> None:
+    """Those that write what they read are not repeated."""
+    lowered, inputs = lowered_and_inputs(name)
+    events = timed_driver.new_events(len(lowered.kernels.kernels))
+    timed_driver.repeats_of(events)[:] = 7
+    run, compiled = timed(lowered, events), lowered.compile(tosaic.Context("once"))
+    for _ in range(3):
+        for got, expected in zip(run(inputs), compiled.executable(*inputs), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_a_short_kernel_that_writes_what_it_reads_is_said_to_be_one() -> None:
+    lowered = tosaic.load("""
+    tosa.variable @total = dense<0.0> : tensor<4xf32>
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = tosa.variable_read @total : tensor<4xf32>
+      %1 = tosa.add %0, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      tosa.variable_write @total, %1 : tensor<4xf32>
+      %2 = tosa.variable_read @total : tensor<4xf32>
+      %3 = tosa.abs %2 : (tensor<4xf32>) -> tensor<4xf32>
+      return %3 : tensor<4xf32>
+    }""").main.lower()
+    profile = lowered.profile([np.ones(4, np.float32)], 10)
+    kernel = next(k for k in profile.kernels if "variable_write" in k.origin)
+    assert kernel.repeats == 1 and not kernel.is_told
+    assert "shorter than the counter tells" in str(profile) and profile.as_json()["resolution"] == profile.resolution > 0
+    assert [k["repeats"] for k in profile.as_json()["kernels"]] == [k.repeats for k in profile.kernels]
+
+
+def painted(plan: Plan, pool: str, tick: int) -> int:
+    """Bytes of a pool in which some buffer is live, byte by byte."""
+    held = np.zeros(plan.pool(pool).size_bytes, bool)
+    for b in plan.buffers:
+        if b.pool == pool and any(first <= tick <= last for first, last in b.live):
+            held[b.byte_offset:b.end] = True
+    return int(held.sum())
+
+
+def test_the_trace_has_the_live_bytes_of_each_pool_at_each_step() -> None:
+    text = (CORPUS / "f_mobilenet_block_int8.mlir").read_text()
+    fast, slow = tosaic.Pool("fast", 2048), tosaic.Pool("slow")
+    lowered = tosaic.load(text).main.lower(tosaic.CompileOptions(memory=tosaic.Memory(pools=(fast, slow))))
+    profile = lowered.profile([np.zeros(b.shape, b.dtype) for b in lowered.kernels.inputs], 3)
+    events = profile.trace()["traceEvents"]
+    counters, spans = ([e for e in events if e["ph"] == kind] for kind in "CX")
+    assert [c["ts"] for c in counters] == pytest.approx([*(s["ts"] for s in spans), spans[-1]["ts"] + spans[-1]["dur"]])
+    ticks = [n for n, s in enumerate(lowered.program.steps) if isinstance(s, Compute)]
+    assert len(ticks) == len(spans) > 1
+    for tick, counter in zip(ticks, counters):
+        assert counter["name"] == "live bytes" and counter["args"] == {
+            p.name: painted(lowered.plan, p.name, tick) for p in lowered.plan.workspace_pools}
+    assert set(counters[-1]["args"].values()) == {0} and any(c["args"]["slow"] for c in counters)
+
+
+def test_live_bytes_in_a_loop_are_those_of_its_steps() -> None:
+    """As many times as they run; the test of a loop is a step of its own."""
+    lowered = tosaic.load(COUNTDOWN).main.lower()
+    profile = lowered.profile([np.array(5, np.int32)], 3)
+    seen = {s.kernel: s.live for s in profile.spans}
+    assert len(profile.spans) > len(seen) and all(s.live == seen[s.kernel] for s in profile.spans)
+    report = lowered.report()
+    steps = {s.kernel: tick for tick, s in enumerate(report.timeline) if s.kind == "compute"}
+    assert {k: painted(lowered.plan, profile.pools[0], steps[k]) for k in seen} == {k: v[0] for k, v in seen.items()}
+
+
 def test_the_command_prints_a_table_and_writes_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model, trace = str(CORPUS / "f_mobilenet_block_int8.mlir"), tmp_path / "trace.json"
     assert main(["profile", model, "--calls", "3", "--trace", str(trace)]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("main: ") and "us a call" in out[0] and out[1].split() == [
         "us", "median", "share", "steps", "terms/ns", "kernel"]
-    events = json.loads(trace.read_text())["traceEvents"]
+    events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] != "C"]
     assert len(events) == len(out) - 2 and all(e["ph"] == "X" and e["dur"] >= 0 for e in events)
     assert main(["profile", model, "--calls", "3", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

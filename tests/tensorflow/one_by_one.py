@@ -14,7 +14,7 @@ from tosaic.lowering.graph.types import F64, Array, ElementType, TensorType
 from tosaic.lowering.rewrite.tensorflow.one_operation import is_function
 from tosaic.lowering.text.attributes import Dense, Number, Numbers
 
-RESULT_TYPE = {"tf.Cast": "DstT", "tf.Shape": "out_type", "tf.ShapeN": "out_type", "tf.Size": "out_type",
+RESULT_TYPE = {"tf.Cast": "DstT", "tf.Bitcast": "type", "tf.Shape": "out_type", "tf.ShapeN": "out_type", "tf.Size": "out_type",
                "tf.ArgMax": "output_type", "tf.ArgMin": "output_type", "tf.BatchMatMulV3": "Tout", "tf.TopKV2": "index_type"}
 """The attribute of TensorFlow's that says what MLIR has in a result's type; it is that of the last result."""
 

@@ -73,7 +73,9 @@ EINSUMS = [("ab,bc->ac", (3, 4), (4, 5)), ("ab,bc->ca", (3, 4), (4, 5)), ("ab,cb
            ("a,b->ab", (3,), (4,)), ("a,b->ba", (3,), (4,)), ("ab,ab->ab", (3, 4), (3, 4)), ("ab,ab->", (3, 4), (3, 4)),
            ("a,a->", (4,), (4,)), ("abx,bcy->ac", (2, 3, 4), (3, 5, 6)), ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 5)),
            ("...ij,jk->...ik", (2, 6, 3, 4), (4, 5)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
-           ("...ij,...jk->k...i", (2, 1, 3, 4), (5, 4, 2)), ("i...,i...->...", (3, 4), (3, 4)), ("ab,->ba", (3, 4), ())]
+           ("...ij,...jk->k...i", (2, 1, 3, 4), (5, 4, 2)), ("i...,i...->...", (3, 4), (3, 4)), ("ab,->ba", (3, 4), ()),
+           ("aab,bc->ac", (3, 3, 4), (4, 5)), ("ij,jkk->ik", (3, 4), (4, 2, 2)), ("...ii,i->...", (2, 3, 3), (3,)),
+           ("aa,bb->ab", (3, 3), (2, 2)), ("aa,aa->", (3, 3), (3, 3))]
 
 
 @pytest.mark.parametrize("known", BOOLEANS)
@@ -85,7 +87,8 @@ def test_einsums_of_two(equation: str, a: tuple[int, ...], b: tuple[int, ...], k
 
 @pytest.mark.parametrize(("equation", "shape"), [
     ("ab->ba", (3, 4)), ("ab->a", (3, 4)), ("abc->", (3, 4, 2)), ("...a->...", (2, 3, 4)), ("a...b->b...a", (2, 3, 4)),
-    ("abc->cb", (2, 3, 4)), ("ab->ab", (2, 3))])
+    ("abc->cb", (2, 3, 4)), ("ab->ab", (2, 3)), ("ii->i", (4, 4)), ("ii->", (4, 4)), ("...ii->...i", (2, 3, 4, 4)),
+    ("iji->j", (3, 2, 3)), ("iaia->ai", (2, 3, 2, 3)), ("iii->i", (3, 3, 3)), ("i...i->...", (3, 2, 4, 3)), ("ii->i", (1, 1))])
 def test_einsums_of_one(equation: str, shape: tuple[int, ...]) -> None:
     check("Einsum", f'equation = "{equation}"', [random(shape)], "f32")
 
@@ -97,7 +100,8 @@ def test_einsums_of_other_types(dtype: object) -> None:
 
 
 @pytest.mark.parametrize(("equation", "shapes", "message"), [
-    ("aa->a", [(3, 3)], "axis a stands twice in aa"), ("ab,bc,cd->ad", [(2, 2)] * 3, "does not fit 3 operands"),
+    ("a->aa", [(3,)], "axis a stands twice in the result"), ("aa->a", [(3, 4)], "axis a has the extents 3 and 4"),
+    ("ab,bc,cd->ad", [(2, 2)] * 3, "does not fit 3 operands"),
     ("ab,bc", [(2, 2)] * 2, "does not fit"), ("ab,bc->ad", [(2, 2)] * 2, "axis d of the result"),
     ("ab,bc->ac", [(2, 3), (2, 3)], "axis b has the extents 3 and 2"), ("abc->ab", [(2, 2)], "does not name the axes"),
     ("...a->a", [(2, 2)], r"the axes that \.\.\. stands for")])

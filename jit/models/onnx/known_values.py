@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ....lowering.graph.types import Array, TensorType
 
 MOST_ELEMENTS = 64
-"""Of an input whose value a call's code may depend on: lists of axes and extents are shorter, data is longer."""
+"""Integers or booleans of an input whose value a call's code may depend on: lists of axes and extents are shorter, data is
+longer. Of floats it may be one, the limit of a range: more of them are data, which is another with each call."""
 Places = Mapping[int, "TensorType"]
 """Outputs without elements, by their place, and their types."""
 EntryOf = Callable[["Module", str], Callable[..., Any]]
@@ -66,6 +67,11 @@ def checked(value: Value, given: Any) -> Array:
         raise Problem(f"input {value.name} is {declared}, its value is {array.dtype}{list(array.shape)}", kind="argument")
     array.setflags(write=False)
     return array
+
+
+def is_parameter(array: Array) -> bool:
+    """Whether code is made for each value of such an input."""
+    return array.size <= (MOST_ELEMENTS if array.dtype.kind in "biu" else 1)
 
 
 class GivenValues:
@@ -115,7 +121,7 @@ class CallsByValue:
             try:
                 found = prepared(self.module, self.name, arrays, self.wanted, self.entry_of)
             except Problem as problem:
-                more = {n for n in problem.inputs - self.wanted if arrays[n].size <= MOST_ELEMENTS}
+                more = {n for n in problem.inputs - self.wanted if is_parameter(arrays[n])}
                 if not more:
                     raise
                 self.wanted |= more
@@ -151,7 +157,7 @@ def prepared(module: Module, name: str, arrays: Mapping[str, Array], wanted: fro
     bound = with_values(module, name, {n: a for n, a in arrays.items() if n in wanted})
     function = bound.function(name)
     free = [v.name for v in function.arguments]
-    made = to_tosa(bound, name, input_types(function, {n: arrays[n].shape for n in free}, {}))
+    made = to_tosa(bound, name, input_types(function, {n: arrays[n].shape for n in free}, {}), module)
     places: Places = dict(made.attributes.get(WITHOUT_ELEMENTS, ()))
     graph = replace(made, attributes={k: v for k, v in made.attributes.items() if k != WITHOUT_ELEMENTS})
     count = len(function.body.yields)

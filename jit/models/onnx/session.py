@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 PROVIDER = "TosaicExecutionProvider"
 NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i1": "bool", "f8E4M3FN": "float8e4m3fn",
-         "f8E5M2": "float8e5m2", **{f"i{n}": f"int{n}" for n in (4, 8, 16, 32, 64)},
-         **{f"ui{n}": f"uint{n}" for n in (4, 8, 16, 32, 64)}}
+         "f8E5M2": "float8e5m2", "f8E4M3FNUZ": "float8e4m3fnuz", "f8E5M2FNUZ": "float8e5m2fnuz", "f8E8M0FNU": "float8e8m0",
+         "f6E2M3FN": "float6e2m3", "f6E3M2FN": "float6e3m2", "f4E2M1FN": "float4e2m1",
+         **{f"i{n}": f"int{n}" for n in (2, 4, 8, 16, 32, 64)}, **{f"ui{n}": f"uint{n}" for n in (2, 4, 8, 16, 32, 64)}}
 """ONNX's names of element types."""
 
 
@@ -70,8 +71,9 @@ class InferenceSession:
         return [PROVIDER]
 
     def get_modelmeta(self) -> ModelMeta:
+        from ....lowering.dialects.onnx.node import PRODUCER
         attributes = self._module.attributes
-        return ModelMeta(str(attributes.get("onnx.producer", "")), self._module.name or "", "", "", 0,
+        return ModelMeta(str(attributes.get(PRODUCER, "")), self._module.name or "", "", "", 0,
                          {k: str(v) for k, v in attributes.get("onnx.metadata", {}).items()})
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[Array]:

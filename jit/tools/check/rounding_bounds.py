@@ -35,7 +35,8 @@ STEPS_ROOM, NARROW_BYTES = 2, 2
 """The same for quantized integers, and the number of bytes that those have at most."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
 """An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
-NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float64": 52}
+NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float8_e4m3fnuz": 3,
+          "float8_e5m2fnuz": 2, "float6_e2m3fn": 3, "float6_e3m2fn": 2, "float4_e2m1fn": 1, "float8_e8m0fnu": 0, "float64": 52}
 """Bits of the fraction of types that are not float32, by NumPy's names."""
 
 
@@ -115,13 +116,14 @@ def rounds(operation: Operation, element: ElementType) -> bool:
 
 
 class PerturbedRun:
-    """One erring run, call after call."""
+    """One erring run, call after call; runs that are given the same `variables` share them."""
 
-    def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float) -> None:
+    def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float,
+                 variables: InterpreterVariables | None = None) -> None:
         self.numbers, self.sign, self.wild, self.errors = np.random.default_rng(seed), sign, wild, errors
         body = module.function(name).body
         erring = instrumented(module, lambda operation: InstrumentedOp(operation, self.erred))
-        self.interpreter = Interpreter(erring, name, InterpreterVariables())
+        self.interpreter = Interpreter(erring, name, variables)
         self.kept = {o.results: o for o in body.operations if o.regions or o.op.variable_effect}
 
     def __call__(self, inputs: Sequence[Array]) -> CallResults | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ....lowering.dialects.onnx.node import IN_FLOAT
+from ....lowering.dialects.onnx.node import IN_FLOAT, MADE_FROM
 from ....lowering.elements.expression import Buffer
 from ....lowering.graph.quantized import Quantized, quantization_of
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
@@ -16,8 +16,10 @@ from ....lowering.memory.lifetimes import access_of
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
 from ....lowering.memory.pool_traffic import pool_traffic
 from ....lowering.native.driver.variable_rollback import rollback_of
+from ....lowering.schedule.contraction.pack_b import has_nibbles
+from ....lowering.target.target import Target
 from ....runtime.errors import Position, Source, printable
-from .figures import BufferLine, KernelLine, PoolLine, StepLine
+from .figures import BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
 from .live import peak_of
 from .text import Report
 
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from ...stage_data import LoweredData
 
 NOTHING: Mapping[Buffer, Traffic] = {}
+FLOAT16_INSTRUCTIONS = 2
+"""That a float16 takes more than a float32 on a Cortex-M: it is loaded, moved to the unit for floats and converted there."""
+INT4_INSTRUCTIONS, INT4_SHIFTS = 1, 3
+"""That two numbers in a byte take more than two bytes, with an instruction that takes bits out of a register and extends their
+sign, and without. Counted in LLVM's code."""
 SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
@@ -50,25 +57,48 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
         pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
-        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))))
+        tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
+        tuple(narrow_constants(program, moved, lowered.target)))
+
+
+def in_line(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps in one line, as `lowering.memory.lifetimes` numbers them: the parts of a branch one after the other, of a
+    loop its test, its condition, its body. A branch or loop stands where its condition is looked at."""
+    for step in steps:
+        match step:
+            case Branch(_, then, otherwise):
+                yield step
+                yield from in_line((*then, *otherwise))
+            case Loop(test, _, body):
+                yield from in_line(test)
+                yield step
+                yield from in_line(body)
+            case _:
+                yield step
+
+
+def narrow_constants(program: Program, moved: Mapping[Buffer, Traffic], target: Target) -> Iterator[NarrowConstants]:
+    """What constants save that the target keeps narrow, and cost."""
+    halves = [b for b in program.constants if b.dtype == "float16" and target.keeps_float16]
+    bytes_of_two = [b for b in program.constants if has_nibbles(b) and target.keeps_int4]
+    each = INT4_INSTRUCTIONS if "thumb2" in target.enabled else INT4_SHIFTS
+    for type, buffers, numbers, instructions in (("float16", halves, 0.5, 0.5 * FLOAT16_INSTRUCTIONS),
+                                                 ("int4", bytes_of_two, 2, each)):
+        if buffers:
+            read = sum(moved.get(b, Traffic()).read for b in buffers)
+            yield NarrowConstants(type, sum(b.nbytes for b in buffers), int(read * numbers), int(read * instructions))
 
 
 def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
-    """The steps in one line, as `lowering.memory.lifetimes` numbers them: the parts of a branch one after the other, of a
-    loop its test, its condition, its body."""
-    for step in steps:
+    """What each of the steps in one line does."""
+    for step in in_line(steps):
         match step:
             case Compute(kernel, rows):
                 yield StepLine("compute", kernel, rows)
             case Parallel(tasks):  # one step, named after the kernel that the others are for
                 yield StepLine("compute", tasks[0][-1].kernel)
-            case Branch(_, then, otherwise):
+            case Branch() | Loop():
                 yield StepLine("test")
-                yield from ticks((*then, *otherwise))
-            case Loop(test, _, body):
-                yield from ticks(test)
-                yield StepLine("test")
-                yield from ticks(body)
             case CheckWritten() | CheckTrue():
                 yield StepLine("check")
             case MarkWritten():

@@ -71,6 +71,7 @@ def totals(before: Report, after: Report) -> Iterator[FigureChange]:
     yield FigureChange("steps", len(before.timeline), len(after.timeline))
     if before.object or after.object:
         yield FigureChange("code", *(r.object.text if r.object else None for r in (before, after)))
+        yield FigureChange("stack", *(r.object.stack if r.object else None for r in (before, after)))
 
 
 def changes(before: dict[str, int], after: dict[str, int]) -> tuple[FigureChange, ...]:

@@ -123,15 +123,27 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
+class NarrowConstants:
+    """Constants of a type that is narrower than the one computed in, "float16" or "int4", because the processor converts them
+    when it reads them: the bytes saved, and for that the conversions of a run, and its instructions more."""
+    type: str
+    saved: int
+    conversions: int
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectSize:
     """The sections of the object file for the target. `text` is code, `constants` the model's constants that are in no pool
     (equal ones once; initial values of variables, too), `tables` what else is only read (of the compiler's making, and
-    padding), `data` what start-up code copies, of which tosaic makes none, `zero` variables."""
+    padding), `data` what start-up code copies, of which tosaic makes none, `zero` variables. `stack` is the most that a call
+    of any of its functions takes, None where no bound is known."""
     text: int
     constants: int
     tables: int
     data: int
     zero: int
+    stack: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,8 @@ class Figures:
     ladder: tuple[Rung, ...] = ()
     object: ObjectSize | None = None
     in_float: tuple[str, ...] = ()
+    made_from: str = ""
+    narrow: tuple[NarrowConstants, ...] = ()
     format: str = field(default=FORMAT)
 
     @property
@@ -205,7 +219,8 @@ class Figures:
         [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
-        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero}; in_float: list of
-        strings. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
+        of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions,
+        instructions}. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
         """
         return asdict(self)

@@ -26,7 +26,7 @@ SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 EXAMPLE = "write for example --fit sram:256K,flash:1M; K, M and G are powers of 1024"
 
-UNCOUNTED = "not counted: the stack, the program around it, {io}"
+UNCOUNTED = "not counted: {stack}, the program around it, {io}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,8 @@ def fit(report: Report, limits: Sequence[Limit]) -> Fit:
     memory, and not one of the first two."""
     memories = [memory_of(report, limit, i) for i, limit in enumerate(limits)]
     named = {limit.name for limit in limits}
-    lines, rest = [], {"RAM": tuple(written(report, named)), "flash": tuple(read_only(report, named))}
+    ram = (*written(report, named), *stack(report, memories))
+    lines, rest = [], {"RAM": ram, "flash": tuple(read_only(report, named))}
     for limit, memory in zip(limits, memories):
         own = pool_named(report, limit.name)
         counted = (*(in_pool(report, own) if own else ()), *rest[memory])
@@ -124,7 +125,7 @@ def fit(report: Report, limits: Sequence[Limit]) -> Fit:
 
 def fit_totals(report: Report, ram: int, flash: int | None) -> Fit:
     """Whether all that is written fits in `ram` bytes, and all that is only read in `flash` bytes (None: any number)."""
-    lines = [FitLine("RAM", "RAM", ram, tuple(written(report, set())))]
+    lines = [FitLine("RAM", "RAM", ram, (*written(report, set()), *stack(report, ["RAM"])))]
     if flash is not None:
         lines.append(FitLine("flash", "flash", flash, tuple(read_only(report, set()))))
     return Fit(tuple(lines), tuple(notes(report, [x.memory for x in lines])))
@@ -168,6 +169,12 @@ def written(report: Report, named: set[str]) -> Iterator[Need]:
         yield Need("copies of variables", report.undo)
 
 
+def stack(report: Report, memories: Sequence[Memory]) -> Iterator[Need]:
+    """The stack of a call, where there is one RAM that it can be in."""
+    if memories.count("RAM") == 1 and report.object and report.object.stack:
+        yield Need("stack", report.object.stack)
+
+
 def read_only(report: Report, named: set[str]) -> Iterator[Need]:
     """What lies in flash, but for the pools named."""
     for pool in report.constant_pools:
@@ -191,7 +198,8 @@ def notes(report: Report, memories: Sequence[Memory]) -> Iterator[str]:
         yield f"RAM was not asked about: {sum(n.nbytes for n in written(report, set())):,} bytes"
     if "flash" not in memories:
         yield f"flash was not asked about: {sum(n.nbytes for n in read_only(report, set())):,} bytes"
-    yield UNCOUNTED.format(io=outside(report))
+    is_counted = bool(tuple(stack(report, memories)))
+    yield UNCOUNTED.format(stack="the stack of interrupts" if is_counted else "the stack", io=outside(report))
 
 
 def outside(report: Report) -> str:

@@ -69,6 +69,8 @@ def step_labels(report: Report) -> list[str]:
 def sections(report: Report, title: str, verdict: Fit | None) -> Iterator[Markup]:
     yield tag("h1", shortened(title))
     yield tag("p", summary(report), class_="muted")
+    if report.made_from:
+        yield tag("p", report.made_from, class_="muted")
     yield tag("div", tiles(report), class_="tiles")
     shared = sharing(report.buffers)
     for number, pool in enumerate(report.workspace_pools):
@@ -103,6 +105,7 @@ def tiles(report: Report) -> Iterator[Markup]:
                ("Constants", report.object.constants if report.object else report.constants)]
     if report.object:
         figures.append(("Code", report.object.text))
+        figures += [("Stack", report.object.stack)] if report.object.stack is not None else []
     for name, nbytes in figures:
         yield tag("div", tag("span", name), tag("b", short(nbytes)), tag("span", f"{nbytes:,} bytes"), class_="tile")
 

@@ -7,7 +7,7 @@ from .boards import on_boards
 from .figures import BufferLine, Peak, Rung
 from .fit import Fit, FitLine
 from .markup import Child, Markup, escaped, shortened, table, tag
-from .text import Report, moved_rows, sharing_text, step_text
+from .text import Report, moved_rows, narrow_text, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""
@@ -145,11 +145,14 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
         yield "copies of variables", report.undo, "behind the arena, for a run that fails"
     yield "state", report.state, ", ".join(f"{shortened(v.name)} {v.type}" for v in report.variables) or "no variables"
     measured = report.object
-    yield ("constants", measured.constants, "equal ones once") if measured else (
-        "constants", report.constants, "as kernels read them")
+    narrow = "".join(f"; in {n.type} {narrow_text(n)}" for n in report.narrow)
+    yield ("constants", measured.constants, f"equal ones once{narrow}") if measured else (
+        "constants", report.constants, f"as kernels read them{narrow}")
     if measured:
         yield "code", measured.text, f"for {report.target}"
         yield "tables", measured.tables, "read-only data that the compiler adds"
+        if measured.stack is not None:
+            yield "stack", measured.stack, "of a call at most, interrupts apart"
     for name, buffers in (("inputs", report.inputs), ("outputs", report.outputs)):
         yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.name)} {b.type}" for b in buffers) or "none"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....runtime.errors import printable
-from .figures import BufferLine, Figures, KernelLine, Peak, Rung, StepLine
+from .figures import BufferLine, Figures, KernelLine, NarrowConstants, Peak, Rung, StepLine
 from .live import bytes_shared
 from .terminal import letters, picture
 
@@ -36,6 +36,8 @@ def parts(report: Figures) -> Iterator[list[str]]:
 
 
 def rows(report: Figures) -> Iterator[tuple[str, str]]:
+    if report.made_from:
+        yield "model", report.made_from
     yield "inputs", listed(report.inputs)
     yield "outputs", listed(report.outputs)
     yield "variables", listed(report.variables)
@@ -47,8 +49,11 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
         pinned = ", ".join(f"{report.state_in(p.name):,} in {p.name}" for p in report.pools if report.state_in(p.name))
         yield "state", f"{report.state:,} bytes" + (f" ({pinned})" if pinned else "")
     yield "constants", f"{report.constants:,} bytes"
+    for narrow in report.narrow:
+        yield f"in {narrow.type}", narrow_text(narrow)
     if report.object:
         yield "code", code_text(report)
+        yield "stack", stack_text(report.object.stack)
     yield "kernels", f"{len(report.kernels)} in {report.steps} steps"
     for number, line in enumerate(report.in_float):
         yield "" if number else "in float", line
@@ -102,6 +107,15 @@ def code_text(report: Figures) -> str:
     size = report.object
     assert size is not None
     return f"{size.text:,} bytes, and {size.tables:,} of tables (constants in the object: {size.constants:,})"
+
+
+def narrow_text(narrow: NarrowConstants) -> str:
+    return (f"{narrow.saved:,} bytes of flash saved, and {narrow.instructions:,} instructions of a run more: "
+            f"{narrow.conversions:,} numbers converted")
+
+
+def stack_text(nbytes: int | None) -> str:
+    return "no bound of a call is known" if nbytes is None else f"at most {nbytes:,} bytes in a call, interrupts apart"
 
 
 def pool_table(report: Figures) -> list[str]:

@@ -7,68 +7,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....runtime.errors import Problem
+from ....runtime.errors import Problem, require
+from ...formulas.bit_patterns import bitcast, seen_as
+from ...formulas.narrow_floats import NARROW, narrow, opened
 from ...formulas.term import Term
 from ...graph.graph import Value
-from ...graph.types import (
-    BF16,
-    BY_STORAGE,
-    F8E4M3,
-    F8E5M2,
-    F16,
-    F32,
-    F64,
-    I1,
-    I4,
-    I8,
-    I16,
-    I32,
-    I64,
-    UI4,
-    UI8,
-    UI16,
-    UI32,
-    UI64,
-    Array,
-    ElementType,
-    TensorType,
-)
+from ...graph.types import BY_STORAGE, F8E8M0, F32, I1, I8, I32, I64, UI8, UI32, Array, ElementType, TensorType
 from ..data import Datum
 from ..emitter import Emitter
+from .element_types import EIGHT_BITS, IN_BYTES, element_of
 from .operator import Operator, operator
 
-BY_NUMBER: dict[int, ElementType] = {
-    1: F32, 2: UI8, 3: I8, 4: UI16, 5: I16, 6: I32, 7: I64, 9: I1, 10: F16, 11: F64, 12: UI32, 13: UI64, 16: BF16, 17: F8E4M3,
-    19: F8E5M2, 21: UI4, 22: I4}
-"""Element types by their numbers in onnx.proto."""
-NAMES = {8: "strings", 14: "complex64", 15: "complex128", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 23: "float4e2m1",
-         24: "float8e8m0", 25: "uint2", 26: "int2"}
-EIGHT_BITS = (F8E4M3, F8E5M2)
 
-
-def element_of(number: int) -> ElementType:
-    """The element type of a number; a Problem where there is none here."""
-    if number not in BY_NUMBER:
-        raise Problem(f"{NAMES.get(number, f'the type {number}')} have no place in TOSA", kind="unsupported")
-    return BY_NUMBER[number]
-
-
-def converted(x: Array, element: ElementType, saturate: bool = True) -> Array:
+def converted(x: Array, element: ElementType, saturate: bool = True, round_mode: str = "up") -> Array:
     """An array in another type, as NumPy and ml_dtypes have it, floats of eight bits held within their range."""
-    if element in EIGHT_BITS:
+    if element == F8E8M0:
+        return powers_of_two(x, saturate, round_mode)
+    if element.is_float and element.bits <= 8:
         import ml_dtypes
         most = float(ml_dtypes.finfo(element.dtype).max)
         wide = x.astype(np.float32)
         held = np.where(np.isnan(wide), wide, np.clip(wide, -most, most)) if saturate else wide
         return np.asarray(held.astype(element.dtype))
     if element == I1:
-        return np.asarray(x != 0)
-    if element in (I4, UI4):
+        return np.asarray(x.astype(np.float32) != 0) if x.dtype.kind == "V" else np.asarray(x != 0)
+    if element in IN_BYTES:
         whole = np.trunc(x.astype(np.float64)).astype(np.int64) if x.dtype.kind not in "iub" else x.astype(np.int64)
-        return np.asarray(((whole + 8) % 16 - 8).astype(np.int8) if element == I4 else (whole % 16).astype(np.uint8))
+        count, half = 1 << element.bits, (1 << element.bits) // 2 if element.kind == "signed" else 0
+        return np.asarray(((whole + half) % count - half).astype(element.dtype))
     if x.dtype.kind not in "iub" and element.is_integer:
         return integers_of(x, element)
-    return np.asarray(x.astype(element.dtype))
+    return np.asarray((x.astype(np.float32) if x.dtype.kind == "V" else x).astype(element.dtype))
 
 
 def integers_of(x: Array, element: ElementType) -> Array:
@@ -79,17 +48,35 @@ def integers_of(x: Array, element: ElementType) -> Array:
     return np.asarray(np.nan_to_num(wide).clip(-(2.0**62), 2.0**62).astype(np.int64).astype(element.dtype))
 
 
-def cast(e: Emitter, x: Value, element: ElementType, saturate: bool) -> Value:
+def powers_of_two(x: Array, saturate: bool, round_mode: str) -> Array:
+    """As the table of the specification has it: from 2^-127 to 2^127, without a zero and a sign."""
+    wide = np.abs(x.astype(np.float32).astype(np.float64))
+    least, most = 2.0**-127, 2.0**127
+    held = np.clip(np.nan_to_num(wide, nan=1.0, posinf=most), least, most)
+    half, power = np.frexp(held)  # half is below 1
+    above = half > 0.5 if round_mode == "up" else half >= 0.75
+    code = power - 1 + 127 + (above if round_mode != "down" else 0)
+    is_none = np.isnan(wide) if saturate else ~((wide >= least) & (wide <= most))
+    return np.asarray(np.where(is_none, 255, code).astype(np.uint8).view(F8E8M0.dtype))
+
+
+def cast(e: Emitter, x: Value, element: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
     """The same in TOSA."""
+    if x.tensor.element == element:
+        return x
+    x = opened(e, x)
+    if element in NARROW:
+        return narrow(e, x, element, saturate, round_mode)
     if element in EIGHT_BITS:
         if not saturate or not x.tensor.size:
             return e.cast(e.cast(x, F32), element)
         import ml_dtypes
         most = float(ml_dtypes.finfo(element.dtype).max)
         return e("cast", e("clamp", e.cast(x, F32), min_val=-most, max_val=most), to=element)
-    if element in (I4, UI4):
-        low = Term(e, e.cast(x, I32)) & 15
-        return ((low ^ 8) - 8).cast(I8).value if element == I4 else low.cast(UI8).value
+    if element in IN_BYTES:
+        low = Term(e, e.cast(x, I32)) & (1 << element.bits) - 1
+        half = 1 << (element.bits - 1)
+        return (low if element.kind == "unsigned" else (low ^ half) - half).cast(IN_BYTES[element]).value
     if x.tensor.element.is_float and element.is_integer and element.bits < 32:
         return e.cast(e.cast(x, I32), element)
     if x.tensor.element.is_float and element == UI32:
@@ -106,10 +93,15 @@ class Cast(Operator):
     def reference(self, x: Array) -> Array:
         if x.dtype == object:
             return strings_to(x, element_of(self.to))
-        return converted(x, element_of(self.to), bool(self.saturate))
+        return converted(x, element_of(self.to), bool(self.saturate), self.round_mode)
 
     def lower(self, e: Emitter, x: Value) -> Value:
-        return cast(e, x, element_of(self.to), bool(self.saturate))
+        return cast(e, x, element_of(self.to), bool(self.saturate), checked_mode(self.round_mode))
+
+
+def checked_mode(name: str) -> str:
+    require(name in ("up", "down", "nearest"), f"round_mode {name} is not known", kind="attribute", help="up, down or nearest")
+    return name
 
 
 def strings_to(x: Array, element: ElementType) -> Array:
@@ -123,38 +115,58 @@ class CastLike(Operator):
     round_mode: str = "up"
 
     def element(self, name: str) -> ElementType:
-        """The element type of the second operand: of four bits where the file says so, because these are stored in bytes."""
+        """The element type of the second operand: of 4 or 2 bits where the file says so, because these are stored in bytes."""
         declared = self.operation.operands[1].type
-        if isinstance(declared, TensorType) and declared.element in (I4, UI4):
+        if isinstance(declared, TensorType) and declared.element in IN_BYTES:
             return declared.element
         if name not in BY_STORAGE:
             raise Problem(f"{name} has no place in TOSA", kind="unsupported")
         return BY_STORAGE[name]
 
     def reference(self, x: Array, like: Array) -> Array:
-        return converted(x, self.element(like.dtype.name), bool(self.saturate))
+        return converted(x, self.element(like.dtype.name), bool(self.saturate), self.round_mode)
 
     def lower(self, e: Emitter, x: Value, like: Datum) -> Value:
         if not isinstance(like, Value):
             raise Problem("the type of strings is not one to compute with", kind="unsupported")
-        return cast(e, x, self.element(like.tensor.element.storage), bool(self.saturate))
+        return cast(e, x, self.element(like.tensor.element.storage), bool(self.saturate), checked_mode(self.round_mode))
 
 
 @operator("BitCast")
 class BitCast(Operator):
-    """The same bits as another type of the same width."""
+    """The same bits as another type of the same width. Below 8 bits they are the lower ones of a byte."""
     to: int
 
     def reference(self, x: Array) -> Array:
-        return np.asarray(np.ascontiguousarray(x).view(element_of(self.to).dtype)).reshape(x.shape)
+        element = element_of(self.to)
+        if not 1 < element.bits < 8:
+            return np.asarray(np.ascontiguousarray(x).view(element.dtype)).reshape(x.shape)
+        code = np.ascontiguousarray(x).view(np.uint8) % (1 << element.bits)
+        if element.kind == "signed":
+            code = code - ((code >> (element.bits - 1)).astype(np.int8) << element.bits)
+            return np.asarray(code.astype(np.int8)).reshape(x.shape)
+        return np.asarray(code.view(element.dtype)).reshape(x.shape)
 
     def lower(self, e: Emitter, x: Value) -> Value:
         own, element = x.tensor.element, element_of(self.to)
-        if own.is_integer and element.is_integer and own.bits == element.bits:
-            return e.cast(x, element)
-        if own == element:
-            return x
-        if x.constant is not None:
-            return e.constant(self.reference(x.constant), element)
-        raise Problem(f"TOSA has no operator that sees the bits of {own} as {element}", kind="unsupported",
-                      help="do it outside of the model")
+        if own == I1:
+            x, own = e.cast(x, UI8), UI8
+        if element == I1:  # a byte that is not 0 is true
+            return e.cast(bitcast(e, x, UI8), I1)
+        bits = self.width(own, element)
+        require(bits == element.bits, f"{own} has {bits} bits, {element} has {element.bits}", kind="type",
+                help="both must have as many")
+        if element.bits >= 8:
+            return bitcast(e, x, element)
+        code = x if own.is_integer else seen_as(e, x, I8)
+        if element.is_integer:
+            return cast(e, code, element)
+        return seen_as(e, (Term(e, code).cast(I32) & ((1 << bits) - 1)).cast(I8).value, element)
+
+    def width(self, own: ElementType, element: ElementType) -> int:
+        """Bits of the operand: of bytes those that the file says, or, where it says nothing, those that are needed."""
+        declared = self.operation.operands[0].type
+        if isinstance(declared, TensorType) and declared.element in IN_BYTES:
+            return declared.element.bits
+        is_open = not isinstance(declared, TensorType) and own in IN_BYTES.values() and element.bits < 8
+        return element.bits if is_open else own.bits

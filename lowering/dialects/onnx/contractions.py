@@ -7,8 +7,7 @@ import numpy as np
 
 from ....runtime.errors import Problem
 from ...formulas.contractions import batched_product, swapped
-from ...formulas.einsum import NamedAxes, check_extents, contracted, ordered, read, summed
-from ...formulas.layout import part
+from ...formulas.einsum import einsum
 from ...formulas.term import Term
 from ...formulas.working_types import working_type
 from ...graph.graph import Value
@@ -130,45 +129,15 @@ class Einsum(Operator):
         parts = left.split(",")
         if len(parts) != len(values):
             raise Problem(f"the equation {self.equation!r} does not fit {len(values)} operands", kind="attribute")
-        given = [self.without_diagonals(e, e.cast(v, working), p) for v, p in zip(values, parts)]
+        given = [(e.cast(v, working), p) for v, p in zip(values, parts)]
         while len(given) > 2:
             (a, p), (b, q), *others = given
             needed = "".join(n for _, n in others) + right
             kept = "".join(dict.fromkeys(n for n in (p + q).replace(".", "") if n in needed))
             kept = ("..." if "..." in p + q else "") + kept
-            given = [(self.product(e, (a, p), (b, q), kept), kept), *others]
-        found = self.product(e, given[0], given[1], right) if len(given) == 2 else self.one(e, given[0], right)
+            given = [(einsum(e, (a, b), f"{p},{q}->{kept}"), kept), *others]
+        found = einsum(e, [v for v, _ in given], f"{','.join(p for _, p in given)}->{right}")
         return e.cast(found, element)
-
-    def one(self, e: Emitter, given: tuple[Value, str], right: str) -> Value:
-        value, names = given
-        equation = read(f"{names}->{right}", [value.tensor.rank])
-        kept = summed(e, NamedAxes(value, equation.operands[0]), {*equation.result})
-        return ordered(e, kept, equation.result)
-
-    def product(self, e: Emitter, first: tuple[Value, str], second: tuple[Value, str], right: str) -> Value:
-        (a, p), (b, q) = first, second
-        equation = read(f"{p},{q}->{right}", [a.tensor.rank, b.tensor.rank])
-        operands = [NamedAxes(v, names) for v, names in zip((a, b), equation.operands)]
-        check_extents(operands)
-        kept = [summed(e, x, {n for other in operands if other is not x for n in other.names} | {*equation.result})
-                for x in operands]
-        return ordered(e, contracted(e, kept[0], kept[1], equation.result), equation.result)
-
-    def without_diagonals(self, e: Emitter, x: Value, names: str) -> tuple[Value, str]:
-        """The operand with one axis for each name: of two of one name the diagonal."""
-        if "..." in names:
-            return x, names
-        while twice := next((n for n in names if names.count(n) > 1), None):
-            first, second = names.index(twice), names.index(twice, names.index(twice) + 1)
-            order = [*(a for a in range(x.tensor.rank) if a not in (first, second)), first, second]
-            x = e.transpose(x, order)
-            *outer, n, _ = x.tensor.dims
-            flat = e.reshape(x, (math.prod(outer), n * n))
-            rows = [part(e, flat, 1, k * (n + 1), k * (n + 1) + 1) for k in range(n)]
-            x = e.reshape(e.concat(rows, 1), (*outer, n))
-            names = "".join(names[a] for a in order[:-2]) + twice
-        return x, names
 
 
 def explicit(equation: str) -> str:

@@ -43,8 +43,8 @@ def checked(datum: Any, value: Value) -> Any:
 
 
 def in_bytes(array: Array) -> Array:
-    """Numbers of four bits as they are stored here, one in a byte."""
-    storage = {"int4": "int8", "uint4": "uint8"}.get(array.dtype.name)
+    """Integers of four bits or two as they are stored here, one in a byte."""
+    storage = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}.get(array.dtype.name)
     return array if storage is None else array.astype(storage)
 
 

@@ -25,6 +25,10 @@ WITHOUT_ELEMENTS = "onnx.without_elements"
 """Attribute of a graph of TOSA: places of outputs that have no elements, which it therefore lacks, with their types."""
 IN_FLOAT = "onnx.in_float"
 """Attribute of a module of TOSA: lines that say what of a quantized model computes in floats, and why."""
+MADE_FROM = "onnx.made_from"
+"""Attribute of a module of TOSA: the versions of operators that the file imports, and what wrote it."""
+PRODUCER = "onnx.producer"
+"""Attribute of a module of ONNX: what wrote the file."""
 
 
 class OnnxOp(UnknownOp):
@@ -49,6 +53,13 @@ def is_onnx(module: Module) -> bool:
     return OPSETS in module.attributes
 
 
+def made_from(module: Module) -> str:
+    """What a file is, in a line."""
+    opsets = ", ".join(f"{domain} {number.value}" for domain, number in module.attributes[OPSETS].items())
+    producer = module.attributes.get(PRODUCER)
+    return f"ONNX, opset {opsets}" + (f", from {producer}" if producer else "")
+
+
 def domain_of(operation: Operation) -> str:
     """The domain of its operator; empty for ai.onnx."""
     return spelling(operation).removeprefix(PREFIX).rpartition(".")[0]
@@ -63,7 +74,7 @@ def version_of(operation: Operation, module: Module) -> int:
     return NEWEST if domain == "ai.onnx" else 1
 
 
-NEWEST = 26
+NEWEST = 28
 """The newest version of ai.onnx that the operators here follow."""
 
 

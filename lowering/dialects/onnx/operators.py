@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     contractions,
     control_flow,
     convolutions,
+    deformed_convolutions,
     functions,
     gathering,
     joining,

@@ -11,18 +11,17 @@ import numpy as np
 
 from ....runtime.errors import Problem, require
 from ...formulas.division import divided
+from ...formulas.narrow_floats import opened
 from ...formulas.quantization import dequantized, quantized, steps_of, stored
 from ...formulas.reductions import operator as one_operator
 from ...formulas.reductions import reduced
 from ...formulas.term import Term, maximum, minimum, select
 from ...graph.graph import Value
-from ...graph.types import BY_STORAGE, F32, I4, I8, UI4, UI8, Array, ElementType, TensorType
+from ...graph.types import BY_STORAGE, F8E8M0, F32, I8, UI8, Array, ElementType, TensorType
 from ..emitter import Emitter
-from .casts import EIGHT_BITS, cast, converted, element_of
+from .casts import cast, converted
+from .element_types import IN_BYTES, LIMITS, element_of
 from .operator import Operator, operator
-
-LIMITS = {I4: (-8, 7), UI4: (0, 15)}
-"""Of numbers of four bits, which are stored one in a byte."""
 
 
 class Scaled(Operator):
@@ -68,7 +67,7 @@ class Scaled(Operator):
         return e.slice(whole, [0] * len(dims), dims)
 
     def declared(self, number: int) -> ElementType | None:
-        """The element type of an operand where the file says that it has four bits."""
+        """The element type of an operand where the file says that it has four bits, or two."""
         operands = self.operation.operands
         type = operands[number].type if number < len(operands) else None
         return type.element if isinstance(type, TensorType) and type.element in LIMITS else None
@@ -86,7 +85,8 @@ class QuantizeLinear(Scaled):
             found = self.declared(2) or named(zero_point)
         else:
             found = element_of(self.output_dtype) if self.output_dtype else UI8
-        require(found in EIGHT_BITS or (found.is_integer and found.bits <= 16), f"it does not make {found}", kind="type")
+        small = found.is_float and found.bits <= 8 and found != F8E8M0
+        require(small or (found.is_integer and found.bits <= 16), f"it does not make {found}", kind="type")
         return found
 
     def reference(self, x: Array, y_scale: Array, y_zero_point: Array | None = None) -> Array:
@@ -95,7 +95,9 @@ class QuantizeLinear(Scaled):
         steps = np.asarray(x.astype(np.float32) / scale, np.float32)
         if self.precision:
             steps = steps.astype(element_of(self.precision).dtype).astype(np.float32)
-        if element in EIGHT_BITS:
+        if element.is_float:
+            if element.bits < 8 and y_zero_point is not None:
+                steps = steps + self.spread(y_zero_point, x.shape).astype(np.float32)
             return converted(steps, element, bool(self.saturate))
         zero = np.float64(0) if y_zero_point is None else self.spread(y_zero_point, x.shape).astype(np.float64)
         low, high = LIMITS.get(element, (element.minimum, element.maximum))
@@ -104,14 +106,16 @@ class QuantizeLinear(Scaled):
     def lower(self, e: Emitter, x: Value, y_scale: Value, y_zero_point: Value | None = None) -> Value:
         element = self.element(None if y_zero_point is None else y_zero_point.tensor.element.storage)
         if not x.tensor.size:
-            return e.zeros(x.tensor.with_element(STORED.get(element, element)))
-        steps = steps_of(e, x, self.emitted_spread(e, y_scale, x.tensor.dims))
+            return e.zeros(x.tensor.with_element(IN_BYTES.get(element, element)))
+        steps = steps_of(e, x, self.emitted_spread(e, opened(e, y_scale), x.tensor.dims))
         if self.precision:
             steps = e.cast(e.cast(steps, element_of(self.precision)), F32)
-        if element in EIGHT_BITS:
+        if element.is_float:
+            if element.bits < 8 and y_zero_point is not None:
+                steps = e.sum(*e.same_rank(steps, opened(e, self.emitted_spread(e, y_zero_point, x.tensor.dims))))
             return cast(e, steps, element, bool(self.saturate))
         zero = None if y_zero_point is None else self.emitted_spread(e, y_zero_point, x.tensor.dims)
-        return stored(e, steps, zero, STORED.get(element, element), LIMITS.get(element))
+        return stored(e, steps, zero, IN_BYTES.get(element, element), LIMITS.get(element))
 
 
 def named(storage: str) -> ElementType:
@@ -119,10 +123,6 @@ def named(storage: str) -> ElementType:
     if storage not in BY_STORAGE:
         raise Problem(f"{storage} has no place in TOSA", kind="unsupported")
     return BY_STORAGE[storage]
-
-
-STORED = {I4: I8, UI4: UI8}
-"""How numbers of four bits are stored."""
 
 
 @operator("DequantizeLinear", "com.microsoft.DequantizeLinear")
@@ -145,9 +145,9 @@ class DequantizeLinear(Scaled):
         require(element.is_float, f"it does not make {element}", kind="type")
         if not x.tensor.size:
             return e.zeros(x.tensor.with_element(element))
-        scale = self.emitted_spread(e, x_scale, x.tensor.dims)
+        scale = self.emitted_spread(e, opened(e, x_scale), x.tensor.dims)
         if x.tensor.element.is_float:
-            return e.cast(e.product(e.cast(x, F32), e.cast(scale, F32)), element)
+            return e.cast(e.product(e.cast(opened(e, x), F32), e.cast(scale, F32)), element)
         zero = None if x_zero_point is None else self.emitted_spread(e, x_zero_point, x.tensor.dims)
         return e.cast(dequantized(e, x, scale, zero), element)
 

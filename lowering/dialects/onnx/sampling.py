@@ -11,11 +11,12 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...formulas.layout import padded, part
 from ...formulas.rounding import nearest_even
-from ...formulas.term import Term, floor, maximum, minimum, select
+from ...formulas.term import Term, maximum, minimum, select
 from ...formulas.working_types import working_type
 from ...graph.graph import Value
-from ...graph.types import I32, Array
+from ...graph.types import Array
 from ..emitter import Emitter, integers
+from .interpolation import Image, mirrored_place
 from .operator import Ints, Operator, operator
 
 
@@ -109,10 +110,8 @@ class GridSample(Operator):
         flat = e.cast(e.reshape(grid, (n, count, axes)), working_type(grid.tensor.element, False, True))
         at = [self.placed(Term(e, e.reshape(part(e, flat, 2, axes - 1 - a, axes - a), (n, count))), extent)
               for a, extent in enumerate(extents)]
-        if self.mode == "nearest":
-            found = self.pixels(e, image, [nearest_even(a) for a in at], extents)
-        else:
-            found = self.weighed(e, image, at, extents)
+        seen = Image(e, image, extents, self.padding_mode, [self.bounds(extent) for extent in extents])
+        found = seen.at([nearest_even(a) for a in at]) if self.mode == "nearest" else seen.weighed(at, self.is_cubic)
         return e.cast(e.reshape(e.transpose(found.value, (0, 2, 1)), (n, channels, *outer[1:])), own)
 
     def placed(self, g: Term, extent: int) -> Term:
@@ -124,59 +123,6 @@ class GridSample(Operator):
             inside = (at >= low) & (at <= high)
             return select(inside, at, minimum(maximum(at, 0), extent - 1))
         return mirrored_place(at, low, high) if self.padding_mode == "reflection" else at
-
-    def weighed(self, e: Emitter, image: Value, at: list[Term], extents: Sequence[int]) -> Term:
-        """The sum of what lies around each place."""
-        reach = 2 if self.is_cubic else 1
-        lows, total = [floor(a) for a in at], None
-        rests = [a - low for a, low in zip(at, lows)]
-        for steps in itertools.product(range(1 - reach, reach + 1), repeat=len(at)):
-            weight = None
-            for rest, step in zip(rests, steps):
-                own = cubic_weight(rest, step) if reach == 2 else rest if step else 1 - rest
-                weight = own if weight is None else weight * own
-            assert weight is not None
-            pixel = self.pixels(e, image, [low + step if step else low for low, step in zip(lows, steps)], extents)
-            term = pixel * Term(e, e.reshape(e.cast(weight.value, pixel.element), (*weight.value.tensor.dims, 1)))
-            total = term if total is None else total + term
-        assert total is not None
-        return total
-
-    def pixels(self, e: Emitter, image: Value, places: list[Term], extents: Sequence[int]) -> Term:
-        """The pixels [N, W, C] at whole places [N, W]; what is outside as the node says."""
-        outside, number = None, None
-        for place, extent in zip(places, extents):
-            if self.padding_mode == "reflection":
-                place = floor(mirrored_place(place, *self.bounds(extent)))
-            beyond = (place < 0) | (place > extent - 1)
-            outside = beyond if outside is None else outside | beyond
-            held = minimum(maximum(place, 0), extent - 1).cast(I32)
-            number = held if number is None else number * extent + held
-        assert number is not None and outside is not None
-        found = Term(e, e("gather", image, number.value))
-        if self.padding_mode != "zeros":
-            return found
-        mask = Term(e, e.reshape(outside.value, (*outside.value.tensor.dims, 1)))
-        return select(mask, found.term(0), found)
-
-
-def mirrored_place(x: Term, low: float, high: float) -> Term:
-    """A place brought between two mirrors."""
-    width = high - low
-    if width <= 0:
-        return x * 0 + low
-    t = x - low
-    t = t - floor(t * (1 / (2 * width))) * (2 * width)
-    return select(t > width, 2 * width - t, t) + low
-
-
-def cubic_weight(rest: Term, step: int) -> Term:
-    """The weight of the input `step` away from the one below a place, `rest` behind it."""
-    a = -0.75
-    distance = rest - step if step <= 0 else step - rest
-    if step in (0, 1):
-        return (distance * (a + 2) - (a + 3)) * distance * distance + 1
-    return ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
 
 
 # ---- Col2Im --------------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from ...graph.types import Array
 from ..data import Datum, TensorSequence, described
 from ..emitter import Emitter, integers
 from .along_axis import axis_of
-from .casts import element_of
 from .control_flow import tensors
+from .element_types import element_of
 from .gathering import depends, wrapped
 from .operator import Operator, operator
 

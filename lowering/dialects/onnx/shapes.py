@@ -7,7 +7,7 @@ from ...graph.graph import Value
 from ...graph.types import BY_STORAGE, Array
 from ..data import Datum
 from ..emitter import Emitter, known
-from .casts import element_of
+from .element_types import element_of
 from .gathering import depends
 from .offsets import origins
 from .operator import Operator, operator

@@ -13,7 +13,7 @@ from ...graph.graph import Value
 from ...graph.types import Array
 from ..emitter import Emitter, integers, known
 from .along_axis import axis_of
-from .casts import element_of
+from .element_types import element_of
 from .operator import Operator, operator
 
 

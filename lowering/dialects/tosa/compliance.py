@@ -15,8 +15,8 @@ import numpy as np
 from ...graph.operator import Op
 from ...graph.types import Array, ElementType
 
-FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "f8E4M3FN": 3, "f8E5M2": 2,
-                 "f6E2M3FN": 3, "f6E3M2FN": 2, "f4E2M1FN": 1, "f8E8M0FNU": 0, "!tosa.mxint8": 0}
+FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "f8E4M3FN": 3, "f8E5M2": 2, "f8E4M3FNUZ": 3,
+                 "f8E5M2FNUZ": 2, "f6E2M3FN": 3, "f6E3M2FN": 2, "f4E2M1FN": 1, "f8E8M0FNU": 0, "!tosa.mxint8": 0}
 NORMAL_MINIMUM = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "f8E4M3FN": 2.0**-6,
                   "f8E5M2": 2.0**-14}
 FLOAT32_MAXIMUM = float(np.finfo(np.float32).max)

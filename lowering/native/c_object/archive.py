@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 
 from ....runtime.errors import Problem
-from ...machine_code.codegen import exported_symbols
+from ...machine_code.elf import exported_symbols
 
 MAGIC = b"!<arch>\n"
 SHORT = 15

@@ -102,7 +102,7 @@ class ObjectConstants:
             path.write_bytes(contents)
         kind = "%progbits" if self.target.architecture == "arm" else "@progbits"
         hidden = () if section else (f".hidden {name}",)
-        assembly = (f'.section {section or ".rodata"},"a",{kind}', f".balign {alignment}", *hidden, f".globl {name}",
+        assembly = (f'.section {section or f".rodata.{name}"},"a",{kind}', f".balign {alignment}", *hidden, f".globl {name}",
                     f".type {name}, {kind[0]}object", f".size {name}, {len(contents)}", f"{name}:",
                     f'.incbin "{in_assembly(str(path))}"')
         return [f'module asm "{in_ir(line)}"' for line in assembly] + [

@@ -1,36 +1,13 @@
-"""Files beside an object and its header that a user starts from: a `main.c` that calls every entry function once, and the
-assembler file that makes a constant pool an array.
-"""
+"""The C program that a user starts from: a `main.c` that calls every entry function once."""
 from __future__ import annotations
 
 from ...elements.expression import Buffer
 from .c_names import c_type, macro
-from .header_sections import constant_file, pool_macro
+from .header_sections import pool_macro
 from .interface import STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
+from .pool_files import in_section
 from .pools import CPool
 from .variables import pointer_member
-
-
-def constant_assembly(interface: CInterface, pool: CPool) -> str:
-    """Source for the C preprocessor and the GNU assembler. The user says where the pool goes, and that is all it says."""
-    name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
-    kind = "%" if interface.target.architecture == "arm" else "@"
-    return f"""\
-/* Constant pool {pool.name} of {interface.prefix}.h, from the file beside this one.
-   Define {name}_SECTION to place it in a section of your linker script. */
-#ifndef {name}_SECTION
-#define {name}_SECTION .rodata.{symbol}
-#endif
-
-    .section {name}_SECTION, "a", {kind}progbits
-    .balign {pool.alignment}
-    .globl {symbol}
-    .type {symbol}, {kind}object
-    .size {symbol}, {pool.nbytes}
-{symbol}:
-    .incbin "{constant_file(interface, pool)}.bin"
-    .section .note.GNU-stack, "", {kind}progbits
-"""
 
 
 def skeleton(interface: CInterface) -> str:
@@ -69,8 +46,7 @@ def pool_arrays(interface: CInterface) -> list[str]:
         pools = [p for p in interface.memories.pools if p.kind == kind]
         if not pools or interface.self_contained:
             continue
-        lines = [f"static TOSAIC_ALIGNED({pool_macro(interface, p)}_ALIGNMENT) unsigned char {p.name}_pool"
-                 f"[{pool_macro(interface, p)}_SIZE];" for p in pools if kind == "workspace" and p.nbytes]
+        lines = [workspace_array(interface, p) for p in pools if kind == "workspace" and p.nbytes]
         members = []
         for p in pools:
             array = f"{p.name}_pool" if kind == "workspace" else interface.pool_symbol(p)
@@ -78,6 +54,12 @@ def pool_arrays(interface: CInterface) -> list[str]:
         lines.append(f"static const struct {interface.prefix}_{kind}_pools {kind}_pools = {{\n" + ",\n".join(members) + "\n};")
         sections.append("\n".join(lines))
     return sections
+
+
+def workspace_array(interface: CInterface, pool: CPool) -> str:
+    name = pool_macro(interface, pool)
+    held = f"{pool.name}_pool"
+    return in_section(name, held, f"static TOSAIC_ALIGNED({name}_ALIGNMENT) unsigned char {held}[{name}_SIZE];")
 
 
 def caller(interface: CInterface, entry: CEntry) -> list[str]:

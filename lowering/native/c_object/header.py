@@ -16,12 +16,14 @@ from .header_sections import (
     maps,
     model_functions,
     pool_sections,
+    stack_sections,
     tensor_sections,
     thread_sections,
     tile_sections,
     variable_sections,
 )
 from .interface import ALIGNMENT, CONSTANTS, NULL, SIZE, STATE, VARIABLE, VERSION, CInterface
+from .model_stack import ModelStack
 from .tensor_tables import COMMON, table_sections
 
 __all__ = ["comment", "header", "header_checksum"]
@@ -56,13 +58,15 @@ CODES = f"""#ifndef TOSAIC_INTERFACE_VERSION
 INCLUDES = '#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {\n#endif'
 
 
-def header(interface: CInterface, checksum: int, needs: Sequence[str]) -> str:
-    """The header's text; `needs` are the functions that the object calls and does not define."""
+def header(interface: CInterface, checksum: int, needs: Sequence[str], stack: ModelStack | None = None) -> str:
+    """The header's text; `needs` are the functions that the object calls and does not define, `stack` what its calls take (None
+    of C source, whose compiler knows)."""
     guard = f"{interface.prefix.upper()}_H"
     sections = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
                 *tile_sections(interface), belonging(interface, checksum)]
     sections += [section for entry in interface.entries for section in tensor_sections(interface, entry)]
     sections += pool_sections(interface) + variable_sections(interface) + thread_sections(interface)
+    sections += stack_sections(interface, stack)
     sections += [section for entry in interface.entries for section in (*maps(interface, entry), *functions(interface, entry))]
     sections += model_functions(interface) + checks(interface)
     sections += table_sections(interface)

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from ....runtime.errors import printable
 from ...elements.expression import Buffer
 from ...graph.quantized import Quantized, real
+from ...machine_code.stack.bound import StackBound
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
 from .c_names import c_type, macro, size_member
 from .interface import MACHINE, STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
+from .model_stack import ModelStack, besides
 from .pools import CPool
 from .saved_state import saved_state
 from .variables import CVariable, StateMember, StateStructure
@@ -125,14 +127,14 @@ def pool_macro(interface: CInterface, pool: CPool) -> str:
 
 
 def pool_symbols(interface: CInterface, pools: Sequence[CPool]) -> list[str]:
-    """Arrays that hold pools: in the object, or in a file that assembles to one."""
+    """Arrays that hold pools: in the object, or in a file beside it (`pool_files`)."""
     lines = []
     for pool in pools:
         symbol, size = interface.pool_symbol(pool), f"{pool_macro(interface, pool)}_SIZE"
         if pool.nbytes and interface.self_contained:
             lines.append(f"extern {'const ' * (pool.kind == 'constant')}unsigned char {symbol}[{size}];")
         elif pool.nbytes and pool.kind == "constant":
-            lines.append(f"extern const unsigned char {symbol}[{size}]; /* in {constant_file(interface, pool)}.S */")
+            lines.append(f"extern const unsigned char {symbol}[{size}]; /* in the file {constant_file(interface, pool)} */")
     return lines
 
 
@@ -216,6 +218,26 @@ def tile_sections(interface: CInterface) -> list[str]:
         return []
     return [f"#ifndef TOSAIC_ERROR_MACHINE\n#define TOSAIC_ERROR_MACHINE ({MACHINE}) "
             "/* the system does not let this process use tiles (AMX) */\n#endif"]
+
+
+def stack_sections(interface: CInterface, stack: ModelStack | None) -> list[str]:
+    """The stack that calls take: of any function of the model, and of each that runs an entry."""
+    if stack is None:
+        return []
+    if stack.unknown:
+        return [f"/* No bound of the stack that a call takes is known: {comment(stack.unknown)}. */"]
+    runs = [(f"{name}_run", bound) for name, bound in stack.entries.items()]
+    lines = [f"#define {name.upper()}_STACK_BYTES {bound.nbytes}{said(bound)}"
+             for name, bound in [(interface.prefix, stack.whole), *runs]]
+    what = ("/* The most bytes of stack that a call takes, read from the object's code: of any function of the model, and\n"
+            "   of each run. Interrupts come on top. */")
+    return ["\n".join([what, *lines])]
+
+
+def said(bound: StackBound) -> str:
+    """A comment with what a bound rests on."""
+    text = besides(bound)
+    return f" /* {comment(text)} */" if text else ""
 
 
 # ---- the model -------------------------------------------------------------------------------------------------------

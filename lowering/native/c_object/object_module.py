@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...elements.expression import Buffer
+from ...machine_code.own_sections import in_own_sections
 from ..driver.buffer_addresses import BufferAddresses, Place, Slot, SymbolAddress
 from ..driver.module import PlacedProgram, constants_read, module_text
 from ..driver.parallel_steps import is_parallel
@@ -21,7 +22,8 @@ def object_text(interface: CInterface, constants: ObjectConstants, checksum: int
     declared: dict[str, str] = {}
     code = [line for entry in interface.entries for line in entry_lines(interface, entry, checksum, declared)]
     code += model_lines(interface, constants, checksum, declared)
-    return module_text(programs, interface.target, [*constants.lines, *pools, *definitions, *code], declared)
+    text = module_text(programs, interface.target, [*constants.lines, *pools, *definitions, *code], declared)
+    return in_own_sections(text) if interface.target.is_elf else text
 
 
 def own_pools(interface: CInterface, constants: ObjectConstants) -> list[str]:

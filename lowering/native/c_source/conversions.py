@@ -56,10 +56,17 @@ def decoder(h: Helpers, dtype: str) -> str:
     of, place, scale = h.bits("float32", "uint32"), 23 - f.mantissa, f"{2.0 ** (127 - f.bias)}f"
     special = [] if f.finite else [
         f"if (magnitude >= UINT32_C({f.above << place})) bits = magnitude | UINT32_C({INFINITY});"]
-    return h.function(
-        name, "float", f"{t} x", f"const uint32_t magnitude = ((uint32_t)x & {f.magnitude}u) << {place};",
-        f"uint32_t bits = {of}({to}(magnitude) * {scale}); /* subnormal numbers become normal */", *special,
-        f"return {to}(bits | ((uint32_t)x & {1 << (f.bits - 1)}u) << {32 - f.bits});")
+    body = [f"const uint32_t magnitude = ((uint32_t)x & {f.magnitude}u) << {place};",
+            f"uint32_t bits = {of}({to}(magnitude) * {scale}); /* subnormal numbers become normal */", *special,
+            f"return {to}(bits | ((uint32_t)x & {1 << (f.bits - 1)}u) << {32 - f.bits});"]
+    return h.function(name, "float", f"{t} x", *(by_instruction(to, body) if dtype == "float16" else body))
+
+
+def by_instruction(to: str, body: list[str]) -> list[str]:
+    """A float16 as a float32 by the instruction that each Cortex-M with a unit for floats has; C has no name for it that all
+    compilers know."""
+    return ["#if defined(__GNUC__) && defined(__thumb__) && defined(__ARM_FP) && __ARM_ARCH_PROFILE == 'M'",
+            f"float y = {to}(x);", '__asm__("vcvtb.f32.f16 %0, %0" : "+t"(y));', "return y;", "#else", *body, "#endif"]
 
 
 def encoder(h: Helpers, dtype: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
+from ...loops.ir import Function
 from ...machine_code.llvm_writer import Value, Writer, symbol
 
 
@@ -52,3 +53,15 @@ def address_of(w: Writer, place: Place, frame: Value) -> Value:
         case Slot(index, offset):
             pool = w.load(w.address(frame, index, "ptr"), "ptr")
             return w.address(pool, offset)
+
+
+def written_over(function: Function, places: BufferAddresses) -> frozenset[Buffer]:
+    """The buffers of a function that share bytes with others that it uses, and are not the same pointer to LLVM."""
+    placed = [(b, place) for b in (*function.params, *function.scratch) if (place := places.buffers.get(b)) is not None]
+    return frozenset(b for b, one in placed for o, other in placed if b is not o and base_of(one) == base_of(other)
+                     and max(one.offset, other.offset) < min(one.offset + b.nbytes, other.offset + o.nbytes))
+
+
+def base_of(place: Place) -> int | str:
+    """What an address is behind: a pointer of the frame, or a symbol."""
+    return place.index if isinstance(place, Slot) else place.name

@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
-from ...loops.ir import Function
 from ...loops.program import Program
 from ...machine_code.llvm_writer import module, plain
 from ...memory.plan import Plan, PlannedPool, names_of
 from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, emit_functions
-from .buffer_addresses import BufferAddresses, Place, Slot
+from .buffer_addresses import BufferAddresses, Slot, written_over
 from .driver import Driver
 
 
@@ -46,18 +45,6 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
                for line in one.driver([next(names) for _ in one.program.functions], needed, target).lines()]
     own = [text for text in needed.values() if text not in emitted.declarations]
     return module(target.triple, [*emitted.declarations, *own], emitted.definitions, drivers, more, emitted.attributes)
-
-
-def written_over(function: Function, places: BufferAddresses) -> frozenset[Buffer]:
-    """The buffers of a function that share bytes with others that it uses, and are not the same pointer to LLVM."""
-    placed = [(b, place) for b in (*function.params, *function.scratch) if (place := places.buffers.get(b)) is not None]
-    return frozenset(b for b, one in placed for o, other in placed if b is not o and base_of(one) == base_of(other)
-                     and max(one.offset, other.offset) < min(one.offset + b.nbytes, other.offset + o.nbytes))
-
-
-def base_of(place: Place) -> int | str:
-    """What an address is behind: a pointer of the frame, or a symbol."""
-    return place.index if isinstance(place, Slot) else place.name
 
 
 def constants_read(program: Program) -> tuple[Buffer, ...]:

@@ -1,8 +1,9 @@
 """A driver that notes when each step begins and ends, for profiles. It reads the processor's own counter, so that a note costs
-a few nanoseconds; how long a tick is has to be measured beside it.
+a few nanoseconds; how long a tick is has to be measured beside it. A step that is shorter than the counter can tell may be
+repeated between two readings, where that changes nothing that is computed.
 
 The notes are an array of int64 in the frame: how many there are, room for one that is not kept, and then the notes, one
-behind the other, as long as there is room.
+behind the other, as long as there is room; behind them how often a step of each kernel is repeated.
 """
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...graph.types import Array
+from ...loops.ir import buffers_read, buffers_written
 from ...loops.program import Program
 from ...machine_code.llvm_writer import Member, Value, Writer, constant
 from ...target.target import Target
 from ..llvm import aarch64, riscv, x86
-from .buffer_addresses import BufferAddresses, Slot
+from .buffer_addresses import BufferAddresses, Slot, written_over
 from .driver import Driver
 
 FIELDS = ("kernel", "low", "high", "begin", "end")
@@ -31,9 +33,26 @@ COUNTERS: dict[str, Callable[[Writer], Value]] = {
 """How code reads a counter that goes on evenly, by architecture."""
 
 
-def new_events() -> Array:
-    """Room for the notes of a run."""
-    return np.zeros((MAX_NOTES + 2, len(FIELDS)), np.int64)
+def new_events(kernels: int) -> Array:
+    """Room for the notes of a run of so many kernels, none of which is repeated."""
+    events = np.zeros((notes_end() + -(-kernels // len(FIELDS)), len(FIELDS)), np.int64)
+    repeats_of(events)[:] = 1
+    return events
+
+
+def notes_end() -> int:
+    """Rows of the array before how often kernels are repeated."""
+    return MAX_NOTES + 2
+
+
+def repeats_of(events: Array) -> Array:
+    """How often a step of each kernel is repeated, to be written before a run; more of them than there are kernels."""
+    return events[notes_end():].reshape(-1)
+
+
+def repeatable(program: Program, places: BufferAddresses) -> list[bool]:
+    """Whether each kernel may be repeated: it reads no byte that it writes."""
+    return [not (buffers_read(f) & buffers_written(f) or written_over(f, places)) for f in program.functions]
 
 
 def noted(events: Array) -> Array:
@@ -50,12 +69,19 @@ class TimedDriver(Driver):
                  exported: bool, events: Slot, target: Target) -> None:
         super().__init__(prefix, program, names, places, declared, exported)
         self.events, self.read_counter = events, COUNTERS[target.architecture]
+        self.repeatable = repeatable(program, places)
 
     def call(self, w: Writer, kernel: int, low: Value, high: Value, task: Value | None) -> None:
-        begin = self.read_counter(w)
-        super().call(w, kernel, low, high, task)
-        end = self.read_counter(w)
         events = self.pointer(w, self.events)
+        if self.repeatable[kernel]:
+            times = w.load(w.address(events, notes_end() * NOTE_BYTES + 8 * kernel), "i64")
+            begin = self.read_counter(w)
+            with w.loop(times, once=True):
+                super().call(w, kernel, low, high, task)
+        else:
+            begin = self.read_counter(w)
+            super().call(w, kernel, low, high, task)
+        end = self.read_counter(w)
         count = w.load(events, "i64")
         row = w.select(w.compare("ult", count, MAX_NOTES), count, -1)
         note = w.address(w.address(events, 2 * NOTE_BYTES), row, f"[{len(FIELDS)} x i64]")

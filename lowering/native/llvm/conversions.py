@@ -85,19 +85,14 @@ def number(a: Arithmetic, x: str, source: str, result: str) -> str:
             return a.cast("trunc" if BITS[s] > BITS[r] else "sext" if kind == "signed" else "zext", s, x, r)
 
 
-def has_float16(target: Target) -> bool:
-    """Whether float16 <-> float32 is an instruction."""
-    return "f16c" in target.enabled or target.architecture == "aarch64"
-
-
 def decode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
     """A small float as a float32, exactly."""
     if dtype == SCALE:
         return decode_scale(a, x)
     f = FORMATS[dtype]
-    if dtype == "float8_e5m2" and has_float16(target):  # the upper half of a float16
+    if dtype == "float8_e5m2" and target.has_float16:  # the upper half of a float16
         x, dtype = a.op("shl", "i16", a.cast("zext", "i8", x, "i16"), 8), "float16"
-    if dtype == "float16" and has_float16(target):
+    if dtype == "float16" and target.has_float16:
         return a.cast("fpext", "half", a.bits("i16", x, "half"), "float")
     if a.lanes == 1 and f.storage == "i8":
         return looked_up(a, x, dtype)
@@ -142,7 +137,7 @@ def bits_of(f: Format, code: int) -> int:
 def encode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
     """A float32 as a small float, rounded to nearest even; what is too large is infinity, or NaN if there is none, or the
     largest number if there is no NaN (and a NaN is then a zero)."""
-    if dtype == "float16" and has_float16(target):
+    if dtype == "float16" and target.has_float16:
         return a.bits("half", a.cast("fptrunc", "float", x, "half"), "i16")
     bits = a.bits("float", x, "i32")
     if dtype == SCALE:

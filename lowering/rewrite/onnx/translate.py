@@ -14,13 +14,14 @@ import numpy as np
 from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
-from ...dialects.onnx.node import CONSTANT, IN_FLOAT, NO_VALUE, WITHOUT_ELEMENTS, label
+from ...dialects.onnx.element_types import IN_BYTES
+from ...dialects.onnx.node import CONSTANT, IN_FLOAT, MADE_FROM, NO_VALUE, WITHOUT_ELEMENTS, label, made_from
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
-from ...graph.types import BY_STORAGE, I4, I8, UI4, UI8, ElementType, TensorType, Type
+from ...graph.types import BY_STORAGE, ElementType, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
@@ -33,23 +34,21 @@ Scope = dict[Value, Datum]
 EXPANDED_NODES = 100_000
 """Nodes that becoming TOSA may take beside those of the module: the body of a loop is translated until it is known what it
 changes. Each takes about 30 microseconds."""
-IN_BYTES = {I4: I8, UI4: UI8}
-"""Numbers of four bits are stored one in a byte, and are bytes in TOSA: its own i4 has no -8."""
 MOST_COMPUTED = 1 << 12
 """Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
 
 
-def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None) -> Module:
+def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, printed: Module | None = None) -> Module:
     """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
-    Problem at the node that has no place in TOSA."""
-    return Translation(module, name).function(types)
+    Problem at the node that has no place in TOSA; its line is that of `printed`, of which some values are known in `module`."""
+    return Translation(module, name, printed or module).function(types)
 
 
 class Translation:
     """One graph becoming TOSA."""
 
-    def __init__(self, module: Module, name: str | None) -> None:
-        self.whole, self.module, self.name = module, prune(in_integers(prune(module))), name
+    def __init__(self, module: Module, name: str | None, printed: Module) -> None:
+        self.whole, self.module, self.name, self.printed = module, prune(in_integers(prune(module))), name, printed
         self.emitter = Emitter()
         self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
 
@@ -69,7 +68,7 @@ class Translation:
         result = Function(function.name, body, found_types, result_attributes=names(function.result_attributes),
                           position=function.position)
         lines = in_float(self.module)
-        notes: dict[str, Any] = {IN_FLOAT: lines} if lines else {}
+        notes: dict[str, Any] = {MADE_FROM: made_from(self.printed)} | ({IN_FLOAT: lines} if lines else {})
         if empty:
             notes[WITHOUT_ELEMENTS] = tuple(empty.items())
         made = Module((result,), (), self.module.name, notes, self.module.position)
@@ -123,7 +122,7 @@ class Translation:
             return results
         except Problem as problem:
             if problem.position is None:
-                problem.at(operation.position or printed_position(self.whole, operation))
+                problem.at(operation.position or printed_position(self.printed, operation))
             problem.inputs |= reaching_inputs(self.module.function(self.name), operation)
             raise problem.of(label(operation, self.module)) from None
         finally:

@@ -26,7 +26,7 @@ WITH_HANDLES = ("tf.TensorList", "tf.TensorArray", "tf.EmptyTensorList", "tf.Res
 """How the names of operations on lists of tensors, and on variables, begin."""
 COUNTS = {"tf.Split": "num_split", "tf.SplitV": "num_split", "tf.Unpack": "num"}
 """Operations that have as many results as an attribute says."""
-RESULT_TYPES = ("DstT", "out_type", "output_type", "Tout", "index_type", "out_idx", "dtype")
+RESULT_TYPES = ("DstT", "type", "out_type", "output_type", "Tout", "index_type", "out_idx", "dtype")
 """Attributes of TensorFlow that say the element type of a result, which MLIR has in the result's type."""
 MOST_RESULTS = 8
 """Of all operations whose number of results no attribute says: those with fewer do not look further."""

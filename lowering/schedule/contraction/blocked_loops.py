@@ -94,7 +94,8 @@ class Blocked:
         b, pattern, depth, name = self.b, self.pattern, self.blocks.depth, self.pattern.nest.name
         panels = packing = lines = sums = None
         if choice.packing == "compiling":
-            panels = packed(b, name, pattern.b, pattern.n, pattern.reduce.axes, pattern.batch, cut, self.dtype)
+            panels = packed(b, name, pattern.b, pattern.n, pattern.reduce.axes, pattern.batch, cut, self.dtype,
+                            target=self.target)
         elif choice.packing == "never":
             panels = unpacked(pattern.b, pattern.n, pattern.reduce.axes, self.dtype)
         else:

@@ -14,7 +14,7 @@ from ...elements.traverse import loads, loads_beside, nodes
 from ...graph.types import ITEM_SIZES
 from ...target.target import Target
 from ..code_size_model import TileCode, share_of
-from ..nest.constant_data import is_constant
+from ..nest.constant_data import constant, is_constant
 from ..nest.loop_nest import Nest
 from ..nest.padding_conditions import PaddingConditions
 from ..strategy import Precision
@@ -23,6 +23,7 @@ from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
 from .int8.amx_choose import choose_tiles
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
+from .pack_b import have_four_bits
 from .pattern import Contraction
 from .prefetch import is_worthwhile
 from .recognise import contiguous, recognise
@@ -103,7 +104,7 @@ def choose_vectors(pattern: Contraction, target: Target) -> ContractionChoice:
     )
     tile = choose_tile(pattern.rows, pattern.n.extent, lanes, machine(pattern, step, target), aliased(pattern, target),
                        target.costs.integer_tile_prices if step == "multiply" else target.costs.tile_prices, code_of(pattern),
-                       may_repeat(pattern, lanes))
+                       may_repeat(pattern, lanes), packing == "compiling" and in_pairs(pattern, target))
     if packing == "running" and contiguous(pattern) and pattern.passes < 4 * tile.rows:
         packing = "never"
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
@@ -114,6 +115,13 @@ def choose_vectors(pattern: Contraction, target: Target) -> ContractionChoice:
         return ContractionChoice(whole, lanes, step, when, False, blocks)
     large = pattern.n.extent * pattern.depth * ITEM_SIZES[pattern.reduce.dtype] > target.l2_bytes // 3
     return ContractionChoice(tile, lanes, step, packing, large and pattern.passes > tile.rows, None, large and soon)
+
+
+def in_pairs(pattern: Contraction, target: Target) -> bool:
+    """Whether weights can lie two in a byte, which are of neighbouring columns."""
+    if not target.keeps_int4 or is_float(pattern.reduce.dtype) or pattern.n.extent % 2:
+        return False
+    return have_four_bits(constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes)))
 
 
 def lanes_of_sums(pattern: Contraction, target: Target) -> int:

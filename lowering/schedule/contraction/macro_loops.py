@@ -188,7 +188,8 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     match choice.packing:
         case "compiling":
             return Operands(
-                step, packed(b, name, pattern.b, pattern.n, axes, pattern.batch, widths, dtype), None, pattern.reduce
+                step, packed(b, name, pattern.b, pattern.n, axes, pattern.batch, widths, dtype,
+                             target=target), None, pattern.reduce
             )
         case "running":
             return Operands(step, *pack_at_run_time(b, name, pattern.b, pattern.n, axes, widths, dtype, target, pattern.inside),

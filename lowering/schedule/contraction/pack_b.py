@@ -2,8 +2,8 @@
 group][width][group], one after the other, the columns of a panel in the order of its vectors, missing ones filled up
 with zeros.
 
-Data that is known is packed while compiling, in the narrowest integer type that holds it; other data by loops at the
-start of the kernel, into scratch memory; or it is read where it lies.
+Data that is known is packed while compiling, in the narrowest integer type that holds it, or as float16 where the target keeps
+that, or by two in a byte; other data by loops at the start of the kernel, into scratch memory; or it is read where it lies.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ...target.target import Target
 from ..code_size_model import price_of, share_of
 from ..derived_constants import Made, derive
 from ..elementwise.elementwise import scattered
-from ..nest.constant_data import constant
+from ..nest.constant_data import constant, stays_half
 from ..nest.loop_nest import At, free_axes
 from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import Cut, Piece, over
@@ -36,6 +36,11 @@ from .pattern import Contraction
 
 GATHER_LINES = 500
 """Lines of LLVM's text that put vectors together from elements that are far apart. Counted."""
+LEAST_NIBBLES = 128
+"""Fewer weights of four bits save less than the code that takes them apart."""
+INT32 = Type("int32", 1)
+PACKED = ".packed"
+"""What names of packed weights end in."""
 SINGLE_PACK_CYCLES, SINGLE_FLOAT8_PACK_CYCLES = 0.5, 8
 """How much longer an element takes that is packed alone; a float of a byte, which is converted alone. Chosen."""
 
@@ -43,7 +48,7 @@ SINGLE_PACK_CYCLES, SINGLE_FLOAT8_PACK_CYCLES = 0.5, 8
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How a tile reads b: from `buffer`, packed, of which the panels of one batch are `batch_size` elements; or, where
-    there is no buffer, from `source` itself."""
+    there is no buffer, from `source` itself. With `has_nibbles` a byte has the numbers of two columns, the first one below."""
     n: Axis
     axes: tuple[Axis, ...]
     dtype: str
@@ -52,6 +57,7 @@ class Panels:
     batch: tuple[Axis, ...] = ()
     batch_size: int = 0
     group: int = 1
+    has_nibbles: bool = False
 
     def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], panel: int, k: Affine) -> list[Operand]:
         """The vectors of the panels, of `panel` columns each, that start at at[n], for one step of K."""
@@ -63,8 +69,17 @@ class Panels:
         for a in self.batch:
             which = which * a.extent + at[a]
         start = start + which * self.batch_size
+        if self.has_nibbles:
+            return [self.nibble(b, self.buffer, start + piece.start // panel * panel * depth, piece.start % panel)
+                    for piece in vectors]
         return [self.widened(b, b.load(self.buffer, start + offset, piece.lanes * self.group))
                 for piece in vectors for offset in [piece.start // panel * panel * depth + piece.start % panel * self.group]]
+
+    def nibble(self, b: Builder, buffer: Buffer, start: Affine, column: int) -> Operand:
+        """The number of a column; panels begin with a byte, as their widths are even."""
+        byte = b.op("cast", b.load(buffer, halved(start + column // 2 * 2), 1), type=INT32)
+        upper = b.op("shl", byte, Literal(24 if column % 2 else 28, INT32))
+        return self.widened(b, b.op("ashr", upper, Literal(28, INT32)))
 
     def direct(self, b: Builder, target: Target, at: At, piece: Piece) -> Operand:
         place = {**at, self.n: at[self.n] + piece.start}
@@ -75,17 +90,22 @@ class Panels:
 
 
 def packed(builder: Builder, name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
-           group: int = 1) -> Panels:
-    """Panels of constant data."""
-    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, dtype=dtype, group=group)
-    (buffer,), _ = derive(builder, (f"{name}.packed",), (b,), make)
+           group: int = 1, target: Target | None = None) -> Panels:
+    """Panels of constant data, which is stored in fewer bytes where the `target` keeps it so."""
+    is_half, keeps_int4 = target is not None and stays_half(b, target), target is not None and target.keeps_int4
+    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, group=group,
+                             dtype="float16" if is_half else dtype, keeps_int4=keeps_int4)
+    (buffer,), _ = derive(builder, (f"{name}{PACKED}",), (b,), make)
     depth = Axis("k", -(-math.prod(a.extent for a in axes) // group) * group)
     return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
-                  buffer.size // math.prod(a.extent for a in batch), group)
+                  buffer.size * (2 if has_nibbles(buffer) else 1) // math.prod(a.extent for a in batch), group,
+                  has_nibbles(buffer))
 
 
-def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str, group: int) -> Made:
-    """The elements of the panels."""
+def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str, group: int,
+              keeps_int4: bool = False) -> Made:
+    """The elements of the panels; with `keeps_int4` two to a byte where that can be. Whether they have four bits decides how
+    panels are cut, too."""
     data = constant(b, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     stored = narrowest(data, dtype)
     filled = data if data.shape[2] % group == 0 else np.pad(data, ((0, 0), (0, 0), (0, -data.shape[2] % group)))
@@ -99,7 +119,31 @@ def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...],
         panel_view = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
         panel_view[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
         panel_view[:, :, :, active:] = 0
-    return Made((flat.reshape(-1),))
+    are_four_bits = keeps_int4 and group == 1 and stored == "int8" and have_four_bits(data)
+    if are_four_bits and has_even_panels(cut):
+        flat = flat[:, ::2].view(np.uint8) & 15 | flat[:, 1::2].view(np.uint8) << 4
+    return Made((flat.reshape(-1),), are_four_bits)
+
+
+def have_four_bits(data: Array) -> bool:
+    """Whether integers are those of int4, and enough to be worth it."""
+    return data.size >= LEAST_NIBBLES and data.dtype.kind == "i" and int(data.min()) >= -8 and int(data.max()) < 8
+
+
+def has_even_panels(cut: Cut) -> bool:
+    """Whether two columns that share a byte are of one panel."""
+    return all(t.start % 2 == 0 and t.size % 2 == 0 and sum(p.lanes for p in vectors) % 2 == 0 for t, vectors in cut)
+
+
+def has_nibbles(buffer: Buffer) -> bool:
+    """Whether a constant has two numbers in a byte: of packed weights, only those have bytes without a sign."""
+    return buffer.role == "constant" and buffer.dtype == "uint8" and buffer.name.endswith(PACKED)
+
+
+def halved(index: Affine) -> Affine:
+    """Half of an even index."""
+    assert index.const % 2 == 0 and all(c % 2 == 0 for _, c in index.terms), f"{index} may be odd"
+    return Affine(tuple([(term, c // 2) for term, c in index.terms]), index.const // 2)
 
 
 def narrowest(data: Array, dtype: str) -> str:

@@ -25,7 +25,7 @@ from ...target.target import Target
 from ..derived_constants import Made, derive
 from ..elementwise.elementwise import ONE_BY_ONE
 from ..elementwise.elementwise import lower as lower_map
-from ..nest.constant_data import constant
+from ..nest.constant_data import constant, stays_half
 from ..nest.loop_nest import At, Nest, Rewriter, flat_index, flatten, free_axes, main_reduction, units
 from ..nest.row_range import RowRange, nested
 from ..nest.split_nest import collapse, iterations
@@ -169,7 +169,7 @@ def of_product(nest: Nest, p: SumOfProducts, constraints: Constraints) -> Padded
     if copy.nbytes > target.l2_bytes // COPY_L2_PART or math.prod(len(d.inside) for d in held) * MAX_HALO_FACTOR < copy.size:
         return None
     read = Load(copy, (flat_index(copy, tuple(d.index - d.low for d in held), {}),))
-    main = reading(p, read, where, outer)
+    main = reading(p, read, where, outer, target)
     pattern = contraction_of(collapse(main), False) if main else None
     if pattern is None:
         return None
@@ -212,7 +212,7 @@ def copied(p: SumOfProducts, copy: Buffer, dimensions: Sequence[Dimension], held
     return Nest(f"{p.nest.name}.copy", copy, tuple(a for a in axes.values() if a.extent > 1), there, value)
 
 
-def reading(p: SumOfProducts, read: Load, where: Sequence[Range], outer: tuple[Axis, ...]) -> Nest | None:
+def reading(p: SumOfProducts, read: Load, where: Sequence[Range], outer: tuple[Axis, ...], target: Target) -> Nest | None:
     """The nest that reads the copy. Where nothing stands against it, weights are turned round that go against the input, so
     that both are one run of memory."""
     r = p.reduce
@@ -224,7 +224,7 @@ def reading(p: SumOfProducts, read: Load, where: Sequence[Range], outer: tuple[A
     axes = tuple(back.get(a, a) for a in r.axes)
     b = forth.value(p.b)
     if (back or where) and is_finite(b):
-        b = weights(p, b, tuple(a for a in p.nest.axes if a in free_axes(b)) + axes)
+        b = weights(p, b, tuple(a for a in p.nest.axes if a in free_axes(b)) + axes, target)
     conditions = tuple(bounding(w, axes) for w in forth.conditions(tuple(where)))
     total = Reduce("add", axes, Apply("mul", (forth.value(read), b), r.dtype), conditions)
     flat = Rewriter({}, lambda x: (x.buffer, x.index[0] if x.is_flat else flat_index(x.buffer, x.index, {})))
@@ -241,8 +241,10 @@ def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
     return Range((w.index - w.low) * n + axes[0], 0, (w.high - w.low) * n)
 
 
-def weights(p: SumOfProducts, b: Expr, axes: tuple[Axis, ...]) -> Load:
+def weights(p: SumOfProducts, b: Expr, axes: tuple[Axis, ...], target: Target) -> Expr:
     """The weights as they are used."""
+    if isinstance(b, Cast) and stays_half(b, target):
+        return Cast(weights(p, b.arg, axes, target), b.dtype)
     flat = Rewriter({}, lambda x: (x.buffer, x.index[0] if x.is_flat else flat_index(x.buffer, x.index, {})))
     data = empty(tuple(a.extent for a in axes), numpy_dtype(b.dtype))
     data[...] = constant(flat.value(b), axes)

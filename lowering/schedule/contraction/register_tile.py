@@ -43,12 +43,12 @@ def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
 
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: LoadPrices | None = None,
-                code: TileCode | None = None, again: bool = False) -> Tile:
+                code: TileCode | None = None, again: bool = False, even: bool = False) -> Tile:
     """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
     the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
-    `code`, a larger tile. Rows may be computed `again`, so that tiles are alike."""
+    `code`, a larger tile. Rows may be computed `again`, so that tiles are alike. An `even` tile has pairs of vectors."""
     product = OutputMatrix(rows, columns, lanes, target, prices or target.costs.tile_prices)
-    tiles = product.tiles(few)
+    tiles = [t for t in product.tiles(few) if t.vectors % 2 == 0 or not even]
     if code is None:
         return min(tiles, key=product.cycles)
     tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]

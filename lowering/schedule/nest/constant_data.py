@@ -1,4 +1,4 @@
-"""The data of expressions of constants: whether an expression is one, and its elements."""
+"""The data of expressions of constants: whether an expression is one, its elements, and whether they stay float16."""
 from __future__ import annotations
 
 import numpy as np
@@ -8,10 +8,17 @@ from ...elements.expression import PRIMITIVES, Apply, Cast, Const, Expr, Load
 from ...elements.interpret import evaluate, numpy_dtype
 from ...elements.traverse import loads
 from ...graph.types import Array
+from ...target.target import Target
 
 
 def is_constant(e: Expr) -> bool:
     return all(x.buffer.data is not None for x in loads(e))
+
+
+def stays_half(e: Expr, target: Target) -> bool:
+    """Whether an expression is of numbers of float16 that stay so, and are converted where they are used."""
+    is_half = isinstance(e, Cast) and (e.arg.dtype, e.dtype, e.bits) == ("float16", "float32", False)
+    return is_half and target.keeps_float16
 
 
 def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:

@@ -1,13 +1,15 @@
-"""Bits of integers: TensorFlow's BitwiseAnd, BitwiseOr, BitwiseXor, Invert, LeftShift, RightShift."""
+"""Bits of integers: TensorFlow's BitwiseAnd, BitwiseOr, BitwiseXor, Invert, LeftShift, RightShift; of any numbers Bitcast."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from operator import and_, invert, lshift, or_, rshift, xor
 
 from .....runtime.errors import require
+from ....formulas.bit_patterns import bitcast
 from ....formulas.term import Term, maximum, minimum
 from ....graph.graph import Operation, Value
 from ...emitter import Emitter
+from .constants import result_element
 from .table import legalization
 
 
@@ -34,3 +36,8 @@ bits(xor, "tf.BitwiseXor")
 bits(invert, "tf.Invert")
 bits(lambda x, y: lshift(x, amount(x, y)), "tf.LeftShift")
 bits(lambda x, y: rshift(x, amount(x, y)), "tf.RightShift")
+
+
+@legalization("tf.Bitcast")
+def seen_as_bits(e: Emitter, operation: Operation, x: Value) -> Value:
+    return bitcast(e, x, result_element(operation, x.tensor.element))

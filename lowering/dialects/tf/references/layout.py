@@ -215,3 +215,12 @@ def batch_to_space(operation: Operation, x: Array, block: Array, crops: Array) -
     whole = moved.reshape(batch, *[x.shape[1 + i] * b for i, b in enumerate(blocks)], *x.shape[1 + count:])
     inner = tuple(slice(int(a), whole.shape[1 + i] - int(b)) for i, (a, b) in enumerate(crops))
     return whole[(slice(None), *inner)]
+
+
+@reference("tf.Bitcast")
+def bitcast(operation: Operation, x: Array) -> Array:
+    """Narrower numbers along a new last axis, or wider ones instead of the last."""
+    own, dtype = np.ascontiguousarray(x), result_dtype(operation)
+    if dtype.itemsize < x.dtype.itemsize:
+        return own.reshape(*x.shape, 1).view(dtype)
+    return own.view(dtype).reshape(x.shape[:-1] if dtype.itemsize > x.dtype.itemsize else x.shape)

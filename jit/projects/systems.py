@@ -1,0 +1,43 @@
+"""The build systems that a project can be for, by name, and what each is given where a user does not say it: C source for those
+that compile libraries for many boards, and for processors that LLVM has no code for; an object for the others."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...lowering.target.target import Target
+from ...runtime.errors import Problem
+from . import arduino, cmake, esp_idf, make, platformio, zephyr
+from .contents import Contents
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A build system: how files are laid out, and whether its libraries come as sources."""
+    files: Callable[[Contents], dict[str, bytes]]
+    prefers_source: bool
+
+
+SYSTEMS: Mapping[str, System] = {
+    "cmake": System(cmake.files, False),
+    "esp-idf": System(esp_idf.files, True),
+    "zephyr": System(zephyr.files, True),
+    "platformio": System(platformio.files, True),
+    "arduino": System(arduino.files, True),
+    "make": System(make.files, False),
+}
+
+
+def system_of(name: str) -> System:
+    """The system of that name."""
+    if name not in SYSTEMS:
+        raise Problem(f"project is {name!r}", kind="option", help=f"it may be {', '.join(SYSTEMS)}")
+    return SYSTEMS[name]
+
+
+def emitted(emit: str | None, project: str | None, target: Target | None) -> str:
+    """Whether there is an object or C source, where a user may have said it, or a project or a machine decides it."""
+    if emit is not None or project is None:
+        return emit or "object"
+    is_source = system_of(project).prefers_source or not (target is None or target.has_object_code)
+    return "c" if is_source else "object"

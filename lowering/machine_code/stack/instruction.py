@@ -1,0 +1,83 @@
+"""What an instruction means for the stack: how it moves the stack pointer, or a register that it is restored from, and where
+it goes on. Each processor family has a decoder that makes these of machine code (`thumb`, `riscv`, `aarch64`, `x86`); they know
+all instructions that LLVM uses to move a stack pointer, and of others their length and which register for integers they write:
+what was known of that is known no longer.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Literal
+
+from ....runtime.records import dataclass
+
+Kind = Literal["plain", "return", "call", "call or jump", "call of a register", "jump to a register", "jump by a table"]
+
+
+class UnknownStack(Exception):
+    """The stack cannot be bounded, and why: a frame of a size that only the run knows, a function that nobody knows."""
+
+
+ANYTHING = -1
+"""The number of a register of which nothing is ever known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A register becomes `source + factor * other + number`, rounded down to a multiple; without a source it is the number.
+    Where one of them is not known, the register is not known either."""
+    to: int
+    source: int | None = None
+    number: int = 0
+    other: int | None = None
+    factor: int = 1
+    multiple: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction of `nbytes`. It may jump to `target`; `falls_through` says whether the next one may follow. The next
+    `guards` instructions run under a condition (IT of Thumb). A "call or jump" is a jump to `target` unless a relocation says
+    that it goes elsewhere (Armv6-M has no other jump so far)."""
+    nbytes: int
+    moves: tuple[Move, ...] = ()
+    target: int | None = None
+    falls_through: bool = True
+    kind: Kind = "plain"
+    guards: int = 0
+
+
+PLAIN = {n: Instruction(n) for n in range(1, 16)}
+"""Instructions that mean nothing for the stack, by their length."""
+CALLS = {n: Instruction(n, kind="call") for n in range(4, 8)}
+"""Calls of functions that are known, by their length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of processors: the number of its stack pointer, its decoder, which takes the bytes of a section and an offset
+    there, what the stack is aligned to where a function is called, the registers that a function gives back as they were, the
+    bytes of a return address that a call puts on the stack, and those below the stack pointer that a function may use which
+    calls no other (the red zone of the System V ABI)."""
+    stack_pointer: int
+    decode: Callable[[bytes, int], Instruction]
+    alignment: int
+    saved: frozenset[int]
+    return_address: int = 0
+    red_zone: int = 0
+
+
+def stops(nbytes: int, kind: Kind = "plain", target: int | None = None, moves: tuple[Move, ...] = ()) -> Instruction:
+    """One that nothing follows."""
+    return Instruction(nbytes, moves, target, False, kind)
+
+
+@functools.lru_cache(maxsize=4096)
+def forgets(nbytes: int, *registers: int) -> Instruction:
+    """One that writes registers, nobody knows what."""
+    return Instruction(nbytes, tuple(Move(register, ANYTHING) for register in registers))
+
+
+def signed(value: int, bits: int) -> int:
+    """A field of so many bits as a number with a sign."""
+    return (value & (1 << bits) - 1) - ((value >> bits - 1 & 1) << bits)
