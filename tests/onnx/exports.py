@@ -3,8 +3,13 @@
 what loading, compiling and a call take.
 
 A network is exported, and a file is run, in a process of its own. Right is within a ten-thousandth of the range of each
-output, of a quantised network within a step of it; integers are equal. An exporter that cannot write the opset writes the one
-that the table shows; what is the same file twice is run once. The exit status is 1 where something is wrong.
+output; of a network with scales that are known before, within a step of it; integers are equal. What is compiled is held
+against ONNX Runtime with its rewrites, which multiply integers; what is interpreted, and weights by block in pairs, against
+that without, which does what the file says. Where those two are farther than that from each other, ONNX Runtime is no judge of
+a step: `open` is what is no farther from it than it is from itself.
+
+An exporter that cannot write the opset writes the one that the table shows; what is the same file twice is run once.
+`--quantized` runs the quantized files alone, `--floats` the others. The exit status is 1 where something is wrong.
 """
 from __future__ import annotations
 
@@ -20,7 +25,8 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +44,15 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file of a network: the exporter or the way of quantising, the opset that was asked for, and the one in the file; or
-    why there is none."""
+    """A file of a network: the exporter, the opset that was asked for, the one in the file, and the way of quantizing; or why
+    there is none."""
     network: str
     way: str
     asked: int
     opset: int = 0
     path: str = ""
     failed: str = ""
+    quantized: str = ""
 
 
 # ---- exports -------------------------------------------------------------------------------------------------------------
@@ -72,8 +79,8 @@ def program_of(network: Any) -> Any:
     axes = [network.open.get(n, {}) for n in network.calls[0]]
     extents = {e: torch.export.Dim.DYNAMIC if e == "batch" else torch.export.Dim.AUTO for d in axes for e in d.values()}
     given = tuple(torch.from_numpy(a) for a in network.calls[0].values())
-    return torch.export.export(network.drawn(), given, dynamic_shapes=tuple({a: extents[e] for a, e in d.items()} for d in axes),
-                               strict=False)
+    shapes = tuple({a: extents[e] for a, e in d.items()} for d in axes)
+    return torch.export.export(network.drawn(), given, dynamic_shapes=shapes, strict=False)
 
 
 def exporting(name: str, folder: Path) -> Iterator[Export]:
@@ -88,18 +95,38 @@ def exporting(name: str, folder: Path) -> Iterator[Export]:
             try:
                 found = Export(name, way, opset, written(NETWORKS[name], way, opset, path), str(path))
             except Exception as error:  # whatever an exporter ends in
-                lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-                found = Export(name, way, opset, failed=lines[0])
+                found = Export(name, way, opset, failed=first_line(error))
             if (way, found.opset or opset) not in known:
                 yield found
             known.add((way, found.opset or opset))
 
 
-def exports_of(name: str, folder: Path) -> list[Export]:
-    """The files of a network in a folder, exported there once."""
-    index = folder / f"{name}.json"
+def quantizing(name: str, folder: Path) -> Iterator[Export]:
+    """The files of a network in all ways of quantizing."""
+    from exported_networks import NETWORKS
+    from quantized_exports import LEAST_OPSET, WAYS, quantized
+    network = NETWORKS[name]
+    for each in exports_of(name, folder, ""):
+        for way in WAYS:
+            if each.failed or each.opset < LEAST_OPSET.get(way, 0) or not network.is_quantized(each.way, each.opset):
+                continue
+            path = Path(each.path).with_name(f"{Path(each.path).stem}-{way.replace(' ', '-')}.onnx")
+            try:
+                quantized(Path(each.path), path, way, network.calls)
+                yield replace(each, quantized=way, path=str(path))
+            except Exception as error:  # whatever the tools end in
+                yield replace(each, quantized=way, path="", failed=first_line(error))
+
+
+def first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def exports_of(name: str, folder: Path, kind: str) -> list[Export]:
+    """The files of a network in a folder, exported there once; of kind `-quantized` those of integers."""
+    index = folder / f"{name}{kind}.json"
     if not index.exists():
-        lines = child("--exporting", name, str(folder))
+        lines = child("--quantizing" if kind else "--exporting", name, str(folder))
         made = [line if "ended" not in line else {"network": name, "way": "?", "asked": 0, "failed": line["ended"]}
                 for line in lines]
         index.write_text(json.dumps(made))
@@ -107,9 +134,11 @@ def exports_of(name: str, folder: Path) -> list[Export]:
 
 
 # ---- engines -------------------------------------------------------------------------------------------------------------
-def runtime_session(path: str) -> Any:
+def runtime_session(path: str, rewrites: bool = True) -> Any:
     import onnxruntime
     options = onnxruntime.SessionOptions()
+    if not rewrites:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -155,11 +184,12 @@ def padded_form(path: str) -> str:
     return found
 
 
-def apart(found: Sequence[Sequence[np.ndarray]], right: Sequence[Sequence[np.ndarray]], padded: bool) -> float:
-    """The largest difference of floats as a part of their output's range over all calls; infinite where something else
-    differs."""
+def apart(found: Sequence[Sequence[np.ndarray]], right: Sequence[Sequence[np.ndarray]], padded: bool = False,
+          steps: Sequence[float | None] = ()) -> float:
+    """The largest difference of floats over all calls, as a part of their output's range, or in steps: the output's own, or a
+    255th of its range; infinite where something else differs."""
     worst = 0.0
-    for column, wanted in zip(zip(*found, strict=True), zip(*right, strict=True)):
+    for column, wanted, step in zip_longest(zip(*found, strict=True), zip(*right, strict=True), steps):
         if padded:
             column = tuple(c[:len(w)] if (c[len(w):] == -1).all() else c for c, w in zip(column, wanted))
         if any((c.shape, c.dtype) != (w.shape, w.dtype) for c, w in zip(column, wanted)):
@@ -168,23 +198,34 @@ def apart(found: Sequence[Sequence[np.ndarray]], right: Sequence[Sequence[np.nda
         if truth.dtype.kind != "f":
             worst = max(worst, 0.0 if np.array_equal(flat, truth) else float("inf"))
         elif truth.size and not np.array_equal(flat, truth):
-            span = max(float(np.ptp(truth)), 1e-30)
+            span = step or max(float(np.ptp(truth)), 1e-30) / (255 if steps else 1)
             worst = max(worst, float(np.abs(flat.astype(np.float64) - truth).max()) / span)
     return worst if worst == worst else float("inf")
 
 
-def running(name: str, path: str) -> dict[str, Any]:
+def running(each: Export) -> dict[str, Any]:
     """One file on ONNX Runtime and on both engines."""
     from exported_networks import NETWORKS
-    network, found = NETWORKS[name], {}
+    from quantized_exports import STATIC, last_step
+    network, found, path = NETWORKS[each.network], {}, each.path
     import tosaic
     from tosaic.lowering.dialects.onnx.interpret import interpret
+    count = network.judged if each.quantized else len(network.outputs)
+    steps = [last_step(path, n) for n in network.outputs[:count]] if each.quantized in STATIC else []
+
+    def called(run: Any) -> list[list[np.ndarray]]:
+        return results(run, network.calls, network.outputs, network.state)
+
+    def difference(found: list[list[np.ndarray]], right: list[list[np.ndarray]]) -> float:
+        return apart([call[:count] for call in found], [call[:count] for call in right], network.padded, steps)
+
     try:
-        session = runtime_session(path)
-        right = results(lambda i: session.run(None, taken(session, i)), network.calls, network.outputs, network.state)
+        session, plain = runtime_session(path), runtime_session(path, rewrites=not each.quantized)
+        right, truth = (called(lambda i: s.run(None, taken(s, i))) for s in (session, plain))
         found["runtime_call"] = timed(lambda i: session.run(None, taken(session, i)), network.calls[-1])
     except Exception as error:  # ONNX Runtime's own
-        return {"runtime_failed": str(error).splitlines()[0]}
+        return {"runtime_failed": first_line(error)}
+    found["runtime_itself"] = difference(right, truth)
     own_path = padded_form(path) if network.padded else path
     try:
         begin = time.perf_counter()
@@ -193,17 +234,15 @@ def running(name: str, path: str) -> dict[str, Any]:
         begin = time.perf_counter()
         own.run(None, taken(own, network.calls[0]))
         found["compile"] = time.perf_counter() - begin
-        count = len(network.outputs)
-        compiled = results(lambda i: own.run(None, taken(own, i))[:count], network.calls, network.outputs, network.state)
+        compiled = called(lambda i: own.run(None, taken(own, i)))
         found["call"] = timed(lambda i: own.run(None, taken(own, i)), network.calls[-1])
         module = tosaic.from_onnx(own_path).module
         names = [v.name for v in module.function("main").arguments]
-        interpreted = results(lambda i: interpret(module, "main", [i[n] for n in names])[:count], network.calls,
-                              network.outputs, network.state)
+        interpreted = called(lambda i: interpret(module, "main", [i[n] for n in names]))
     except tosaic.Problem as problem:
         return found | {"refused": str(problem).strip()}
-    padded = network.padded
-    return found | {"compiled": apart(compiled, right, padded), "interpreted": apart(interpreted, right, padded)}
+    return found | {"compiled": difference(compiled, truth if each.quantized == "block pairs" else right),
+                    "interpreted": difference(interpreted, truth)}
 
 
 def taken(session: Any, inputs: Arrays) -> Arrays:
@@ -223,57 +262,65 @@ def child(*arguments: str) -> list[dict[str, Any]]:
     return lines
 
 
-def verdict_of(found: Mapping[str, Any], most: float) -> str:
+def verdict_of(each: Export, found: Mapping[str, Any]) -> str:
+    from quantized_exports import STATIC
+    most = 1.01 if each.quantized in STATIC else MOST
     if "compiled" in found:
-        return "right" if max(found["compiled"], found["interpreted"]) <= most else "wrong"
+        worst = max(found["compiled"], found["interpreted"])
+        return "right" if worst <= most else "open" if worst <= 1.01 * found["runtime_itself"] else "wrong"
     return "refused" if "refused" in found else "no judge" if "runtime_failed" in found else "wrong"
 
 
-def row_of(each: Export, found: Mapping[str, Any], most: float) -> str:
-    head = f"{each.network:18}{each.opset or each.asked:>4}  {each.way:22}"
+def row_of(each: Export, found: Mapping[str, Any]) -> str:
+    head = f"{each.network:18}{each.opset or each.asked:>4}  {each.way:13}{each.quantized:13}"
     if each.failed:
         return f"{head}not exported: {each.failed[:110]}"
-    verdict = verdict_of(found, most)
+    verdict = verdict_of(each, found)
     if "compiled" not in found:
         reason = found.get("refused") or found.get("runtime_failed") or found.get("ended", "")
         return f"{head}{verdict}: {' '.join(str(reason).split())[:400]}"
-    return (f"{head}{verdict:8}{found['compiled']:9.1e}{found['interpreted']:10.1e}{found['load']:8.0f}{found['compile']:9.2f}"
-            f"{found['call']:9.2f}{found['runtime_call']:9.2f}")
+    itself = f"{found['runtime_itself']:10.1e}" if each.quantized else f"{'':10}"
+    return (f"{head}{verdict:8}{found['compiled']:9.1e}{found['interpreted']:10.1e}{itself}{found['load']:8.0f}"
+            f"{found['compile']:9.2f}{found['call']:9.2f}{found['runtime_call']:9.2f}")
 
 
-def shown(name: str, folder: Path) -> list[tuple[str, str]]:
-    """Verdicts and rows of a network."""
-    rows = []
-    for each in exports_of(name, folder):
-        found = (child("--running", name, each.path) or [{}])[-1] if each.path else {}
-        rows.append(("not exported" if each.failed else verdict_of(found, MOST), row_of(each, found, MOST)))
-    return rows
+def shown(name: str, folder: Path, kinds: Sequence[str]) -> list[str]:
+    """Prints the rows of a network; their verdicts."""
+    verdicts = []
+    for each in [each for kind in kinds for each in exports_of(name, folder, kind)]:
+        found = (child("--running", json.dumps(asdict(each))) or [{}])[-1] if each.path else {}
+        print(row_of(each, found), flush=True)
+        verdicts.append("not exported" if each.failed else verdict_of(each, found))
+    return verdicts
 
 
 def main() -> int:
     match sys.argv[1:]:
-        case ["--exporting", name, folder]:
-            for each in exporting(name, Path(folder)):
-                print("json", json.dumps({n: getattr(each, n) for n in Export.__slots__}), flush=True)
+        case ["--exporting" | "--quantizing" as task, name, folder]:
+            for each in (exporting if task == "--exporting" else quantizing)(name, Path(folder)):
+                print("json", json.dumps(asdict(each)), flush=True)
             return 0
-        case ["--running", name, path]:
-            print("json", json.dumps(running(name, path)))
+        case ["--running", text]:
+            print("json", json.dumps(running(Export(**json.loads(text)))))
             return 0
     from exported_networks import NETWORKS
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NETWORKS))
     parser.add_argument("--folder", help="where the files are written, and found the next time")
     parser.add_argument("--jobs", type=int, default=1)
+    kinds = parser.add_mutually_exclusive_group()
+    for name, kind, text in ("floats", "", "the exported files alone"), ("quantized", "-quantized", "the quantized ones alone"):
+        kinds.add_argument(f"--{name}", dest="kinds", action="store_const", const=(kind,), help=text)
+    parser.set_defaults(kinds=("", "-quantized"))
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    print(f"{'network':18}opset {'by':22}verdict compiled interpreted load ms  compile s  call ms  ONNX Runtime's", flush=True)
+    print(f"{'network':18}opset {'by':13}{'quantized':13}verdict compiled interpreted itself load ms  compile s  call ms  "
+          "ONNX Runtime's", flush=True)
     with tempfile.TemporaryDirectory() as own, ThreadPoolExecutor(options.jobs) as pool:
         folder = Path(options.folder or own)
         folder.mkdir(exist_ok=True, parents=True)
-        for future in as_completed([pool.submit(shown, n, folder) for n in options.names or NETWORKS]):
-            for verdict, row in future.result():
-                counts[verdict] += 1
-                print(row, flush=True)
+        for future in as_completed([pool.submit(shown, n, folder, options.kinds) for n in options.names or NETWORKS]):
+            counts.update(future.result())
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
     return int(counts["wrong"] > 0)
 

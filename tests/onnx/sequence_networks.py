@@ -1,4 +1,4 @@
-"""Networks for text, sound and tables, in PyTorch: what `exports.py` exports. Recurrence, attention, control flow, scattering."""
+"""Networks for text, sound and tables, in PyTorch, for `exports.py`: recurrence, attention, control flow, scattering."""
 from __future__ import annotations
 
 import math
@@ -25,6 +25,61 @@ class Recogniser(nn.Module):
         rows = self.body(x).squeeze(2).transpose(1, 2)
         found = F.log_softmax(self.head(self.lstm(rows)[0]), -1)
         return found, found.argmax(-1)
+
+
+class Speech(nn.Module):
+    """Sound's frames to letters: separable convolutions, a GRU in both directions over rows of their own lengths."""
+
+    def __init__(self, bands: int = 12, letters: int = 10) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv1d(bands, bands, 5, padding=2, groups=bands), nn.Conv1d(bands, 16, 1), nn.BatchNorm1d(16), nn.ReLU6(),
+            nn.ZeroPad1d((2, 0)), nn.Conv1d(16, 16, 3, padding=1, dilation=2), nn.Hardtanh(0, 4))
+        self.gru = nn.GRU(16, 12, bidirectional=True, batch_first=True)
+        self.head = nn.Linear(24, letters)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        rows = self.body(x).transpose(1, 2)
+        packed = nn.utils.rnn.pack_padded_sequence(rows, lengths, batch_first=True)
+        found, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True)
+        return self.head(found).log_softmax(2)
+
+
+class Keyword(nn.Module):
+    """Causal convolutions over what came before, an LSTM with a projection; all state goes in and comes out."""
+
+    def __init__(self, bands: int = 10) -> None:
+        super().__init__()
+        self.conv, self.deep = nn.Conv1d(bands, 12, 3), nn.Conv1d(12, 12, 3, dilation=2, groups=12)
+        self.lstm = nn.LSTM(12, 16, proj_size=8)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor, near: Tensor, far: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
+        x = torch.cat([near, x], 2)
+        y = torch.cat([far, F.silu(self.conv(x))], 2)
+        rows, (h, c) = self.lstm(F.mish(self.deep(y)).permute(2, 0, 1), (h, c))
+        return self.head(rows[-1]).softmax(1), x[:, :, -2:], y[:, :, -4:], h, c
+
+
+class Vocoder(nn.Module):
+    """Frames to sound: transposed convolutions, dilated blocks, an RNN's last state as a bias."""
+
+    def __init__(self, bands: int = 8) -> None:
+        super().__init__()
+        norm = nn.utils.parametrizations.weight_norm
+        self.rnn = nn.RNN(bands, 16, batch_first=True, nonlinearity="relu")
+        self.enter = norm(nn.Conv1d(bands, 16, 7, padding=3))
+        self.up = nn.ModuleList([norm(nn.ConvTranspose1d(16, 8, 8, 4, 2)), nn.ConvTranspose1d(8, 4, 5, 3, 1, output_padding=1)])
+        self.blocks = nn.ModuleList(nn.Conv1d(c, c, 3, padding=d, dilation=d) for c, d in ((8, 1), (8, 3), (4, 1), (4, 5)))
+        self.leave = nn.Conv1d(4, 1, 7, padding=3, padding_mode="reflect")
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x) + self.rnn(x.transpose(1, 2))[1][0][:, :, None]
+        for number, up in enumerate(self.up):
+            x = up(F.leaky_relu(x, 0.1))
+            for block in self.blocks[2 * number:2 * number + 2]:
+                x = x + block(F.leaky_relu(x, 0.1))
+        return self.leave(F.softplus(x)).tanh().squeeze(1)
 
 
 class Denoiser(nn.Module):
@@ -78,7 +133,8 @@ class Transformer(nn.Module):
         mask = real.bool()[:, None, None, :]
         for layer in self.layers:
             q, k, v = (y.view(batch, length, self.heads, -1).transpose(1, 2) for y in layer["qkv"](x).chunk(3, -1))
-            found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e4)
+            found = scores.softmax(-1) @ v
             x = layer["first"](x + layer["out"](found.transpose(1, 2).reshape(batch, length, -1)))
             x = layer["second"](x + layer["mlp"](x))
         return x
@@ -135,6 +191,72 @@ class Decoder(nn.Module):
         y = self.second(x)
         x = x + self.down(F.silu(self.gate(y)) * self.up(y))
         return F.linear(x[:, -1], self.words.weight), keys, values
+
+
+class Relative(nn.Module):
+    """Attention with a bias for each bucket of distances; rows are normalised by their square mean."""
+
+    def __init__(self, words: int = 30, width: int = 24, heads: int = 3, buckets: int = 8) -> None:
+        super().__init__()
+        self.heads, self.buckets = heads, buckets
+        self.words, self.bias = nn.Embedding(words, width, padding_idx=0), nn.Embedding(buckets, heads)
+        self.qkv, self.out = nn.Linear(width, 3 * width, False), nn.Linear(width, width, False)
+        self.gain = nn.Parameter(torch.rand(width) + 0.5)
+
+    def bucket(self, apart: Tensor) -> Tensor:
+        half = self.buckets // 2
+        side, apart = (apart > 0).long() * half, apart.abs()
+        near = half // 2
+        far = near + (torch.log(apart.float() / near) / math.log(16 / near) * (half - near)).long()
+        return side + torch.where(apart < near, apart, torch.min(far, torch.full_like(far, half - 1)))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.words(tokens)
+        y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.gain
+        q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in self.qkv(y).split(x.shape[-1], -1))
+        places = torch.arange(tokens.shape[1])
+        bias = self.bias(self.bucket(places[None, :] - places[:, None])).permute(2, 0, 1)[None]
+        real = (tokens != 0)[:, None, None, :]
+        scores = torch.einsum("bhqd,bhkd->bhqk", q, k) + bias + (1.0 - real.to(x.dtype)) * -1e9
+        return x + self.out(torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), v).transpose(1, 2).flatten(2))
+
+
+class Conformer(nn.Module):
+    """Half a feed-forward, attention that does not see what is padded, a convolution behind a gate, the other half."""
+
+    def __init__(self, width: int = 16) -> None:
+        super().__init__()
+        def forward() -> nn.Sequential:
+            return nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
+        self.first, self.last = forward(), forward()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+        self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
+        self.wide, self.deep = nn.Conv1d(width, 2 * width, 1), nn.Conv1d(width, width, 5, padding=2, groups=width)
+        self.batch, self.narrow = nn.BatchNorm1d(width), nn.Conv1d(width, width, 1)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        padded = torch.arange(x.shape[1], device=x.device)[None] >= lengths[:, None]
+        x = x + 0.5 * self.first(x)
+        y = self.norms[0](x)
+        x = x + self.attention(y, y, y, key_padding_mask=padded)[0]
+        y = F.glu(self.wide(self.norms[1](x).transpose(1, 2)), 1)
+        x = x + self.narrow(F.silu(self.batch(self.deep(y)))).transpose(1, 2)
+        return self.norms[2](x + 0.5 * self.last(x)).masked_fill(padded[..., None], 0.0)
+
+
+class Experts(nn.Module):
+    """The best two of four networks for each token, weighted."""
+
+    def __init__(self, width: int = 12) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, 4)
+        self.enter, self.leave = nn.Parameter(torch.randn(4, width, 20) / 4), nn.Parameter(torch.randn(4, 20, width) / 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight, places = self.gate(x).topk(2, -1)
+        share = torch.zeros(*x.shape[:-1], 4).scatter(-1, places, weight.softmax(-1))
+        each = torch.einsum("bld,edh->belh", x, self.enter).relu()
+        return x + torch.einsum("belh,ehd,ble->bld", each, self.leave, share)
 
 
 # ---- control flow --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Networks for pictures, in PyTorch: what `exports.py` exports. A detector, classifiers, and networks from picture to picture."""
+"""Networks for pictures, in PyTorch, for `exports.py`: detectors, classifiers, and networks from picture to picture."""
 from __future__ import annotations
 
 import torch
@@ -44,7 +44,7 @@ class Detector(nn.Module):
 
     def decoded(self, level: Tensor, anchor: Tensor, stride: int) -> tuple[Tensor, Tensor]:
         batch, _, rows, columns = level.shape
-        y, x = torch.meshgrid(torch.arange(rows, device=level.device), torch.arange(columns, device=level.device), indexing="ij")
+        y, x = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
         grid = torch.stack((x, y), -1).view(1, rows, columns, 2).expand(batch, rows, columns, 2).to(level.dtype)
         level = level.permute(0, 2, 3, 1)
         middle = (level[..., :2].sigmoid() * 2 - 0.5 + grid) * stride
@@ -60,6 +60,65 @@ class Detector(nn.Module):
         most, kinds = scores.max(-1)
         best, places = most.topk(self.best, 1)
         return boxes.gather(1, places.unsqueeze(-1).expand(-1, -1, 4)), best, kinds.gather(1, places)
+
+
+class Anchored(nn.Module):
+    """Prior boxes of three shapes at each place of two maps; softmax over classes, the nearest class is what is not there."""
+
+    def __init__(self, classes: int = 3, shapes: int = 3) -> None:
+        super().__init__()
+        self.classes = classes + 1
+        self.stem = nn.Sequential(conv_norm(3, 16, stride=4, act=nn.ReLU6), conv_norm(16, 16, groups=16, act=nn.ReLU6))
+        self.next = nn.Sequential(conv_norm(16, 24, stride=2, act=nn.ReLU6), nn.Dropout2d())
+        self.pyramid = nn.ModuleList([nn.Conv2d(16, 16, 1), nn.Conv2d(24, 16, 1)])
+        self.kinds, self.boxes = nn.Conv2d(16, shapes * self.classes, 3, padding=1), nn.Conv2d(16, shapes * 4, 3, padding=1)
+        rows = torch.cat([self.priors(16, shapes), self.priors(8, shapes)])
+        self.register_buffer("prior", rows)
+
+    def priors(self, count: int, shapes: int) -> Tensor:
+        middle = (torch.arange(count) + 0.5) / count
+        y, x = torch.meshgrid(middle, middle, indexing="ij")
+        extent = torch.tensor([[1.0, 1.0], [1.4, 0.7], [0.7, 1.4]])[:shapes] * 2 / count
+        place = torch.stack([x, y], -1)[:, :, None].expand(-1, -1, shapes, -1)
+        return torch.cat([place, extent.expand(count, count, -1, -1)], -1).reshape(-1, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        fine = self.stem(x)
+        coarse = self.pyramid[1](self.next(fine))
+        fine = self.pyramid[0](fine) + F.interpolate(coarse, size=fine.shape[2:], mode="nearest")
+        batch, maps = x.shape[0], (fine, coarse)
+        kinds = torch.cat([self.kinds(m).permute(0, 2, 3, 1).reshape(batch, -1, self.classes) for m in maps], 1)
+        moves = torch.cat([self.boxes(m).permute(0, 2, 3, 1).reshape(batch, -1, 4) for m in maps], 1)
+        middle = self.prior[:, :2] + moves[..., :2] * 0.1 * self.prior[:, 2:]
+        extent = self.prior[:, 2:] * torch.exp(moves[..., 2:].clamp(max=4) * 0.2)
+        boxes = torch.cat([middle - extent / 2, middle + extent / 2], -1).clamp(0, 1)
+        return boxes, F.softmax(kinds, -1)[..., 1:]
+
+
+class Queries(nn.Module):
+    """Boxes from learnt queries that look at a picture's places, which sines tell apart."""
+
+    def __init__(self, width: int = 16, count: int = 6) -> None:
+        super().__init__()
+        self.body = nn.Sequential(conv_norm(3, 8, stride=4, act=nn.ReLU), conv_norm(8, width, stride=2, act=nn.ReLU))
+        self.queries = nn.Embedding(count, width)
+        self.attention = nn.MultiheadAttention(width, 2)
+        self.norm, self.kinds, self.boxes = nn.LayerNorm(width), nn.Linear(width, 5), nn.Linear(width, 4)
+
+    def places(self, x: Tensor) -> Tensor:
+        there = torch.ones_like(x[:, 0])
+        steps = 20 ** (2 * (torch.arange(8) // 2) / 8)
+        found = [there.cumsum(a)[..., None] / steps for a in (1, 2)]
+        found = [torch.stack([f[..., 0::2].sin(), f[..., 1::2].cos()], -1).flatten(3) for f in found]
+        return torch.cat(found, -1).permute(0, 3, 1, 2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.body(x)
+        memory = x.flatten(2).permute(2, 0, 1)
+        queries = self.queries.weight[:, None].repeat(1, x.shape[0], 1)
+        found = self.attention(queries, memory + self.places(x).flatten(2).permute(2, 0, 1), memory)[0]
+        found = self.norm(queries + found).transpose(0, 1)
+        return self.kinds(found), self.boxes(found).sigmoid()
 
 
 class Suppress(torch.autograd.Function):
@@ -93,7 +152,8 @@ class Suppressed(nn.Module):
 class Squeeze(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.pool, self.down, self.up = nn.AdaptiveAvgPool2d(1), nn.Conv2d(width, width // 4, 1), nn.Conv2d(width // 4, width, 1)
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.down, self.up = nn.Conv2d(width, width // 4, 1), nn.Conv2d(width // 4, width, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         return x * F.hardsigmoid(self.up(F.relu(self.down(self.pool(x)))))
@@ -195,6 +255,49 @@ class ShiftedWindows(nn.Module):
         return (x + torch.roll(found, (self.shift, self.shift), (1, 2))).mean((1, 2))
 
 
+class Shuffled(nn.Module):
+    """Groups whose channels are shuffled, dense blocks, average pools whose borders count or do not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(conv_norm(3, 12, stride=2, act=nn.ReLU), nn.MaxPool2d(3, 2, 1, ceil_mode=True))
+        self.group = conv_norm(6, 6, 3, groups=3, act=nn.CELU)
+        self.dense = nn.ModuleList(nn.Sequential(nn.BatchNorm2d(c), nn.SELU(), nn.Conv2d(c, 4, 3, padding=1)) for c in (12, 16))
+        self.pools = nn.ModuleList([nn.AvgPool2d(3, 2, 1), nn.AvgPool2d(3, 2, 1, count_include_pad=False)])
+        self.norm = nn.LocalResponseNorm(5)
+        self.head = nn.Sequential(nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(40, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        a, b = x.chunk(2, 1)
+        x = torch.cat([a, self.group(b)], 1)
+        batch, width, rows, columns = x.shape
+        x = x.view(batch, 2, width // 2, rows, columns).transpose(1, 2).reshape(batch, -1, rows, columns)
+        for block in self.dense:
+            x = torch.cat([x, block(x)], 1)
+        return self.head(torch.cat([pool(self.norm(x)) for pool in self.pools], 1))
+
+
+class ConvNeXt(nn.Module):
+    """Wide depthwise convolutions; norms and products on channels that are last; a scale for each."""
+
+    def __init__(self, width: int = 12) -> None:
+        super().__init__()
+        self.stem, self.first = nn.Conv2d(3, width, 4, 4), nn.GroupNorm(1, width)
+        self.deep, self.norm = nn.Conv2d(width, width, 7, padding=3, groups=width), nn.LayerNorm(width, 1e-6)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.scale, self.gain = nn.Parameter(torch.rand(width)), nn.Parameter(torch.rand(1, 1, 1, 4 * width))
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(self.stem(x))
+        y = F.gelu(self.up(self.norm(self.deep(x).permute(0, 2, 3, 1))))
+        power = torch.norm(y, p=2, dim=(1, 2), keepdim=True)
+        y = y + y * self.gain * power / (power.mean(-1, keepdim=True) + 1e-6)
+        x = x + (self.scale * self.down(y)).permute(0, 3, 1, 2)
+        return self.head(x.mean([-2, -1]))
+
+
 # ---- pictures from pictures ----------------------------------------------------------------------------------------------
 class UNet(nn.Module):
     def __init__(self, width: int = 8) -> None:
@@ -227,8 +330,8 @@ class SuperResolution(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.PReLU(16), nn.Conv2d(16, 12, 3, padding=1, padding_mode="replicate"),
-                                  nn.PixelShuffle(2))
+        self.body = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.PReLU(16),
+                                  nn.Conv2d(16, 12, 3, padding=1, padding_mode="replicate"), nn.PixelShuffle(2))
 
     def forward(self, x: Tensor) -> Tensor:
         wide = F.interpolate(x, scale_factor=2, mode="bicubic", align_corners=True)
@@ -240,9 +343,47 @@ class Warp(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.find = nn.Sequential(nn.Conv2d(3, 8, 5, 2), nn.ReLU(), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(), nn.Linear(32, 6))
+        self.find = nn.Sequential(nn.Conv2d(3, 8, 5, 2), nn.ReLU(), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(),
+                                  nn.Linear(32, 6))
 
     def forward(self, x: Tensor) -> Tensor:
         theta = self.find(x).view(-1, 2, 3) + torch.eye(2, 3)
         grid = F.affine_grid(theta, list(x.shape), align_corners=False)
         return F.grid_sample(x, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+
+class Generator(nn.Module):
+    """A picture from noise: transposed convolutions, norms over channels, noise that is a weight."""
+
+    def __init__(self, noise: int = 16) -> None:
+        super().__init__()
+        self.enter = nn.Linear(noise, 16 * 16)
+        self.up = nn.Sequential(nn.ConvTranspose2d(16, 12, 4, 2, 1, bias=False), nn.BatchNorm2d(12), nn.ReLU(True),
+                                nn.ConvTranspose2d(12, 8, 3, 2, 1, output_padding=1, groups=4), nn.BatchNorm2d(8), nn.ELU(),
+                                nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), nn.Conv2d(8, 3, 3, padding=1))
+        self.style = nn.Linear(noise, 32)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-8)
+        gain, bias = self.style(x)[..., None, None].chunk(2, 1)
+        y = self.enter(x).view(-1, 16, 4, 4)
+        mean, var = y.mean((2, 3), keepdim=True), y.var((2, 3), keepdim=True)
+        return torch.tanh(self.up((y - mean) / torch.sqrt(var + 1e-5) * (1 + gain) + bias))
+
+
+class Segmenter(nn.Module):
+    """Dilated convolutions beside the mean of the picture, enlarged to it; the best class of each place."""
+
+    def __init__(self, classes: int = 5) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(conv_norm(3, 8, stride=2, act=nn.Hardswish), conv_norm(8, 16, stride=2, act=nn.LeakyReLU))
+        self.branches = nn.ModuleList(nn.Conv2d(16, 8, 3, padding=d, dilation=d) for d in (1, 2, 4))
+        self.mean = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(16, 8, 1), nn.ReLU())
+        self.head = nn.Conv2d(32, classes, 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.stem(x)
+        mean = F.interpolate(self.mean(y), size=y.shape[-2:], mode="bilinear", align_corners=False)
+        y = self.head(torch.cat([F.relu(b(y)) for b in self.branches] + [mean], 1))
+        y = F.interpolate(y, size=x.shape[-2:], mode="bilinear", align_corners=False)
+        return y, y.argmax(1)
