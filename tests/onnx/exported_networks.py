@@ -12,6 +12,9 @@ from torch import nn
 
 Arrays = dict[str, np.ndarray]
 Extents = Mapping[str, Mapping[int, str]]
+SOME = [("torchscript", 17), ("dynamo", 18), ("dynamo", 26)]
+QUANTIZED = {"all": [*SOME, *(("torchscript", n) for n in (11, 13, 20))], "some": SOME, "none": []}
+"""The exporters and opsets of files that are quantized."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +30,7 @@ class Network:
     padded: bool = False
     """Its NonMaxSuppression becomes that of the domain `tosaic` here: its rows are those of ONNX Runtime, then -1."""
     quantized: str = "some"
-    """Which of its files are quantized: `all`, `none`, or `some`: TorchScript's at opset 17, the other exporter's at 18 and 26."""
+    """Which of its files are quantized, a name of `QUANTIZED`."""
     first: int | None = None
     """How many outputs are compared when it is quantized; those behind are places, which jump where two values are near."""
 
@@ -36,8 +39,7 @@ class Network:
         return len(self.outputs) if self.first is None else self.first
 
     def is_quantized(self, exporter: str, opset: int) -> bool:
-        some = opset in {"torchscript": (17,), "dynamo": (18, 26)}[exporter]
-        return self.quantized == "all" or (self.quantized == "some" and some)
+        return (exporter, opset) in QUANTIZED[self.quantized]
 
     def drawn(self) -> nn.Module:
         """The network with its weights; the averages of batch norms are as if it had been trained."""

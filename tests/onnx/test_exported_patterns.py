@@ -10,7 +10,6 @@ import tosaic
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tosaic.lowering.dialects.onnx.interpret import interpret
 
