@@ -102,6 +102,8 @@ NETWORKS: dict[str, Network] = {
                           {"x": {0: "batch", 3: "width"}}, quantized="all", first=1),
     "transformer": Network(sequences.Transformer, [text(2, 12), text(3, 7)], open={
         "tokens": {0: "batch", 1: "length"}, "real": {0: "batch", 1: "length"}}, quantized="all"),
+    "attention": Network(lambda: sequences.Transformer(is_fused=True), [text(2, 12), text(3, 7)], open={
+        "tokens": {0: "batch", 1: "length"}, "real": {0: "batch", 1: "length"}}, quantized="none"),
     "encoder": Network(sequences.Encoder, [{"x": normal(2, 5, 16), "memory": normal(2, 9, 16)},
                                            {"x": normal(3, 7, 16), "memory": normal(3, 4, 16)}],
                        open={"x": {0: "batch", 1: "length"}, "memory": {0: "batch", 1: "memories"}}),

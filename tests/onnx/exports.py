@@ -6,7 +6,7 @@ A network is exported, and a file is run, in a process of its own. Right is with
 output; of a network with scales that are known before, within a step of it; integers are equal. What is compiled is held
 against ONNX Runtime with its rewrites, which multiply integers; what is interpreted, and weights by block in pairs, against
 that without, which does what the file says. Where those two are farther than that from each other, ONNX Runtime is no judge of
-a step: `open` is what is no farther from it than it is from itself.
+a step: `open` is what is no farther from it than it is from itself. PyTorch is the judge of a file that ONNX Runtime refuses.
 
 An exporter that cannot write the opset writes the one that the table shows; what is the same file twice is run once.
 `--quantized` runs the quantized files alone, `--floats` the others. The exit status is 1 where something is wrong.
@@ -17,6 +17,7 @@ import argparse
 import functools
 import json
 import logging
+import math
 import subprocess
 import sys
 import tempfile
@@ -224,7 +225,10 @@ def running(each: Export) -> dict[str, Any]:
         right, truth = (called(lambda i: s.run(None, taken(s, i))) for s in (session, plain))
         found["runtime_call"] = timed(lambda i: session.run(None, taken(session, i)), network.calls[-1])
     except Exception as error:  # ONNX Runtime's own
-        return {"runtime_failed": first_line(error)}
+        found["runtime_failed"] = first_line(error)
+        if each.quantized:
+            return found
+        right = truth = torch_results(network)
     found["runtime_itself"] = difference(right, truth)
     own_path = padded_form(path) if network.padded else path
     try:
@@ -243,6 +247,18 @@ def running(each: Export) -> dict[str, Any]:
         return found | {"refused": str(problem).strip()}
     return found | {"compiled": difference(compiled, truth if each.quantized == "block pairs" else right),
                     "interpreted": difference(interpreted, truth)}
+
+
+def torch_results(network: Any) -> list[list[np.ndarray]]:
+    """What PyTorch gives for the calls."""
+    import torch
+    model, names = network.drawn(), list(network.calls[0])
+
+    def run(inputs: Arrays) -> list[np.ndarray]:
+        with torch.no_grad():
+            found = model(*(torch.from_numpy(np.asarray(inputs[n])) for n in names))
+        return [t.numpy() for t in (found if isinstance(found, tuple) else (found,))]
+    return results(run, network.calls, network.outputs, network.state)
 
 
 def taken(session: Any, inputs: Arrays) -> Arrays:
@@ -265,10 +281,14 @@ def child(*arguments: str) -> list[dict[str, Any]]:
 def verdict_of(each: Export, found: Mapping[str, Any]) -> str:
     from quantized_exports import STATIC
     most = 1.01 if each.quantized in STATIC else MOST
-    if "compiled" in found:
-        worst = max(found["compiled"], found["interpreted"])
-        return "right" if worst <= most else "open" if worst <= 1.01 * found["runtime_itself"] else "wrong"
-    return "refused" if "refused" in found else "no judge" if "runtime_failed" in found else "wrong"
+    worst = max(found.get("compiled", float("inf")), found.get("interpreted", float("inf")))
+    if worst <= most:
+        return "right"
+    if "runtime_failed" in found:
+        return "no judge"
+    if "refused" in found:
+        return "refused"
+    return "open" if worst <= 1.01 * found.get("runtime_itself", 0) else "wrong"
 
 
 def row_of(each: Export, found: Mapping[str, Any]) -> str:
@@ -276,12 +296,12 @@ def row_of(each: Export, found: Mapping[str, Any]) -> str:
     if each.failed:
         return f"{head}not exported: {each.failed[:110]}"
     verdict = verdict_of(each, found)
-    if "compiled" not in found:
-        reason = found.get("refused") or found.get("runtime_failed") or found.get("ended", "")
+    if "compiled" not in found or verdict == "no judge":
+        reason = found.get("runtime_failed") or found.get("refused") or found.get("ended", "")
         return f"{head}{verdict}: {' '.join(str(reason).split())[:400]}"
     itself = f"{found['runtime_itself']:10.1e}" if each.quantized else f"{'':10}"
     return (f"{head}{verdict:8}{found['compiled']:9.1e}{found['interpreted']:10.1e}{itself}{found['load']:8.0f}"
-            f"{found['compile']:9.2f}{found['call']:9.2f}{found['runtime_call']:9.2f}")
+            f"{found['compile']:9.2f}{found['call']:9.2f}{found.get('runtime_call', math.nan):9.2f}")
 
 
 def shown(name: str, folder: Path, kinds: Sequence[str]) -> list[str]:

@@ -115,11 +115,11 @@ class Spectrogram(nn.Module):
 
 # ---- attention -----------------------------------------------------------------------------------------------------------
 class Transformer(nn.Module):
-    """Tokens and which of them are real; a vector for each."""
+    """Tokens and which of them are real; a vector for each. Attention is written out, or PyTorch's function."""
 
-    def __init__(self, words: int = 50, width: int = 32, heads: int = 4) -> None:
+    def __init__(self, words: int = 50, width: int = 32, heads: int = 4, is_fused: bool = False) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.is_fused = heads, is_fused
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(64, width)
         self.norm = nn.LayerNorm(width)
         self.layers = nn.ModuleList(nn.ModuleDict({
@@ -133,8 +133,11 @@ class Transformer(nn.Module):
         mask = real.bool()[:, None, None, :]
         for layer in self.layers:
             q, k, v = (y.view(batch, length, self.heads, -1).transpose(1, 2) for y in layer["qkv"](x).chunk(3, -1))
-            scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e4)
-            found = scores.softmax(-1) @ v
+            if self.is_fused:
+                found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            else:
+                scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e4)
+                found = scores.softmax(-1) @ v
             x = layer["first"](x + layer["out"](found.transpose(1, 2).reshape(batch, length, -1)))
             x = layer["second"](x + layer["mlp"](x))
         return x

@@ -39,7 +39,7 @@ class AffineGrid(Operator):
         return np.stack([*(a.reshape(-1) for a in found[::-1]), np.ones(math.prod(size[2:]))], -1)
 
     def reference(self, theta: Array, size: Array) -> Array:
-        found = np.einsum("pk,nak->npa", self.places(theta.shape, size), theta.astype(np.float64))
+        found = np.einsum("pk,nak->npa", self.places(theta.shape, size.tolist()), theta.astype(np.float64))
         return found.reshape(size[0], *size[2:], theta.shape[1]).astype(theta.dtype)
 
     def lower(self, e: Emitter, theta: Value, size: Value) -> Value:
