@@ -199,7 +199,7 @@ def apart(found: Sequence[Sequence[np.ndarray]], right: Sequence[Sequence[np.nda
         if truth.dtype.kind != "f":
             worst = max(worst, 0.0 if np.array_equal(flat, truth) else float("inf"))
         elif truth.size and not np.array_equal(flat, truth):
-            span = step or max(float(np.ptp(truth)), 1e-30) / (255 if steps else 1)
+            span = step or (float(np.ptp(truth)) or float(np.abs(truth).max()) or 1e-30) / (255 if steps else 1)
             worst = max(worst, float(np.abs(flat.astype(np.float64) - truth).max()) / span)
     return worst if worst == worst else float("inf")
 
@@ -270,7 +270,8 @@ def taken(session: Any, inputs: Arrays) -> Arrays:
 # ---- processes and the table ---------------------------------------------------------------------------------------------
 def child(*arguments: str) -> list[dict[str, Any]]:
     """What this program prints as another process, a line of JSON each."""
-    result = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:  # onnxruntime.quantization leaves files where it is called
+        result = subprocess.run([sys.executable, str(Path(__file__).resolve()), *arguments], capture_output=True, text=True, cwd=folder)
     lines = [json.loads(line[5:]) for line in result.stdout.splitlines() if line.startswith("json ")]
     if result.returncode:
         errors = [line for line in result.stderr.strip().splitlines() if "rror" in line] or ["it ends its process"]
