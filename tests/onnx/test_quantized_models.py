@@ -96,13 +96,13 @@ def quantize(model: Any, way: str, shape: Sequence[int] = SHAPE) -> Any:
         return onnx.load(target)
 
 
-def runtime(model: Any, x: Array, rewrites: bool = True) -> list[Any]:
-    """The runtime's results, its rewrites on, as they are by default."""
+def runtime(model: Any, x: Array, rewrites: bool = True, threads: int = 0) -> list[Any]:
+    """The runtime's results, its rewrites on and its threads as many as cores, as they are by default."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     if not rewrites:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, threads
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return list(session.run(None, {session.get_inputs()[0].name: x}))
 
@@ -284,3 +284,36 @@ def test_operators_that_are_floats_inside_are_said() -> None:
         "com.microsoft.MatMulNBits (1 node): its weights have a scale for each block",)
     assert any("QLinearSoftmax" in line for line in lowered(
         quantize(model_of([node("Softmax", ["x"], ["y"])], {}, SHAPE), "operators QUInt8 QUInt8")).attributes[IN_FLOAT])
+
+
+# ---- recurrence ----------------------------------------------------------------------------------------------------------
+def lstm(directions: int, hidden: int = 6, has_bias: bool = True, **attributes: Any) -> Any:
+    """An LSTM from x [steps, batch, 5] to all three of its results."""
+    tensors = {"w": random(directions, 4 * hidden, 5), "r": random(directions, 4 * hidden, hidden)} | (
+        {"b": random(directions, 8 * hidden)} if has_bias else {})
+    name = {1: "forward", 2: "bidirectional"}[directions]
+    nodes = [node("LSTM", ["x", "w", "r", *(["b"] if has_bias else [])], ["y", "h", "c"],
+                  **{"hidden_size": hidden, "direction": name} | attributes)]
+    model = model_of(nodes, tensors, (7, 3, 5))
+    model.graph.output.extend(helper.make_empty_tensor_value_info(n) for n in ("h", "c"))
+    return model
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize(("directions", "attributes"), [
+    (1, {}), (2, {}), (1, {"direction": "reverse"}), (1, {"has_bias": False}), (1, {"clip": 0.5})])
+def test_recurrence_whose_states_become_bytes(directions: int, attributes: Mapping[str, Any], per_channel: bool) -> None:
+    """On one thread the runtime makes bytes of the states of the whole batch, as here; on more of each thread's part."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "source.onnx", Path(folder) / "target.onnx"
+        onnx.save(lstm(directions, **attributes), source)
+        quantize_dynamic(source, target, weight_type=QuantType.QInt8, per_channel=per_channel, reduce_range=True)
+        model = onnx.load(target)
+    assert [n.op_type for n in model.graph.node] == ["DynamicQuantizeLSTM"]
+    x = random(7, 3, 5, seed=2)
+    found, right = tosaic.from_onnx(model), runtime(model, x, threads=1)
+    for results in (found(x), interpret(found.module, "main", [x])):
+        for result, wanted in zip(results, right, strict=True):
+            np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-5)
+    assert set(products(lowered(model))) == {"i8"}

@@ -67,6 +67,14 @@ def test_affine_grids(corners: int) -> None:
         agree(model, [theta])
 
 
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", [(1, 3, 4, 5), (1, 1, 1, 3), (1, 2, 3, 1, 2), (3, 1, 1, 1)])
+def test_affine_grids_with_extents_of_one(size: tuple[int, ...], corners: int) -> None:
+    """The body that the specification gives drops such extents."""
+    theta = numbers(size[0], len(size) - 2, len(size) - 1)
+    agree(one_node("AffineGrid", [theta, ints(*size)], {"align_corners": corners}, 20, constants=[1]), [theta])
+
+
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("skips", [0, 1, 3])
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 2), (2, 3), (1, 3)])

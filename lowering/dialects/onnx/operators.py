@@ -31,6 +31,7 @@ from . import (  # noqa: F401
     quantized_elementwise,
     quantized_pools,
     quantized_products,
+    quantized_recurrence,
     recurrence,
     reductions,
     resize,

@@ -20,7 +20,7 @@ from ...formulas.term import Term, absolute, maximum, minimum, select, sigmoid, 
 from ...formulas.transcendental import expm1_below_half
 from ...formulas.working_types import working_type
 from ...graph.graph import Value
-from ...graph.types import I32, Array
+from ...graph.types import I32, Array, ElementType
 from ..control_flow import loop
 from ..data import Datum, ListOfTensors
 from ..emitter import Emitter
@@ -160,6 +160,13 @@ class Recurrent(Operator):
     # ---- lowering --------------------------------------------------------------------------------------------------------
     def lower(self, e: Emitter, x: Value, w: Value, r: Value, b: Value | None = None, lengths: Value | None = None,
               first: Value | None = None, cell: Value | None = None, peepholes: Value | None = None) -> tuple[Datum, ...]:
+        def weights(d: int, working: ElementType) -> Weights:
+            return Weights.of(e, self, d, working, w, r, b, peepholes)
+        return self.lowered(e, x, weights, lengths, (first, cell)[:self.states])
+
+    def lowered(self, e: Emitter, x: Value, weights_of: Callable[[int, ElementType], Weights], lengths: Value | None,
+                first: Sequence[Value | None]) -> tuple[Datum, ...]:
+        """All directions, with the weights of each."""
         own = x.tensor.element
         working = working_type(own, False, True)
         seen = e.cast(e.transpose(x, (1, 0, 2)) if self.layout else x, working)
@@ -169,8 +176,8 @@ class Recurrent(Operator):
         counts = None if lengths is None else e.cast(lengths, I32)
         outputs, last = [], []
         for d, back in enumerate(self.directions()):
-            weights = Weights.of(e, self, d, working, w, r, b, peepholes)
-            state = [self.state(e, s, d, batch, weights) for s in (first, cell)[:self.states]]
+            weights = weights_of(d, working)
+            state = [self.state(e, s, d, batch, weights) for s in first]
             turned = self.turned(e, seen, counts) if back else seen
             rows, ends = self.run(e, turned, state, counts, weights, self.functions()[d])
             rows = self.turned(e, rows, counts) if back else rows
@@ -184,9 +191,10 @@ class Recurrent(Operator):
 
     def state(self, e: Emitter, given: Value | None, d: int, batch: int, weights: Weights) -> Value:
         """The state before the first step, [batch, hidden]."""
+        working = weights.projected_bias.tensor.element
         if given is None:
-            return e.constant(np.zeros((batch, weights.hidden), weights.w.tensor.element.dtype), weights.w.tensor.element)
-        wide = e.cast(given, weights.w.tensor.element)
+            return e.constant(np.zeros((batch, weights.hidden), working.dtype), working)
+        wide = e.cast(given, working)
         if self.layout:
             wide = e.transpose(wide, (1, 0, 2))
         return e.reshape(e.slice(wide, (d, 0, 0), (1, batch, weights.hidden)), (batch, weights.hidden))
@@ -205,7 +213,7 @@ class Recurrent(Operator):
             ) -> tuple[Value, list[Value]]:
         """All steps of one direction: what each gives, [steps, batch, hidden], and the state behind the last."""
         steps, batch, inputs = x.tensor.dims
-        flat = batched_product(e, e.reshape(x, (steps * batch, inputs)), weights.w, weights.w.tensor.element)
+        flat = weights.projected(e, e.reshape(x, (steps * batch, inputs)))
         rows = list_of(e.reshape(e.sum(flat, weights.projected_bias), (steps, batch, flat.tensor.dims[-1])))
 
         def one(number: Value, before: Sequence[Datum]) -> list[Value]:
@@ -262,16 +270,12 @@ class Weights:
                           f"{len(node.directions())} directions", kind="shape")
 
         def matrix(v: Value) -> Value:
-            rows = e.reshape(e.slice(v, (d, 0, 0), (1, *v.tensor.dims[1:])), v.tensor.dims[1:])
-            return e.cast(e.transpose(rows, (1, 0)), working)
-        zero = e.constant(np.zeros((1, width), working.dtype), working)
-        halves = (zero, zero)
-        if b is not None:
-            wide = e.cast(b, working)
-            halves = tuple(e.reshape(e.slice(wide, (d, k * width), (1, width)), (1, width)) for k in range(2))  # type: ignore
-        holes = () if p is None else tuple(
-            e.cast(e.reshape(e.slice(p, (d, k * hidden), (1, hidden)), (1, hidden)), working) for k in range(3))
-        return Weights(matrix(w), matrix(r), halves[0], halves[1], holes, hidden)
+            return e.cast(e.transpose(of_direction(e, v, d), (1, 0)), working)
+        return Weights(matrix(w), matrix(r), *halves(e, b, d, width, working), peepholes_of(e, p, d, hidden, working), hidden)
+
+    def projected(self, e: Emitter, x: Value) -> Value:
+        """Rows of the input times its weights."""
+        return batched_product(e, x, self.w, self.w.tensor.element)
 
     def gate(self, e: Emitter, x: Value, number: int) -> Term:
         """The columns of one gate."""
@@ -283,6 +287,27 @@ class Weights:
         columns = e.slice(self.r, (0, first * self.hidden), (self.hidden, count * self.hidden))
         bias = e.slice(self.recurrent_bias, (0, first * self.hidden), (1, count * self.hidden))
         return e.sum(batched_product(e, h, columns, columns.tensor.element), bias)
+
+
+def of_direction(e: Emitter, v: Value, d: int) -> Value:
+    """The part of one direction, which is the first axis."""
+    dims = v.tensor.dims
+    return e.reshape(e.slice(v, (d, *[0] * (len(dims) - 1)), (1, *dims[1:])), dims[1:])
+
+
+def halves(e: Emitter, b: Value | None, d: int, width: int, working: ElementType) -> tuple[Value, Value]:
+    """The biases of a direction's two products, each [1, width]."""
+    if b is None:
+        zero = e.constant(np.zeros((1, width), working.dtype), working)
+        return zero, zero
+    wide = e.cast(b, working)
+    first, second = (e.reshape(e.slice(wide, (d, k * width), (1, width)), (1, width)) for k in range(2))
+    return first, second
+
+
+def peepholes_of(e: Emitter, p: Value | None, d: int, hidden: int, working: ElementType) -> tuple[Value, ...]:
+    return () if p is None else tuple(
+        e.cast(e.reshape(e.slice(p, (d, k * hidden), (1, hidden)), (1, hidden)), working) for k in range(3))
 
 
 @operator("RNN")
@@ -338,7 +363,11 @@ class LSTM(Recurrent):
     def step(self, x: Array, state: list[Array], w: Array, r: Array, b: Array, holes: Array, f: list[Activation]
              ) -> list[Array]:
         (h, c), n = state, r.shape[1]
-        total = x @ w.T + h @ r.T + b[:4 * n] + b[4 * n:]
+        return self.cell_of(x @ w.T + h @ r.T + b[:4 * n] + b[4 * n:], c, holes, f)
+
+    def cell_of(self, total: Array, c: Array, holes: Array, f: list[Activation]) -> list[Array]:
+        """The states behind a step, of the sums of all gates and the cell before."""
+        n = c.shape[-1]
         i, o, forget, new = (total[:, k * n:(k + 1) * n] for k in range(4))
         i = f[0].numpy(self.clipped(i + holes[:n] * c))
         forget = 1 - i if self.input_forget else f[0].numpy(self.clipped(forget + holes[2 * n:] * c))

@@ -1,4 +1,4 @@
-"""Images at the places of a grid, and columns put back into images: GridSample, Col2Im."""
+"""Grids, images at the places of a grid, and columns put back into images: AffineGrid, GridSample, Col2Im."""
 from __future__ import annotations
 
 import itertools
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.errors import Problem
+from ....runtime.errors import Problem, require
+from ...formulas.contractions import batched_product
 from ...formulas.layout import padded, part
 from ...formulas.rounding import nearest_even
 from ...formulas.term import Term, maximum, minimum, select
@@ -18,6 +19,36 @@ from ...graph.types import Array
 from ..emitter import Emitter, integers
 from .interpolation import Image, mirrored_place
 from .operator import Ints, Operator, operator
+
+
+# ---- AffineGrid ----------------------------------------------------------------------------------------------------------
+@operator("AffineGrid")
+class AffineGrid(Operator):
+    """Places between -1 and 1, the last axis first, moved by a matrix for each image: [N, ..., axes]. The body that the
+    specification gives drops every axis of extent 1, that of a batch of one, too."""
+    align_corners: int = 0
+
+    def places(self, theta: Sequence[int], size: Sequence[int]) -> Array:
+        """Of all pixels, in order, with a 1 behind: [pixels, axes + 1]."""
+        axes = len(size) - 2
+        require(axes in (2, 3) and tuple(theta) == (size[0], axes, axes + 1),
+                f"matrices of {list(theta)} are none for images of {list(size)}", kind="shape")
+        lines = [np.linspace(-1, 1, n) if self.align_corners and n > 1 else np.ones(1) if self.align_corners
+                 else (2 * np.arange(n) + 1) / n - 1 for n in size[2:]]
+        found = np.meshgrid(*lines, indexing="ij")
+        return np.stack([*(a.reshape(-1) for a in found[::-1]), np.ones(math.prod(size[2:]))], -1)
+
+    def reference(self, theta: Array, size: Array) -> Array:
+        found = np.einsum("pk,nak->npa", self.places(theta.shape, size.tolist()), theta.astype(np.float64))
+        return found.reshape(size[0], *size[2:], theta.shape[1]).astype(theta.dtype)
+
+    def lower(self, e: Emitter, theta: Value, size: Value) -> Value:
+        extents = integers(size, "the size of the images")
+        n, axes, _ = theta.tensor.dims
+        working = working_type(theta.tensor.element, False, True)
+        places = e.constant(self.places(theta.tensor.dims, extents).astype(working.dtype)[None], working)
+        found = batched_product(e, places, e.transpose(e.cast(theta, working), (0, 2, 1)), working)
+        return e.cast(e.reshape(found, (n, *extents[2:], axes)), theta.tensor.element)
 
 
 # ---- GridSample ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ OF_INTEGERS = frozenset((
     *DEQUANTIZE, *QUANTIZE, "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear",
     "tosaic.QLinearTable", AS_UNSIGNED, *(f"com.microsoft.{name}" for name in (
         "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearWhere",
-        "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearLeakyRelu"))))
+        "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearLeakyRelu", "DynamicQuantizeLSTM"))))
 """Operators of quantized models that compute with integers, or only change between them and floats."""
 OF_BLOCKS = "com.microsoft.MatMulNBits"
 NO_FORM = "it has no form in integers"
