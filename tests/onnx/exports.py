@@ -271,7 +271,8 @@ def taken(session: Any, inputs: Arrays) -> Arrays:
 def child(*arguments: str) -> list[dict[str, Any]]:
     """What this program prints as another process, a line of JSON each."""
     with tempfile.TemporaryDirectory() as folder:  # onnxruntime.quantization leaves files where it is called
-        result = subprocess.run([sys.executable, str(Path(__file__).resolve()), *arguments], capture_output=True, text=True, cwd=folder)
+        result = subprocess.run([sys.executable, str(Path(__file__).resolve()), *arguments], capture_output=True, text=True,
+                                cwd=folder)
     lines = [json.loads(line[5:]) for line in result.stdout.splitlines() if line.startswith("json ")]
     if result.returncode:
         errors = [line for line in result.stderr.strip().splitlines() if "rror" in line] or ["it ends its process"]
