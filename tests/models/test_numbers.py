@@ -14,7 +14,7 @@ from tosaic.jit.command_line.cli import parser
 from tosaic.jit.command_line.commands import compile as compile_command
 
 from ..aot.c_programs import build, needs_gcc, run
-from ..tflite.files import Graph, Operator, Tensor, file
+from ..tflite.files import Graph, Operator, Scalar, Tensor, file
 from .lite import Lite
 from .sources import DATA, WAKE_WORDS, speech, wake_word_model
 
@@ -54,6 +54,18 @@ def test_inputs_outputs_and_weights_say_what_litert_says(data: bytes) -> None:
     weights = [t for t in entry.constants if t.scale is not None]
     assert weights and all(described(t) in every for t in weights)
     assert any(t.axis is not None for t in weights) == any(len(p[2]) > 1 for p in every)
+
+
+@pytest.mark.parametrize("zero_point", [-128, -5, 0, 7])
+def test_an_input_that_is_averaged_has_numbers_too(zero_point: int) -> None:
+    """The converter's pools hold no zero points. The window has an odd size, so that no mean lies between two integers."""
+    tensors = [Tensor(name, shape, "i8", None, 0.05, zero_point) for name, shape in (("x", (1, 6, 9, 3)), ("y", (1, 2, 3, 3)))]
+    options = Scalar("B", 1), *(Scalar("i", 3),) * 4, Scalar("B", 0)
+    data = file(Graph("x", "y", tensors, [Operator("AVERAGE_POOL_2D", "x", "y", options)]))
+    x = np.random.default_rng(zero_point + 128).integers(-128, 128, (1, 6, 9, 3)).astype(np.int8)
+    entry = tosaic.load(data).main
+    assert [t.zero_point for t in (*entry.inputs, *entry.outputs)] == [zero_point, zero_point]
+    assert (np.asarray(entry(x)) == Lite(data, keep=False)(x)[0]).all()
 
 
 @pytest.mark.parametrize(("type", "scale", "zero_point"), [

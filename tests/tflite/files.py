@@ -14,7 +14,8 @@ OPTIONS = {"ADD": 11, "MUL": 21, "SUB": 28, "STRIDED_SLICE": 32, "SLICE": 48, "C
            "CALL_ONCE": 103, "CALL": 16, "VAR_HANDLE": 111, "READ_VARIABLE": 112, "ASSIGN_VARIABLE": 113, "NEG": 42, "EXP": 33,
            "SPLIT": 35, "TOPK_V2": 34, "HASHTABLE": 107, "ABS": 78, "RESIZE_NEAREST_NEIGHBOR": 74, "RESIZE_BILINEAR": 15,
            "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5, "GATHER": 23, "SUM": 27, "MEAN": 27, "REDUCE_MAX": 27, "REDUCE_MIN": 27,
-           "REDUCE_PROD": 27, "MIRROR_PAD": 77, "SPACE_TO_DEPTH": 19, "DEPTH_TO_SPACE": 94, "CUMSUM": 102, "LEAKY_RELU": 75}
+           "REDUCE_PROD": 27, "MIRROR_PAD": 77, "SPACE_TO_DEPTH": 19, "DEPTH_TO_SPACE": 94, "CUMSUM": 102, "LEAKY_RELU": 75,
+           "CONV_2D": 1, "FULLY_CONNECTED": 8, "SOFTMAX": 9}
 """The number of an operator's table of options."""
 Numbers = Sequence[int]
 

@@ -15,6 +15,7 @@ os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1", KERAS_BAC
 import keras
 import numpy as np
 import tensorflow as tf
+from tiny_networks import NETWORKS, network
 
 IMAGE = (1, 224, 224, 3)
 FLAT = (1, 1000, 4096)
@@ -114,6 +115,7 @@ MODELS: dict[str, Callable[[], Made]] = {
     "chain": lambda: elementwise(chain), "transcendental": lambda: elementwise(transcendental),
     "softmax": lambda: elementwise(keras.layers.Softmax()),
     "layer_norm": lambda: elementwise(keras.layers.LayerNormalization(epsilon=1e-5)),
+    **{name: (lambda name=name: (network(name), {})) for name in NETWORKS},  # type: ignore[misc]
 }
 
 

@@ -1,0 +1,70 @@
+"""Boards that count: programs built for a Cortex-M and run under QEMU, whose clock goes by instructions, so that a count is the
+same on every machine. A program marks what is counted (counting.h); what it prints comes back as one record for each mark.
+
+An instruction is one that the processor executes: what a cycle counter would say depends on memories and pipelines, which QEMU
+does not have.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...aot.machines import PROCESSORS, Machine
+
+HERE = Path(__file__).parent
+SHIFT = 6
+"""An instruction takes 2^SHIFT ns: more than a tick of the timer, so that each one is seen."""
+TICK_NANOSECONDS: Mapping[str, float] = {"mps2-an385": 40.0, "mps2-an386": 40.0, "mps2-an500": 40.0, "mps2-an505": 50.0,
+                                         "mps3-an547": 31.25}
+"""The period of each board's processor clock, which its timer counts."""
+FLAGS = ("-O2", "-Wl,--wrap=memcpy", "-Wl,--wrap=memset", f"-I{HERE}")
+EMPTY = """
+#include "console.h"
+#include "counting.h"
+static int32_t nothing(void) { return 0; }
+int main(void) { int32_t (*volatile f)(void) = nothing; return COUNTED(f()); }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What was counted at one mark: instructions, and the bytes that were printed behind it."""
+    instructions: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A machine of the tests of objects, which counts. `overhead` are the instructions of a mark itself."""
+    machine: Machine
+    overhead: int = 0
+
+    @property
+    def processor(self) -> str:
+        return self.machine.target
+
+    def calibrated(self, folder: Path) -> Board:
+        """The same, which knows what a mark around a call of nothing counts."""
+        (folder / "empty.c").write_text(EMPTY)
+        (count,) = replace(self, overhead=0).counts(folder, [folder / "empty.c"])
+        return replace(self, overhead=count.instructions)
+
+    def counts(self, folder: Path, files: Sequence[Path], flags: Sequence[str] = ()) -> list[Count]:
+        """Build a program in a folder and run it: what it counted, mark after mark."""
+        program = self.machine.build(folder, [HERE / "counting.c", *files], [*FLAGS, *flags])
+        emulator, *rest = self.machine.runner
+        runner = (emulator, "-icount", f"shift={SHIFT}", *rest)
+        _, *records = replace(self.machine, runner=runner).run(program).split("ticks ")
+        return [self.count(record) for record in records]
+
+    def count(self, record: str) -> Count:
+        ticks, _, data = record.partition("\n")
+        board = self.machine.runner[self.machine.runner.index("-M") + 1]
+        instructions = round(int(ticks) * TICK_NANOSECONDS[board] / 2**SHIFT)
+        return Count(instructions - self.overhead, bytes.fromhex(data))
+
+
+BOARDS: Mapping[str, Board] = {machine.name: Board(machine) for machine in PROCESSORS if machine.name in (
+    "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")}
+"""Boards by processor: those with a timer and a table of vectors that can be moved."""
