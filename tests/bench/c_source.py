@@ -4,8 +4,8 @@
 
 On a Cortex-M4 (qemu, one instruction a nanosecond of its clock): bytes of code and of constants, and instructions of a call, of
 the object that LLVM writes and of the same model's C source as arm-none-eabi-gcc compiles it; the outputs of all must be equal
-bytes. On this machine: microseconds of a call of the JIT's code and of C source as gcc and clang compile it, on one thread, in an
-order drawn for each round; the least and the median. MODEL is a file that tosaic loads; the wake word okay_nabu without any.
+bytes. On this machine: microseconds of a call of the JIT's code and of C source as gcc and clang compile it, on one thread, in
+an order drawn for each round; the least and the median. MODEL is a file that tosaic loads; okay_nabu without any.
 """
 from __future__ import annotations
 
