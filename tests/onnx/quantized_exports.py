@@ -15,7 +15,8 @@ import numpy as np
 
 WAYS = ("dynamic", "tensors", "channels", "operators", "blocks", "block pairs")
 """Blocks are MatMulNBits; block pairs are DequantizeLinear with a block size, of which opset 21 is the first."""
-STATIC = ("tensors", "channels", "operators")
+PAIRS = ("tensors", "channels")
+STATIC = (*PAIRS, "operators")
 LEAST_OPSET = {"channels": 13, "block pairs": 21}
 TYPES = {"dynamic": ("QUInt8", "QInt8"), "tensors": ("QUInt8", "QInt8"), "channels": ("QInt8", "QInt8"),
          "operators": ("QUInt8", "QUInt8")}
