@@ -25,6 +25,7 @@ from .text import Report
 
 if TYPE_CHECKING:
     from ...stage_data import LoweredData
+    from .boards import Board
 
 NOTHING: Mapping[Buffer, Traffic] = {}
 FLOAT16_INSTRUCTIONS = 2
@@ -36,11 +37,13 @@ SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
 
-def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Report:
-    """The report of a function after lowering; with its `ladder`, and with the sizes of its object file (`code`), where
-    asked."""
+def report(lowered: LoweredData, ladder: bool = False, code: bool = False, boards: Sequence[Board] = ()) -> Report:
+    """The report of a function after lowering; with its `ladder`, with the sizes of its object file (`code`), and with the
+    verdict for some `boards`, where asked."""
+    from .judge_boards import judge_boards
     from .ladder import ladder_of
     from .object_size import object_size
+    judged = judge_boards(lowered, boards) if boards else ()
     program, plan = lowered.program, lowered.plan
     timeline, moved, numbers = tuple(ticks(program.steps)), program_traffic(program), lowered.quantized()
     buffers = tuple(planned_lines(program, plan, timeline, moved))
@@ -58,7 +61,7 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Re
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
         tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
-        tuple(narrow_constants(program, moved, lowered.target)))
+        tuple(narrow_constants(program, moved, lowered.target)), judged)
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:

@@ -1,19 +1,15 @@
 """The sections of a page that are tables: what is alive at the peak, the ladder, what fits, all bytes, kernels and buffers."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .boards import on_boards
-from .figures import BufferLine, Peak, Rung
-from .fit import Fit, FitLine
+from .figures import BoardFit, BufferLine, FitLine, Peak, Rung
+from .fit import UNCOUNTED, Fit, outside
 from .markup import Child, Markup, escaped, shortened, table, tag
-from .text import Report, moved_rows, narrow_text, sharing_text, step_text
+from .text import KINDS, Report, moved_rows, narrow_text, noted, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""
-
-SMALL = ("thumb", "arm", "riscv32", "xtensa")
-"""How the triples of microcontrollers begin."""
 
 
 # ---- sizes ---------------------------------------------------------------------------------------------------------
@@ -96,10 +92,16 @@ def moved_section(report: Report) -> Iterator[Markup]:
 # ---- fit, bytes ------------------------------------------------------------------------------------------------------
 def fit_section(report: Report, verdict: Fit | None) -> Iterator[Markup]:
     yield tag("h2", "Does it fit?")
-    notes = verdict.notes if verdict else on_boards(report)[0][1].notes
-    yield limit_table(verdict) if verdict else board_table(report)
-    if verdict is None and not report.target.startswith(SMALL):
-        yield tag("p", "These boards run other code than this target; --target names one of theirs.", class_="note")
+    if verdict:
+        yield limit_table(verdict)
+        notes = verdict.notes
+    elif report.boards:
+        yield tag("p", "Each board with code for its own processor; the stack of a call against what the rest leaves of the "
+                  "RAM.", class_="note")
+        yield board_table(report.boards)
+        notes = tuple(board_notes(report))
+    else:
+        notes = ("no board was judged when this report was made: --boards all does it",)
     for note in notes:
         yield tag("p", f"{note[0].upper()}{note[1:]}.", class_="note")
 
@@ -111,15 +113,26 @@ def limit_table(verdict: Fit) -> Markup:
     return table(("memory", "needs", "has", "", "", "counted"), rows, numbers=(1, 2))
 
 
-def board_table(report: Report) -> Markup:
-    """Some boards, a row for each."""
-    rows: list[list[Child]] = []
-    for name, fit in on_boards(report):
-        cells: list[Child] = [name]
-        for line in fit.lines:
-            cells += [f"{line.nbytes:,} of {short(line.limit)}", bar(line.nbytes, line.limit, hot=bool(line.over)), fits(line)]
-        rows.append(cells + [tag("span", "another chip", class_="muted"), "", ""] * (len(fit.lines) < 2))
-    return table(("board", "RAM", "", "", "flash", "", ""), rows, numbers=(1, 4))
+def board_table(boards: Sequence[BoardFit]) -> Markup:
+    """The boards, a row for each."""
+    rows = ([Markup(tag("b", b.name) + tag("span", b.chip, class_="source")), b.core, *(memory(b.memory(kind)) for kind in KINDS),
+             tag("span", f"✓ {b.verdict}" if b.fits else f"✗ {b.verdict}", class_="good" if b.fits else "bad")] for b in boards)
+    return table(("board", "code for", *KINDS, "verdict"), rows)
+
+
+def memory(line: FitLine | None) -> Markup:
+    """What is needed of what there is."""
+    if line is None:
+        return tag("span", "not known", class_="muted")
+    text = tag("span", f"{line.nbytes:,} of {line.limit:,}", class_="type")
+    return Markup(text + bar(line.nbytes, line.limit, hot=bool(line.over)))
+
+
+def board_notes(report: Report) -> Iterator[str]:
+    for note, where in noted(report.boards).items():
+        yield f"{where}: {note}"
+    yield UNCOUNTED.format(stack="the stack of interrupts", io=outside(report))
+    yield "Sizes of the boards: " + "; ".join(f"{b.name}, {b.source}" for b in report.boards)
 
 
 def fits(line: FitLine) -> Markup:

@@ -5,12 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....runtime.errors import printable
-from .figures import BufferLine, Figures, KernelLine, NarrowConstants, Peak, Rung, StepLine
+from .figures import BoardFit, BufferLine, Figures, KernelLine, Memory, NarrowConstants, Peak, Rung, StepLine
 from .live import bytes_shared
 from .terminal import letters, picture
 
 ALIVE = 8
 """How many of the buffers alive at a peak are named."""
+
+NAMED = 3
+"""How many boards a note names."""
+
+KINDS: tuple[Memory, ...] = ("flash", "RAM", "stack")
 
 
 def print_report(report: Figures) -> str:
@@ -26,6 +31,8 @@ def parts(report: Figures) -> Iterator[list[str]]:
         yield ["", *moved_table(report)]
     if report.ladder:
         yield ["", *ladder(report.ladder)]
+    if report.boards:
+        yield ["", *board_table(report.boards)]
     for pool in report.workspace_pools:
         if drawn := picture(report, pool):
             yield ["", *drawn]
@@ -150,6 +157,25 @@ def moved_rows(report: Figures) -> Iterator[tuple[str, int, int]]:
 def ladder(rungs: Sequence[Rung]) -> list[str]:
     return table(("ladder", "bytes", "lower bound", ""),
                  [(r.name, str(r.nbytes), str(r.lower_bound), r.explanation) for r in rungs])
+
+
+def board_table(boards: Sequence[BoardFit]) -> list[str]:
+    """What each board has, and what the program needs of it with code for its own processor."""
+    head = ("board", "code for", "flash", "of", "RAM", "of", "stack", "of", "")
+    return [*table(head, [(b.name, b.core, *(cell for line in memories(b) for cell in line), b.verdict) for b in boards]),
+            *(f"  {where}: {note}" for note, where in noted(boards).items())]
+
+
+def noted(boards: Sequence[BoardFit]) -> dict[str, str]:
+    """What is missing in the needs, with the boards where it is."""
+    notes = {note: [b.name for b in boards if b.note == note] for note in dict.fromkeys(b.note for b in boards if b.note)}
+    return {note: ", ".join(names) if len(names) <= NAMED else f"{len(names)} boards" for note, names in notes.items()}
+
+
+def memories(board: BoardFit) -> Iterator[tuple[str, str]]:
+    for kind in KINDS:
+        line = board.memory(kind)
+        yield (f"{line.nbytes:,}", f"{line.limit:,}") if line else ("-", "-")
 
 
 def buffer_table(report: Figures) -> list[str]:
