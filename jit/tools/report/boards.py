@@ -27,20 +27,22 @@ class Board:
 
 
 BOARDS = (
-    Board("micro:bit V1", "nRF51822", "cortex-m0", 16 * KIB, 256 * KIB, "nRF51822 product specification 3.4, memory (variant QFAA)"),
-    Board("Nucleo-F103RB", "STM32F103RB", "cortex-m3", 20 * KIB, 128 * KIB, "STM32F103x8/xB data sheet DS5319, table 2"),
-    Board("Arduino Zero", "SAMD21G18A", "cortex-m0plus", 32 * KIB, 256 * KIB, "SAM D21 data sheet DS40001882, configuration summary"),
-    Board("nRF52 DK", "nRF52832", "cortex-m4", 64 * KIB, 512 * KIB, "nRF52832 product specification 1.8, memory (variant QFAA)"),
-    Board("Nucleo-L476RG", "STM32L476RG", "cortex-m4", 128 * KIB, MIB, "STM32L476xx data sheet DS10198, table 2"),
-    Board("nRF52840 DK", "nRF52840", "cortex-m4", 256 * KIB, MIB, "nRF52840 product specification 1.7, memory"),
-    Board("Pico", "RP2040", "cortex-m0plus", 264 * KIB, 2 * MIB, "RP2040 data sheet, 2.6; Raspberry Pi Pico data sheet, 1"),
-    Board("32F746G-Discovery", "STM32F746NG", "cortex-m7+nofp.dp", 320 * KIB, MIB, "STM32F745xx/F746xx data sheet DS10916, table 2"),
+    Board("micro:bit V1", "nRF51822", "cortex-m0", 16 * KIB, 256 * KIB, "nRF51822 product specification, variant QFAA"),
+    Board("Nucleo-F103RB", "STM32F103RB", "cortex-m3", 20 * KIB, 128 * KIB, "STM32F103x8/xB data sheet, DS5319"),
+    Board("Arduino Zero", "SAMD21G18A", "cortex-m0plus", 32 * KIB, 256 * KIB, "SAM D21 data sheet, DS40001882"),
+    Board("nRF52 DK", "nRF52832", "cortex-m4", 64 * KIB, 512 * KIB, "nRF52832 product specification, variant QFAA"),
+    Board("Nucleo-L476RG", "STM32L476RG", "cortex-m4", 128 * KIB, MIB, "STM32L476xx data sheet, DS10198"),
+    Board("nRF52840 DK", "nRF52840", "cortex-m4", 256 * KIB, MIB, "nRF52840 product specification"),
+    Board("Pico", "RP2040", "cortex-m0plus", 264 * KIB, 2 * MIB, "data sheets of the RP2040 and of the Raspberry Pi Pico"),
+    Board("32F746G-Discovery", "STM32F746NG", "cortex-m7+nofp.dp", 320 * KIB, MIB, "STM32F745xx/F746xx data sheet, DS10916"),
     Board("ESP32-C3-DevKitM-1", "ESP32-C3", "rv32imc", 384 * KIB, 4 * MIB,
-          "ESP32-C3 data sheet, 1 (400 KB, 16 of them for the cache); user guide of the board"),
-    Board("ESP32-S3-DevKitC-1-N8", "ESP32-S3", "esp32-s3", 512 * KIB, 8 * MIB, "ESP32-S3 data sheet, 1; user guide of the board"),
-    Board("Pico 2", "RP2350", "cortex-m33", 520 * KIB, 4 * MIB, "RP2350 data sheet, 4.2; Raspberry Pi Pico 2 data sheet, 1"),
-    Board("EK-RA8M1", "R7FA8M1AH", "cortex-m85", MIB, 2 * MIB, "RA8M1 data sheet R01DS0416, features"),
-    Board("Teensy 4.0", "MIMXRT1062", "cortex-m7", MIB, 1984 * KIB, "i.MX RT1060 data sheet, 1.1; Teensy 4.0, technical specifications"),
+          "ESP32-C3 data sheet (16 of 400 KB are the cache's), user guide of the board"),
+    Board("ESP32-S3-DevKitC-1-N8", "ESP32-S3", "esp32-s3", 512 * KIB, 8 * MIB,
+          "ESP32-S3 data sheet, user guide of the board"),
+    Board("Pico 2", "RP2350", "cortex-m33", 520 * KIB, 4 * MIB, "data sheets of the RP2350 and of the Raspberry Pi Pico 2"),
+    Board("EK-RA8M1", "R7FA8M1AH", "cortex-m85", MIB, 2 * MIB, "RA8M1 group data sheet"),
+    Board("Teensy 4.0", "MIMXRT1062", "cortex-m7", MIB, 1984 * KIB,
+          "i.MX RT1060 data sheet, technical specifications of the Teensy 4.0"),
 )
 """From the least RAM to the most."""
 
@@ -48,8 +50,8 @@ ALL = "all"
 
 
 def boards_named(text: str) -> Sequence[Board]:
-    """The boards of a list such as `Pico,rp2350` (names of boards or chips, in any case), or all of them; a Problem where there is
-    no such board."""
+    """The boards of a list such as `Pico,rp2350` (names of boards or chips, in any case), or all of them; a Problem where there
+    is no such board."""
     if text.strip().lower() == ALL:
         return BOARDS
     found: dict[Board, None] = {}

@@ -21,11 +21,11 @@ StepKind = Literal["compute", "test", "check", "mark"]
 
 @dataclass(frozen=True, slots=True)
 class BufferLine:
-    """A buffer of the program. One that is planned lies at `offset` in `pool`, for the spans of ticks in `live`; `kind` is
-    intermediate, scratch (inside one kernel), input, output or constant. `producer` is the kernel that writes it first,
-    `last_reader` the one that reads it last, where there are such. A run reads and writes so many bytes of it. Inputs, outputs,
-    variables and constants say what their integers stand for, where the model does: `scales` and `zero_points`, one of each or
-    as many as indices along `axis`."""
+    """A buffer of the program, by its name in the plan; `label` is what the model calls it. One that is planned lies at
+    `offset` in `pool`, for the spans of ticks in `live`; `kind` is intermediate, scratch (inside one kernel), input, output or
+    constant. `producer` is the kernel that writes it first, `last_reader` the one that reads it last, where there are such. A
+    run reads and writes so many bytes of it. Inputs, outputs, variables and constants say what their integers stand for, where
+    the model does: `scales` and `zero_points`, one of each or as many as indices along `axis`."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -42,6 +42,12 @@ class BufferLine:
     scales: tuple[float, ...] = ()
     zero_points: tuple[int, ...] = ()
     axis: int | None = None
+    label: str | None = None
+
+    @property
+    def called(self) -> str:
+        """What the model calls it; where that is not known, its name in the plan."""
+        return self.label or self.name
 
     @property
     def type(self) -> str:
@@ -55,12 +61,13 @@ class BufferLine:
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A kernel: what it writes, the operators that it computes (the last one first), their place in the model, and the line of
-    the model there, cut to a line's length."""
+    """A kernel: what it writes, the operators that it computes (the last one first), their place in the model, the line of the
+    model there, cut to a line's length, and what the model calls the result."""
     writes: str
     operators: str
     place: str | None
     source: str | None = None
+    label: str | None = None
 
     @property
     def brief(self) -> str:
@@ -292,11 +299,12 @@ class Figures:
 
         Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
         inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
-        [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
-        {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
-        [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
-        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
-        of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions,
-        instructions}; boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis, label}; kernels: list
+        of {writes, operators, place, source, label}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel,
+        nbytes, alive [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written};
+        ladder: list of {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack};
+        in_float: list of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved,
+        conversions, instructions}; boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks numbers into
+        `timeline`; read and written are bytes in a run.
         """
         return asdict(self) | {"boards": [board.as_dict() for board in self.boards]}

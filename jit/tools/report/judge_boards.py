@@ -1,9 +1,10 @@
 """A lowered function -> what it needs of each board, with code for the board's own processor.
 
-What can be shared is: the graph and its fusion by all boards, the loops and the plan by all processors that lowering does not
-tell apart (`lowering_key`), the object by all boards with one processor. Each board has one memory of each kind, whatever
-memories the function was lowered for; a schedule or tuning is for the machine that it was made for, and is not used. A processor
-gets no code where the constants or the RAM are too much for each of its boards already: the needs are then those without code.
+What can be shared is: the graph and its fusion by all boards, the loops and the plan by all processors that lowering does
+not tell apart (`lowering_key`), the object by all boards with one processor. Each board has one memory of each kind, whatever
+memories the function was lowered for; a schedule or tuning is for the machine that it was made for, and is not used. A
+processor gets no code where the constants or the RAM are too much for each of its boards already: the needs are then those
+without code.
 """
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ....runtime.errors import printable
 
@@ -61,11 +61,13 @@ def attribute(value: object) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Child]], numbers: Iterable[int] = ()) -> Markup:
-    """A table; `numbers` are the columns to be aligned to the right."""
-    right = set(numbers)
+    """A table; `numbers` are the columns to be aligned to the right. On a phone, rows are cards, and what stands in the head
+    stands before each cell."""
+    right, titles = set(numbers), tuple(head)
 
-    def cells(kind: str, row: Iterable[Child]) -> Iterable[Markup]:
-        return (tag(kind, cell, class_="n" if i in right else None) for i, cell in enumerate(row))
+    def cells(kind: str, row: Iterable[Child], titles: Sequence[str] | None = None) -> Iterable[Markup]:
+        return (tag(kind, cell, class_="n" if i in right else None, data_title=titles[i] or None if titles and i else None)
+                for i, cell in enumerate(row))
 
-    body = tag("tbody", (tag("tr", cells("td", row)) for row in rows))
-    return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scroll")
+    body = tag("tbody", (tag("tr", cells("td", row, titles)) for row in rows))
+    return tag("div", tag("table", tag("thead", tag("tr", cells("th", titles))), body), class_="scroll")

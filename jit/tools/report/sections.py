@@ -36,14 +36,14 @@ def peak_section(report: Report, peak: Peak) -> Iterator[Markup]:
     top = max(b.nbytes for b in alive)
     several = len(report.workspace_pools) > 1
     head = ("buffer", "type", *(("pool",) if several else ()), "bytes", "", "from", "last read by")
-    yield table(head, ([tag("code", shortened(b.name)), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
+    yield table(head, ([tag("code", shortened(b.called)), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
                         bar(b.nbytes, top, hot=True), kernel_name(report, b.producer), kernel_name(report, b.last_reader)]
                        for b in alive[:ROWS]), numbers=(2 + several,))
     yield from left_out(len(alive))
 
 
 def kernel_name(report: Report, number: int | None) -> str:
-    return "–" if number is None else f"{number} {report.kernels[number].brief}"
+    return "–" if number is None else f"{number} {shortened(report.kernels[number].label or report.kernels[number].brief)}"
 
 
 def typed(buffer: BufferLine) -> Markup:
@@ -115,8 +115,12 @@ def limit_table(verdict: Fit) -> Markup:
 
 def board_table(boards: Sequence[BoardFit]) -> Markup:
     """The boards, a row for each."""
-    rows = ([Markup(tag("b", b.name) + tag("span", b.chip, class_="source")), b.core, *(memory(b.memory(kind)) for kind in KINDS),
-             tag("span", f"✓ {b.verdict}" if b.fits else f"✗ {b.verdict}", class_="good" if b.fits else "bad")] for b in boards)
+    def verdict(board: BoardFit) -> Markup:
+        mark, css = ("✓", "good") if board.fits else ("✗", "bad")
+        return tag("span", f"{mark} {board.verdict}", class_=f"verdict {css}")
+
+    rows = ([Markup(tag("b", b.name) + tag("span", b.chip, class_="source")), b.core,
+             *(memory(b.memory(kind)) for kind in KINDS), verdict(b)] for b in boards)
     return table(("board", "code for", *KINDS, "verdict"), rows)
 
 
@@ -145,7 +149,7 @@ def bytes_section(report: Report) -> Iterator[Markup]:
     yield table(("", "bytes", ""), ([name, f"{nbytes:,}", text] for name, nbytes, text in all_bytes(report)), numbers=(1,))
     largest = sorted(report.constant_buffers, key=lambda b: (-b.nbytes, b.name))
     if largest:
-        rows: Iterator[list[Child]] = ([tag("code", shortened(b.name)), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
+        rows: Iterator[list[Child]] = ([tag("code", shortened(b.called)), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
         yield tag("details", tag("summary", f"Constants ({len(largest):,})"),
                   table(("constant", "type", "bytes"), rows, numbers=(2,)), left_out(len(largest)))
 
@@ -156,7 +160,7 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
         yield f"pool {shortened(pool.name)}", pool.nbytes, f"{what}; aligned to {pool.alignment}"
     if report.undo:
         yield "copies of variables", report.undo, "behind the arena, for a run that fails"
-    yield "state", report.state, ", ".join(f"{shortened(v.name)} {v.type}" for v in report.variables) or "no variables"
+    yield "state", report.state, ", ".join(f"{shortened(v.called)} {v.type}" for v in report.variables) or "no variables"
     measured = report.object
     narrow = "".join(f"; in {n.type} {narrow_text(n)}" for n in report.narrow)
     yield ("constants", measured.constants, f"equal ones once{narrow}") if measured else (
@@ -167,7 +171,7 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
         if measured.stack is not None:
             yield "stack", measured.stack, "of a call at most, interrupts apart"
     for name, buffers in (("inputs", report.inputs), ("outputs", report.outputs)):
-        yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.name)} {b.type}" for b in buffers) or "none"
+        yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.called)} {b.type}" for b in buffers) or "none"
 
 
 # ---- the whole, as tables --------------------------------------------------------------------------------------------
@@ -192,9 +196,10 @@ def buffer_table(report: Report) -> Iterator[Markup]:
         return
     order = {p.name: i for i, p in enumerate(report.pools)}
     held = sorted(report.buffers, key=lambda b: (order.get(b.pool or "", -1), b.offset or 0, b.name))
-    yield table(("pool", "offset", "bytes", "buffer", "type", "kind", "steps", "from", "last read by"),
-                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", tag("code", shortened(b.name)), typed(b), b.kind, steps(b),
-                  kernel_name(report, b.producer), kernel_name(report, b.last_reader)] for b in held[:ROWS]), numbers=(1, 2))
+    yield table(("pool", "offset", "bytes", "buffer", "in the plan", "type", "kind", "steps", "from", "last read by"),
+                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", tag("code", shortened(b.called)),
+                  tag("code", shortened(b.name)), typed(b), b.kind, steps(b), kernel_name(report, b.producer),
+                  kernel_name(report, b.last_reader)] for b in held[:ROWS]), numbers=(1, 2))
     yield from left_out(len(held))
 
 

@@ -95,14 +95,16 @@ def rows_text(step: StepLine) -> str:
 
 
 def kernel_text(kernel: KernelLine, number: int) -> str:
+    label = f" of {kernel.label}" if kernel.label else ""
     place = f" ({kernel.place})" if kernel.place else ""
-    return f"kernel {number} {kernel.brief}{place}"
+    return f"kernel {number} {kernel.brief}{label}{place}"
 
 
 def alive_text(report: Figures, peak: Peak) -> str:
-    sizes = {b.name: b.nbytes for b in report.buffers}
+    known = {b.name: b for b in report.buffers}
     more = f" and {len(peak.alive) - ALIVE} more" if len(peak.alive) > ALIVE else ""
-    return ", ".join(f"{name} {sizes[name]:,}" for name in peak.alive[:ALIVE]) + more + sharing_text(report, peak)
+    alive = [known[name] for name in peak.alive[:ALIVE]]
+    return ", ".join(f"{b.called} {b.nbytes:,}" for b in alive) + more + sharing_text(report, peak)
 
 
 def sharing_text(report: Figures, peak: Peak) -> str:
@@ -180,12 +182,14 @@ def memories(board: BoardFit) -> Iterator[tuple[str, str]]:
 
 def buffer_table(report: Figures) -> list[str]:
     """By pool and offset, with the letters of the pictures."""
-    several = len(report.pools) > 1
+    several, named = len(report.pools) > 1, any(b.label for b in report.buffers)
     marks = {name: letter for pool in report.workspace_pools for name, letter in letters(report, pool).items()}
     ordered = sorted(report.buffers, key=lambda b: (pool_order(report, b), b.offset or 0, b.name))
-    head = ("", "offset", "bytes", *(("pool",) if several else ()), "buffer", "producer", "last reader")
+    head = ("", "offset", "bytes", *(("pool",) if several else ()), "buffer", *(("in the plan",) if named else ()), "producer",
+            "last reader")
     return table(head, [(marks.get(b.name, ""), str(b.offset), str(b.nbytes), *((b.pool or "",) if several else ()),
-                         f"{b.name}: {b.type}", numbered(b.producer), numbered(b.last_reader)) for b in ordered])
+                         f"{b.called}: {b.type}", *((b.name,) if named else ()), numbered(b.producer), numbered(b.last_reader))
+                        for b in ordered])
 
 
 def pool_order(report: Figures, buffer: BufferLine) -> int:
@@ -197,7 +201,7 @@ def numbered(kernel: int | None) -> str:
 
 
 def listed(buffers: Sequence[BufferLine]) -> str:
-    return ", ".join(f"{b.name} {b.type}" for b in buffers) or "none"
+    return ", ".join(f"{b.called} {b.type}" for b in buffers) or "none"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
