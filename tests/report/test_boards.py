@@ -70,7 +70,8 @@ def test_a_board_is_judged_with_the_object_of_its_own_processor(model: str, tmp_
     assert len(flashes) > 3  # processors differ in their code
 
 
-@pytest.mark.parametrize("model", ["corpus/v_lstm", "corpus/f_conv_bn_relu_pool_int8", "corpus/f_attention_block", by_rows(40, 3)])
+@pytest.mark.parametrize("model", ["corpus/v_lstm", "corpus/f_conv_bn_relu_pool_int8", "corpus/f_attention_block",
+                                   by_rows(40, 3)])
 def test_machines_that_lowering_does_not_tell_apart_have_the_same_loops(model: str) -> None:
     traced = on_host(model).traced
     texts: dict[Any, str] = {}

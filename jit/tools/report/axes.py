@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .columns import Columns
-from .lettering import SIZE, Label, width
+from .lettering import Label, width
 from .text import Report
 
 KIB = 1 << 10
@@ -28,7 +28,7 @@ class Layout:
     ticks: int
 
 
-LAYOUTS = (Layout("wide", 1040, 350, 130, 800, 8), Layout("medium", 680, 300, 110, 400, 8),
+LAYOUTS = (Layout("wide", 1040, 350, 130, 800, 8), Layout("medium", 680, 250, 90, 400, 8),
            Layout("narrow", 330, 260, 90, 200, 6))
 """For desktops, for paper and tablets, for phones; `page.css` says which is shown where."""
 
@@ -98,6 +98,6 @@ def stretch_labels(report: Report, scale: TimeScale, y: float) -> Iterator[tuple
         yield start, stop, [Label(t, (start + stop) / 2, y, "middle") for t in texts if width(t) <= stop - start]
 
 
-def title_of_axis(scale: ByteScale, what: str) -> Label:
-    """What a scale of bytes shows, above it."""
-    return Label(f"{what}, {scale.unit}", 0, scale.top - SIZE)
+def title_of_axis(scale: ByteScale, what: str, above: float) -> Label:
+    """What a scale of bytes shows, so much above it."""
+    return Label(f"{what}, {scale.unit}", 0, scale.top - above)

@@ -5,7 +5,8 @@ which fonts for screens are seldom wider. A label is written only where its box 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,7 +24,7 @@ GAP = 3.0
 LEAST = 4
 """Letters of a name that is cut, at least."""
 
-NARROW, WIDE = frozenset("fijlrtIJ .,:;/\\()[]{}'|!-`\""), frozenset("mwMW%=+<>~@#^&…")
+NARROW, WIDE = frozenset("fijlrtIJ .,:;/\\()[]'|!-\""), frozenset("mwMW%=+<>~@#^&…")
 Anchor = Literal["start", "middle", "end"]
 
 
@@ -102,11 +103,11 @@ class Lettering:
         return next((found for label in labels if (found := self.write(label, css))), None)
 
 
-def names_in(name: str, box: Box) -> Iterator[Label]:
+def names_in(name: str, box: Box, telling: Telling) -> Iterator[Label]:
     """The places for a name, or what there is room for of it, inside of a box: across in its middle, at its top, at its bottom,
-    or upwards. What is not cut comes first."""
+    or upwards. What is cut less comes first."""
     across, upward = box.right - box.left - 2 * GAP, box.bottom - box.top - 2 * GAP
-    forms = [(cut(name, across), False), (cut(name, upward), True)]
+    forms = [(telling.cut(name, across), False), (telling.cut(name, upward), True)]
     room = {False: box.bottom - box.top >= LINE, True: box.right - box.left >= LINE}
     for text, upright in sorted(forms, key=lambda form: -len(form[0])):
         if text and room[upright]:
@@ -124,18 +125,33 @@ def places(text: str, upright: bool, box: Box) -> Iterator[Label]:
         yield Label(text, box.left + GAP, y)
 
 
-def cut(name: str, room: float) -> str:
-    """What there is room for of a name: all of it; its last parts, which tell names apart that are paths; the beginning of the
-    last part; nothing."""
-    if width(name) <= room:
-        return name
-    parts = name.split("/")
-    for first in range(1, len(parts)):
-        shorter = "…/" + "/".join(parts[first:])
-        if width(shorter) <= room and parts[-1]:
-            return shorter
-    last = parts[-1] or name
-    if width(last) <= room:
-        return last
-    length = next((n for n in range(len(last) - 1, LEAST - 1, -1) if width(last[:n] + "…") <= room), 0)
-    return last[:length] + "…" if length else ""
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What tells some names apart that are paths: how many of them have each part, and each end."""
+    parts: Counter[str]
+    ends: Counter[str]
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Telling:
+        paths = [name.split("/") for name in names]
+        return cls(Counter(part for path in paths for part in set(path)), Counter(end for path in paths for end in ends(path)))
+
+    def cut(self, name: str, room: float) -> str:
+        """What there is room for of a name: all of it, an end that no other name has, the part that the fewest others have, the
+        beginning and the end of that part; nothing."""
+        path = name.split("/")
+        part = min((part for part in reversed(path) if part), key=lambda part: self.parts[part], default=name)
+        whole = [name, *(f"…/{end}" for end in ends(path) if end and self.ends[end] == 1), part]
+        return next((text for text in (*whole, *shorter(part)) if width(text) <= room), "")
+
+
+def ends(path: Sequence[str]) -> list[str]:
+    """The ends of a path, the longest first, without all of it."""
+    return ["/".join(path[first:]) for first in range(1, len(path))]
+
+
+def shorter(part: str) -> Iterator[str]:
+    """A part of a name with less and less of its middle: numbers are at its end."""
+    for length in range(len(part) - 2, LEAST - 1, -1):
+        last = (length + 1) // 2
+        yield f"{part[:length - last]}…{part[-last:]}"

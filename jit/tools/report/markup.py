@@ -9,7 +9,7 @@ from ....runtime.errors import printable
 NAME_CHARACTERS = 90
 """Characters of a name that a page shows at most: names come from models."""
 
-VOID = frozenset({"meta", "br", "rect", "line", "path", "circle", "polyline"})
+VOID = frozenset({"meta", "wbr", "rect", "line", "path", "circle", "polyline"})
 """Elements that hold nothing."""
 
 
@@ -32,13 +32,18 @@ def shortened(name: str) -> str:
     return name if len(name) <= NAME_CHARACTERS else f"{name[:NAME_CHARACTERS * 2 // 3]}…{name[-NAME_CHARACTERS // 3 + 1:]}"
 
 
+def breaking(text: str) -> Markup:
+    """A text that may be broken behind the parts of its paths."""
+    return Markup(escaped(text).replace("/", f"/{tag('wbr')}"))
+
+
 def tag(name: str, /, *children: Child, **attributes: object) -> Markup:
     """An element. `class_` stands for class, `aria_label` for aria-label; an attribute that is None is left out, numbers lose
     their last digits."""
     given = "".join(f' {key.rstrip("_").replace("_", "-")}="{attribute(value)}"' for key, value in attributes.items()
                     if value is not None)
     if name in VOID:
-        return Markup(f"<{name}{given}{'/' if name != 'meta' and name != 'br' else ''}>")
+        return Markup(f"<{name}{given}{'' if name in ('meta', 'wbr') else '/'}>")
     return Markup(f"<{name}{given}>{''.join(map(content, children))}</{name}>")
 
 

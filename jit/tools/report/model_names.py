@@ -28,7 +28,8 @@ def model_names(lowered: LoweredData) -> dict[str, str]:
         labels = {name: of_buffer(name, values) for name in sorted(names)}
         called = {name: label for name, label in labels.items() if label and label != name}
         count = Counter(called.values())
-        own = {name: label if count[label] == 1 and label not in taken else f"{label} (%{name})" for name, label in called.items()}
+        own = {name: label if count[label] == 1 and label not in taken else f"{label} (%{name})"
+               for name, label in called.items()}
         taken |= set(own.values())
         found |= own
     return found

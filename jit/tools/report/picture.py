@@ -4,12 +4,11 @@ live at each step, with the peak, the lower bound and what the plan needs above 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from .axes import LAYOUTS, RIGHT, ByteScale, Layout, TimeScale, kernel_labels, stretch_labels, title_of_axis
 from .columns import columns
 from .figures import BufferLine, PoolLine
-from .lettering import SIZE, Box, Label, Lettering, names_in, width
+from .lettering import SIZE, Box, Label, Lettering, Telling, names_in, width
 from .live import live_bytes
 from .markup import Markup, shortened, tag
 from .text import Report, kernel_text
@@ -37,7 +36,8 @@ def pool_picture(report: Report, pool: PoolLine, shared: dict[str, list[str]], n
     times = TimeScale(columns(report.timeline, MOST_COLUMNS), plan.margin(layout.ticks), layout.width - RIGHT)
     height = curve.bottom + FOOT
     letters = Lettering(layout.width, height)
-    around = [*frame(plan, times, "offset", layout.ticks, letters), *frame(curve, times, "live", layout.ticks // 2, letters),
+    around = [*frame(plan, times, layout.ticks, letters, title_of_axis(plan, "offset", PLAN_TOP - SIZE)),
+              *frame(curve, times, layout.ticks // 2, letters, title_of_axis(curve, "live", SIZE)),
               *time_axis(report, times, curve, letters), *peak_band(pool, times, plan, curve, letters)]
     boxes = {b.name: boxes_of(b, times, plan) for b in held}
     parts = [*hatch(number), *around, *rectangles(report, held, shared, pool, boxes, number),
@@ -62,9 +62,9 @@ def capacity(pool: PoolLine) -> int:
 
 
 # ---- axes ------------------------------------------------------------------------------------------------------------
-def frame(scale: ByteScale, times: TimeScale, what: str, count: int, letters: Lettering) -> Iterator[Markup]:
+def frame(scale: ByteScale, times: TimeScale, count: int, letters: Lettering, title: Label) -> Iterator[Markup]:
     """Lines and labels of the bytes."""
-    yield from written(letters, title_of_axis(scale, what))
+    yield from written(letters, title)
     for nbytes in scale.ticks(count):
         y = scale.y(nbytes)
         yield tag("line", x1=times.left, x2=times.right, y1=y, y2=y, class_="base" if nbytes == 0 else "grid")
@@ -136,13 +136,15 @@ def css(buffer: BufferLine, at_peak: bool, is_shared: bool) -> str:
 def names(held: Sequence[BufferLine], shared: dict[str, list[str]], boxes: dict[str, list[Box]],
           letters: Lettering) -> Iterator[Markup]:
     """What the buffers are called, the largest first, each in its widest box; where buffers share bytes, beside the others if
-    there is room."""
+    there is room, and across no edge of theirs."""
     largest = {b.name: max(boxes[b.name], key=lambda box: box.right - box.left) for b in held}
+    telling = Telling.of(shortened(b.called) for b in held)
     for b in sorted(held, key=lambda b: -area(largest[b.name])):
         others = [box for name in shared.get(b.name, ()) for box in boxes.get(name, ())]
-        labels = list(names_in(shortened(b.called), largest[b.name]))
-        alone = (label for label in labels if not any(label.box.meets(box) for box in others))
-        yield from written(letters, *chain(alone, labels if others else ()), css="name")
+        labels = list(names_in(shortened(b.called), largest[b.name], telling))
+        clear = [label for label in labels if not any(label.box.meets(o) and not o.holds(label.box) for o in others)]
+        alone = [label for label in clear if not any(label.box.meets(o) for o in others)]
+        yield from written(letters, *alone, *clear, css="name")
 
 
 def area(box: Box) -> float:

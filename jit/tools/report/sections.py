@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from .figures import BoardFit, BufferLine, FitLine, Peak, Rung
 from .fit import UNCOUNTED, Fit, outside
-from .markup import Child, Markup, escaped, shortened, table, tag
+from .markup import Child, Markup, breaking, escaped, shortened, table, tag
 from .text import KINDS, Report, moved_rows, narrow_text, noted, sharing_text, step_text
 
 ROWS = 500
@@ -36,14 +36,20 @@ def peak_section(report: Report, peak: Peak) -> Iterator[Markup]:
     top = max(b.nbytes for b in alive)
     several = len(report.workspace_pools) > 1
     head = ("buffer", "type", *(("pool",) if several else ()), "bytes", "", "from", "last read by")
-    yield table(head, ([tag("code", shortened(b.called)), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
+    yield table(head, ([called(b), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
                         bar(b.nbytes, top, hot=True), kernel_name(report, b.producer), kernel_name(report, b.last_reader)]
                        for b in alive[:ROWS]), numbers=(2 + several,))
     yield from left_out(len(alive))
 
 
-def kernel_name(report: Report, number: int | None) -> str:
-    return "–" if number is None else f"{number} {shortened(report.kernels[number].label or report.kernels[number].brief)}"
+def kernel_name(report: Report, number: int | None) -> Markup:
+    if number is None:
+        return Markup("–")
+    return breaking(f"{number} {shortened(report.kernels[number].label or report.kernels[number].brief)}")
+
+
+def called(buffer: BufferLine) -> Markup:
+    return tag("code", breaking(shortened(buffer.called)))
 
 
 def typed(buffer: BufferLine) -> Markup:
@@ -149,7 +155,7 @@ def bytes_section(report: Report) -> Iterator[Markup]:
     yield table(("", "bytes", ""), ([name, f"{nbytes:,}", text] for name, nbytes, text in all_bytes(report)), numbers=(1,))
     largest = sorted(report.constant_buffers, key=lambda b: (-b.nbytes, b.name))
     if largest:
-        rows: Iterator[list[Child]] = ([tag("code", shortened(b.called)), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
+        rows: Iterator[list[Child]] = ([called(b), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
         yield tag("details", tag("summary", f"Constants ({len(largest):,})"),
                   table(("constant", "type", "bytes"), rows, numbers=(2,)), left_out(len(largest)))
 
@@ -180,7 +186,7 @@ def kernel_table(report: Report) -> Iterator[Markup]:
         yield tag("p", "No kernels: outputs are inputs or constants.", class_="empty")
         return
     yield table(("kernel", "writes", "operators", "in the model"),
-                ([str(i), tag("code", shortened(k.writes)), k.operators, place(k.place, k.source)]
+                ([str(i), tag("code", breaking(shortened(k.writes))), k.operators, place(k.place, k.source)]
                  for i, k in enumerate(report.kernels[:ROWS])), numbers=(0,))
     yield from left_out(len(report.kernels))
 
@@ -197,8 +203,8 @@ def buffer_table(report: Report) -> Iterator[Markup]:
     order = {p.name: i for i, p in enumerate(report.pools)}
     held = sorted(report.buffers, key=lambda b: (order.get(b.pool or "", -1), b.offset or 0, b.name))
     yield table(("pool", "offset", "bytes", "buffer", "in the plan", "type", "kind", "steps", "from", "last read by"),
-                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", tag("code", shortened(b.called)),
-                  tag("code", shortened(b.name)), typed(b), b.kind, steps(b), kernel_name(report, b.producer),
+                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", called(b),
+                  tag("code", breaking(shortened(b.name))), typed(b), b.kind, steps(b), kernel_name(report, b.producer),
                   kernel_name(report, b.last_reader)] for b in held[:ROWS]), numbers=(1, 2))
     yield from left_out(len(held))
 
