@@ -153,7 +153,8 @@ class Lowered(LoweredData):
         one for each of their processors, where asked."""
         from .tools.report import report
         from .tools.report.boards import boards_named
-        return report(self, ladder, code, boards_named(boards) if boards else ())
+        from .tools.report.judge_boards import judge_boards
+        return report(self, ladder, code, judge_boards(self, boards_named(boards)) if boards else ())
 
 
 def lower_and_compile(traced: TracedData, options: CompileOptions | None, context: Context | None) -> tuple[Compiled, Image]:

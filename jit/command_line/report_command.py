@@ -70,11 +70,14 @@ def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
     asked = options.boards or (ALL if options.html and not options.fit else "")
     boards = boards_named(asked) if asked else ()
     if path != "-" and is_json(path):
-        return judged(saved.read(read_bytes(path)[0], path), options.boards, boards, path)
-    return report(lower(path), ladder=True, code=bool(options.code or options.fit or options.html), boards=boards)
+        return with_boards(saved.read(read_bytes(path)[0], path), options.boards, boards, path)
+    from ..tools.report.judge_boards import judge_boards
+    lowered = lower(path)
+    judged = judge_boards(lowered, boards) if boards else ()
+    return report(lowered, ladder=True, code=bool(options.code or options.fit or options.html), boards=judged)
 
 
-def judged(found: Report, asked: str | None, boards: Sequence[Board], path: str) -> Report:
+def with_boards(found: Report, asked: str | None, boards: Sequence[Board], path: str) -> Report:
     """A saved report with the boards that are asked for: those that were judged when it was made."""
     if not asked:
         return found

@@ -122,7 +122,8 @@ def test_a_program_that_a_board_cannot_have_says_why(monkeypatch: pytest.MonkeyP
         raise tosaic.Problem("too strange")
 
     monkeypatch.setattr("tosaic.jit.tools.report.judge_boards.object_size", refused)
-    found = report(on_host("corpus/v_lstm"), boards=BOARDS[:1])
+    model = on_host("corpus/v_lstm")
+    found = report(model, boards=judge_boards(model, BOARDS[:1]))
     (board,) = found.boards
     assert not board.fits and board.verdict == "does not compile" and board.note == "too strange"
     assert "too strange" in page(found, "m") and "too strange" in str(found)
@@ -141,7 +142,8 @@ def test_an_unknown_board_is_a_problem_that_lists_those_there_are() -> None:
 
 
 def test_text_json_and_page_say_the_same_numbers() -> None:
-    found = report(on_host("corpus/v_lstm"), boards=BOARDS)
+    model = on_host("corpus/v_lstm")
+    found = report(model, boards=judge_boards(model))
     text, html, facts = str(found), page(found, "lstm"), found.as_dict()["boards"]
     for board, fact in itertools.zip_longest(found.boards, facts):
         assert fact["name"] == board.name and fact["fits"] is board.fits and fact["source"]

@@ -17,6 +17,7 @@ from tosaic.jit.tools.report import Report, report
 from tosaic.jit.tools.report.axes import LAYOUTS
 from tosaic.jit.tools.report.boards import BOARDS
 from tosaic.jit.tools.report.figures import BufferLine, StepLine
+from tosaic.jit.tools.report.judge_boards import judge_boards
 from tosaic.jit.tools.report.lettering import SIZE, Telling, width
 from tosaic.jit.tools.report.page import page
 
@@ -66,8 +67,8 @@ def labels_fit(found: Report) -> None:
     for svg in pictures:
         texts, (wide, high) = list(texts_of(svg)), size_of(svg)
         for text in texts:
-            assert -SLACK <= text.left and text.right <= wide + SLACK, text
-            assert -SLACK <= text.top and text.bottom <= high + SLACK, text
+            assert text.left >= -SLACK and text.right <= wide + SLACK, text
+            assert text.top >= -SLACK and text.bottom <= high + SLACK, text
         for one, other in itertools.combinations(texts, 2):
             assert not one.meets(other), (one, other)
         boxes = [tuple(float(r.attrib[k]) for k in ("x", "y", "width", "height")) for g in svg.iter("g")
@@ -177,7 +178,8 @@ PROBED(seen);
 @pytest.mark.parametrize(("width", "layout"), [(390, "narrow"), (820, "medium"), (1440, "wide")])
 @pytest.mark.parametrize("model", ["corpus/f_attention_block", "rows"])
 def test_labels_and_tables_have_room_in_a_browser(model: str, width: int, layout: str, tmp_path: pathlib.Path) -> None:
-    found = report(lowered(by_rows(40, 5) if model == "rows" else model), ladder=True, boards=BOARDS[:2])
+    subject = lowered(by_rows(40, 5) if model == "rows" else model)
+    found = report(subject, ladder=True, boards=judge_boards(subject, BOARDS[:2]))
     long = tuple(dataclasses.replace(b, label=f"a_model/with_long_parts_{i}/of_its_names/Relu")
                  for i, b in enumerate(found.buffers))
     seen = probed(html_of(dataclasses.replace(found, buffers=long)), PROBE, width, tmp_path)
@@ -187,7 +189,7 @@ def test_labels_and_tables_have_room_in_a_browser(model: str, width: int, layout
     (texts,) = seen["texts"]
     assert any("_1/" in html.unescape(t[0]) or "parts" in t[0] for t in texts)
     for words, left, _, right, _, whole in texts:
-        assert -0.5 <= left and right <= whole + 0.5, words
+        assert left >= -0.5 and right <= whole + 0.5, words
     for one, other in itertools.combinations(texts, 2):
         apart = one[3] <= other[1] + 0.5 or other[3] <= one[1] + 0.5 or one[4] <= other[2] + 2 or other[4] <= one[2] + 2
         assert apart, (one, other)

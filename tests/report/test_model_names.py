@@ -81,7 +81,7 @@ def test_two_tensors_of_one_name_are_told_apart() -> None:
     text = LOCATED.replace('"net/whole"', '"net/same"').replace('fused["Sum:", "net/sum@main"]', '"net/same"')
     found = report_of(tosaic.load(text))
     same = [b for b in found.buffers if b.label and b.label.startswith("net/same")]
-    assert same and all(b.label == f"net/same (%{b.name})" for b in same) or len(same) == 1
+    assert (same and all(b.label == f"net/same (%{b.name})" for b in same)) or len(same) == 1
     names_are_said(found)
 
 
@@ -123,7 +123,7 @@ def test_the_wake_word_has_no_number_for_a_name() -> None:
     assert not [b.called for b in (*found.buffers, *found.outputs) if NUMBER.fullmatch(b.called)]
     assert found.outputs[0].label == "dense_1"
     assert all(b.label and base(b.label) in tensors for b in found.buffers)
-    weights = [b for b in found.constant_buffers if b.nbytes > 1000]
+    weights = [b for b in found.constant_buffers if b.nbytes > 1000 and not b.name.endswith(".initial")]
     assert weights and all(b.label and base(b.label) in tensors for b in weights)
     names_are_said(found)
 

@@ -20,14 +20,13 @@ from ....lowering.native.driver.variable_rollback import rollback_of
 from ....lowering.schedule.contraction.pack_b import has_nibbles
 from ....lowering.target.target import Target
 from ....runtime.errors import Position, Source, printable
-from .figures import BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
+from .figures import BoardFit, BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
 from .live import peak_of
 from .model_names import model_names
 from .text import Report
 
 if TYPE_CHECKING:
     from ...stage_data import LoweredData
-    from .boards import Board
 
 NOTHING: Mapping[Buffer, Traffic] = {}
 FLOAT16_INSTRUCTIONS = 2
@@ -39,13 +38,11 @@ SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
 
-def report(lowered: LoweredData, ladder: bool = False, code: bool = False, boards: Sequence[Board] = ()) -> Report:
-    """The report of a function after lowering; with its `ladder`, with the sizes of its object file (`code`), and with the
-    verdict for some `boards`, where asked."""
-    from .judge_boards import judge_boards
+def report(lowered: LoweredData, ladder: bool = False, code: bool = False, boards: Sequence[BoardFit] = ()) -> Report:
+    """The report of a function after lowering; with its `ladder` and the sizes of its object file (`code`), where asked, and
+    with the verdicts for boards (`judge_boards`)."""
     from .ladder import ladder_of
     from .object_size import object_size
-    judged = judge_boards(lowered, boards) if boards else ()
     program, plan = lowered.program, lowered.plan
     timeline, moved, numbers = tuple(ticks(program.steps)), program_traffic(program), lowered.quantized()
     called = model_names(lowered)
@@ -64,7 +61,7 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False, board
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
         tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
-        tuple(narrow_constants(program, moved, lowered.target)), judged)
+        tuple(narrow_constants(program, moved, lowered.target)), tuple(boards))
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:
