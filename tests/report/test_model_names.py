@@ -178,3 +178,34 @@ def test_the_name_in_the_plan_stands_beside_the_models() -> None:
     rows = [line.split() for line in str(found).splitlines() if "net/whole:" in line and "float32" in line]
     assert any("6" in row for row in rows) and "in the plan" in str(found)
     assert "net/whole" in [b["label"] for b in found.as_dict()["buffers"]]
+
+
+def test_tensorflow_operations_have_their_names() -> None:
+    tf = pytest.importorskip("tensorflow")
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 4])])
+    def net(x):  # type: ignore[no-untyped-def]
+        with tf.name_scope("dense"):
+            y = tf.matmul(x, tf.ones([4, 3]), name="product")
+        _, y = tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.nn.softmax(v)), (0, y))
+        return tf.nn.softmax(tf.nn.relu(y, name="act"), name="soft")
+
+    concrete = net.get_concrete_function()
+    names = {operation.name for operation in concrete.graph.get_operations()}
+    found = report_of(tosaic.from_tensorflow(net))
+    assert {"dense/product", "while"} <= {base(b.label) for b in found.buffers} & names
+    assert found.kernels[-1].label == "soft"
+    names_are_said(found)
+
+
+def test_names_are_all_that_is_added_to_tensorflows_text() -> None:
+    tf = pytest.importorskip("tensorflow")
+    from tosaic.jit.models.tensorflow.named_operations import with_names
+    layers = [tf.keras.layers.Conv2D(4, 3, name="first"), tf.keras.layers.Flatten(), tf.keras.layers.Dense(2, name="last")]
+    model = tf.keras.Sequential([tf.keras.Input([8, 8, 1]), *layers])
+    function = tf.function(lambda x: model(x), input_signature=[tf.TensorSpec([1, 8, 8, 1])]).get_concrete_function()
+    convert = tf.mlir.experimental.convert_function
+    text = with_names(convert(function, show_debug_info=True))
+    assert re.sub(r' loc\("[^"]*"\)', "", text) == convert(function) and "#loc" not in text
+    named = set(re.findall(r'loc\("([^"]*)"\)', text))
+    assert named and named <= {operation.name for operation in function.graph.get_operations()}
