@@ -54,7 +54,7 @@ def test_a_name_keeps_what_tells_it_from_others() -> None:
     telling = Telling.of(names)
     assert telling.cut(names[11], 1000) == names[11]
     assert telling.cut(names[11], width("activation_11")) == "activation_11"
-    assert telling.cut(names[11], width("acti…ion_11")).endswith("11")
+    assert telling.cut(names[11], width("acti…ion_11")) == "acti…on_11"
     assert telling.cut("model/stream_1/concat", width("…/stream_1/concat")) == "…/stream_1/concat"
     assert telling.cut(names[11], 10) == ""
 

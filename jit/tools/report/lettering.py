@@ -21,7 +21,7 @@ BOLD = 1.12
 """Bold letters are wider."""
 GAP = 3.0
 """Between a label and what it is beside, at least."""
-LEAST = 4
+LEAST = 6
 """Letters of a name that is cut, at least."""
 
 NARROW, WIDE = frozenset("fijlrtIJ .,:;/\\()[]'|!-\""), frozenset("mwMW%=+<>~@#^&…")

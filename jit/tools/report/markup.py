@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 from ....runtime.errors import printable
@@ -33,8 +34,8 @@ def shortened(name: str) -> str:
 
 
 def breaking(text: str) -> Markup:
-    """A text that may be broken behind the parts of its paths."""
-    return Markup(escaped(text).replace("/", f"/{tag('wbr')}"))
+    """A name that may be broken behind the parts of its path, or of a processor's."""
+    return Markup(re.sub("[/+]", rf"\g<0>{tag('wbr')}", escaped(text)))
 
 
 def tag(name: str, /, *children: Child, **attributes: object) -> Markup:

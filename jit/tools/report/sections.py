@@ -125,7 +125,7 @@ def board_table(boards: Sequence[BoardFit]) -> Markup:
         mark, css = ("✓", "good") if board.fits else ("✗", "bad")
         return tag("span", f"{mark} {board.verdict}", class_=f"verdict {css}")
 
-    rows = ([Markup(tag("b", b.name) + tag("span", b.chip, class_="source")), b.core,
+    rows = ([Markup(tag("b", b.name) + tag("span", b.chip, class_="source")), breaking(b.core),
              *(memory(b.memory(kind)) for kind in KINDS), verdict(b)] for b in boards)
     return table(("board", "code for", *KINDS, "verdict"), rows)
 
