@@ -21,7 +21,7 @@ BOLD = 1.12
 """Bold letters are wider."""
 GAP = 3.0
 """Between a label and what it is beside, at least."""
-LEAST = 6
+LEAST = 5
 """Letters of a name that is cut, at least."""
 
 NARROW, WIDE = frozenset("fijlrtIJ .,:;/\\()[]'|!-\""), frozenset("mwMW%=+<>~@#^&…")
@@ -104,8 +104,8 @@ class Lettering:
 
 
 def names_in(name: str, box: Box, telling: Telling) -> Iterator[Label]:
-    """The places for a name, or what there is room for of it, inside of a box: across in its middle, at its top, at its bottom,
-    or upwards. What is cut less comes first."""
+    """The places for a name, or what there is room for of it, inside of a box, across or upwards. What is cut less comes
+    first."""
     across, upward = box.right - box.left - 2 * GAP, box.bottom - box.top - 2 * GAP
     forms = [(telling.cut(name, across), False), (telling.cut(name, upward), True)]
     room = {False: box.bottom - box.top >= LINE, True: box.right - box.left >= LINE}
@@ -115,14 +115,17 @@ def names_in(name: str, box: Box, telling: Telling) -> Iterator[Label]:
 
 
 def places(text: str, upright: bool, box: Box) -> Iterator[Label]:
+    """Where a text may stand in a box: its line in the middle or at an edge, on it at the beginning, the middle, the end."""
+    long = width(text)
     if upright:
         low, high = box.left + ABOVE, box.right - BELOW
-        for x in ((low + high) / 2, low, high):
-            yield Label(text, x, box.bottom - GAP, upright=True)
+        first, last = box.bottom - GAP, box.top + GAP + long
+        yield from (Label(text, x, y, upright=True) for y in (first, (first + last) / 2, last)
+                    for x in ((low + high) / 2, low, high))
         return
     low, high = box.top + ABOVE, box.bottom - BELOW
-    for y in ((low + high) / 2, low, high):
-        yield Label(text, box.left + GAP, y)
+    first, last = box.left + GAP, box.right - GAP - long
+    yield from (Label(text, x, y) for x in (first, (first + last) / 2, last) for y in ((low + high) / 2, low, high))
 
 
 @dataclass(frozen=True, slots=True)
