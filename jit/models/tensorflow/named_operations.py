@@ -4,7 +4,7 @@ no more: TensorFlow writes where in Python each was made, call by call, which is
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 ALIAS = re.compile(r"^#loc(\d*) = loc\((.*)\)\n?", re.MULTILINE)
 USE = re.compile(r" loc\((?:#loc(\d*)|unknown)\)")
@@ -17,7 +17,7 @@ def with_names(text: str) -> str:
     """The text with names as locations; operations without one have none."""
     locations = dict(ALIAS.findall(text))
 
-    @lru_cache(maxsize=None)
+    @cache
     def name(number: str) -> str | None:
         return name_in(locations.get(number, ""))
 
