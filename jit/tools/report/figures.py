@@ -198,8 +198,8 @@ class FitLine:
 class BoardFit:
     """A board, judged with code for its own processor, the machine that `core` names: what the program needs of its flash, its
     RAM and its stack, each against what there is. The stack's limit is the RAM that all else leaves. `source` says where the
-    sizes are from; `note` what is missing in the needs. A program that cannot be compiled for it needs `memories` without
-    number: there are none, and the note says why."""
+    sizes are from; `note` what is missing in the needs. For a program that cannot be compiled for it there are no `memories`,
+    and the note says why."""
     name: str
     chip: str
     core: str
