@@ -147,11 +147,14 @@ class Lowered(LoweredData):
         from .tools.profile import profile
         return profile(self, inputs, calls)
 
-    def report(self, ladder: bool = False, code: bool = False) -> Report:
-        """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, and with the sizes of
-        `code`, which takes a compile, where asked."""
+    def report(self, ladder: bool = False, code: bool = False, boards: str = "") -> Report:
+        """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, with the sizes of
+        `code`, which takes a compile, and with the verdict for some `boards` ("all", or names: "Pico,nRF52840"), which takes
+        one for each of their processors, where asked."""
         from .tools.report import report
-        return report(self, ladder, code)
+        from .tools.report.boards import boards_named
+        from .tools.report.judge_boards import judge_boards
+        return report(self, ladder, code, judge_boards(self, boards_named(boards)) if boards else ())
 
 
 def lower_and_compile(traced: TracedData, options: CompileOptions | None, context: Context | None) -> tuple[Compiled, Image]:

@@ -10,7 +10,8 @@ import linecache
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
+from typing import Self
 
 from .records import dataclass
 
@@ -68,14 +69,20 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a source: line and column count from 1; `width` characters are marked."""
+    """A place in a source: line and column count from 1; `width` characters are marked. `name` is what the model calls what is
+    computed there: a tensor, or the operator of several."""
     source: Source
     line: int
     column: int
     width: int = 1
+    name: str | None = None
 
     def __str__(self) -> str:
         return f"{printable(self.source.name)}:{self.line}:{self.column}"
+
+    def called(self, name: str | None) -> Self:
+        """The same place, of what the model calls so."""
+        return replace(self, name=name) if name else self
 
     def excerpt(self, mark: str = "^") -> list[str]:
         """The line, cut around the column, and a line with the mark below; empty where the text is not known."""

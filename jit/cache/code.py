@@ -130,8 +130,8 @@ def position_of(fields: list[Any] | None, own: Source) -> Position | None:
     source = own if name is None else Source(name)
     if path is None:
         return Position(source, line, column, width)
-    from ...lowering.flatbuffer.position import FilePosition
-    return FilePosition(source, line, column, width, tuple(path))
+    from ...lowering.graph.file_position import FilePosition
+    return FilePosition(source, line, column, width, path=tuple(path))
 
 
 def own_source(positions: Iterator[Position | None]) -> Source:

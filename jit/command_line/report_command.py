@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from ..tools.report import Report, report, saved
 
 if TYPE_CHECKING:
     from ..stage_data import LoweredData
+    from ..tools.report.boards import Board
 
 Lower = Callable[[str], "LoweredData"]
 """Reads and lowers the model at a path."""
@@ -27,8 +28,8 @@ class Found:
 
 
 def find(options: argparse.Namespace, lower: Lower) -> Found:
-    """The figures of a model; with --fit a table of memories, with --html a page in a file, with --diff what changes from the
-    model to another.
+    """The figures of a model; with --fit a table of memories, with --boards one of boards, with --html a page in a file, with
+    --diff what changes from the model to another.
 
     JSON: the keys of `Report.as_dict`, and `fit` (`Fit.as_dict`) and `html` (the file) where asked; with --diff those of
     `Diff.as_dict`.
@@ -40,18 +41,22 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
     facts = facts_of(options.model, options, lower)
     verdict = fit(facts, limits) if limits else None
     parts = [str(verdict)] if verdict else []
+    if options.boards:
+        from ..tools.report.text import board_table
+        parts.append("\n".join(board_table(facts.boards)))
     answer = facts.as_dict() | ({"fit": verdict.as_dict()} if verdict else {})
     if options.html:
         from ..tools.report.page import page
         parts.append(write(options.html, page(facts, title_of(options, facts), verdict)))
         answer["html"] = options.html
-    return Found("\n\n".join(parts) or str(facts), answer, verdict is None or verdict.fits)
+    on_a_board = not options.boards or any(board.fits for board in facts.boards)
+    return Found("\n\n".join(parts) or str(facts), answer, on_a_board and (verdict is None or verdict.fits))
 
 
 def compare(options: argparse.Namespace, lower: Lower) -> Found:
     """What changes from the model to the one of --diff."""
     from ..tools.report.diff import diff
-    for name in ("fit", "html"):
+    for name in ("fit", "boards", "html"):
         if getattr(options, name):
             raise Problem(f"--diff and --{name} do not go together", kind="option", help="give them one at a time")
     found = diff(facts_of(options.model, options, lower), facts_of(options.diff, options, lower))
@@ -59,10 +64,29 @@ def compare(options: argparse.Namespace, lower: Lower) -> Found:
 
 
 def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
-    """The report of a model, or the one that a file holds. Code is measured where the answer counts it."""
+    """The report of a model, or the one that a file holds. Code is measured where the answer counts it; a page that is held
+    against no memories is held against all boards."""
+    from ..tools.report.boards import ALL, boards_named
+    asked = options.boards or (ALL if options.html and not options.fit else "")
+    boards = boards_named(asked) if asked else ()
     if path != "-" and is_json(path):
-        return saved.read(read_bytes(path)[0], path)
-    return report(lower(path), ladder=True, code=bool(options.code or options.fit or options.html))
+        return with_boards(saved.read(read_bytes(path)[0], path), options.boards, boards, path)
+    from ..tools.report.judge_boards import judge_boards
+    lowered = lower(path)
+    judged = judge_boards(lowered, boards) if boards else ()
+    return report(lowered, ladder=True, code=bool(options.code or options.fit or options.html), boards=judged)
+
+
+def with_boards(found: Report, asked: str | None, boards: Sequence[Board], path: str) -> Report:
+    """A saved report with the boards that are asked for: those that were judged when it was made."""
+    if not asked:
+        return found
+    known = {board.name: board for board in found.boards}
+    missing = [board.name for board in boards if board.name not in known]
+    if missing:
+        raise Problem(f"{path} says nothing of {', '.join(missing)}", kind="option",
+                      help="code cannot be compiled from a report: give the model")
+    return replace(found, boards=tuple(known[board.name] for board in boards))
 
 
 def is_json(path: str) -> bool:

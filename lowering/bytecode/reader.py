@@ -15,13 +15,14 @@ from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..dialects import tosa  # noqa: F401  registers the operators
 from ..dialects.tosa.data import Identity, IdentityN
-from ..flatbuffer.position import FilePosition, whole
+from ..graph.file_position import FilePosition, whole
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.operator import OPERATORS, Op
 from ..graph.types import ElementType, TensorType, Type
 from ..text.attribute_printer import quoted
 from ..text.attributes import Attribute, Dense, Dictionary, Text
 from ..text.fields import make_operator
+from ..text.location_name import location_name
 from ..text.operations import CAST, RETURNS, YIELDS, converts_nothing
 from .attributes import AttributeTable
 from .operation_records import BytecodeRegion, Record, read_ir
@@ -152,10 +153,12 @@ class ModuleReader:
         op, rest = self.operator(record, spelling, operands, results, position)
         regions = self.regions(record, op, names, position)
         constant = op.constant(operands)
+        location = self.location(record.location)
+        position = position.called(location_name(location))
         spelled = [str(name)] if len(results) == 1 else [f"{name}#{i}" for i in range(len(results))]
         values = tuple([Value(n, t, position, constant) for n, t in zip(spelled, results)])
         names.values.update(enumerate(values, number))
-        return Operation(op, operands, values, regions, rest, position, self.location(record.location))
+        return Operation(op, operands, values, regions, rest, position, location)
 
     def location(self, index: int) -> str | None:
         """MLIR's `loc("...")` with the name in a location; None where it has none. Each is read once."""

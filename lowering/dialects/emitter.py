@@ -64,7 +64,20 @@ class Emitter(TosaBuilder):
             return None
         with np.errstate(all="ignore"):
             found = np.asarray(op.reference(*(v.constant for v in operands)))
-        return self.constant(found.astype(types[0].element.dtype, copy=False).reshape(types[0].dims), types[0].element)
+        with self.called_as(operands, found.size):
+            return self.constant(found.astype(types[0].element.dtype, copy=False).reshape(types[0].dims), types[0].element)
+
+    @contextmanager
+    def called_as(self, operands: Sequence[Value], size: int) -> Iterator[None]:
+        """What is the one tensor among the operands in another layout is called as that is: weights are those of the model."""
+        tensors = [v for v in operands if isinstance(v.type, TensorType)]
+        before, same = self.position, len(tensors) == 1 and tensors[0].tensor.size == size
+        if same and before is not None and tensors[0].position is not None:
+            self.position = before.called(tensors[0].position.name)
+        try:
+            yield
+        finally:
+            self.position = before
 
     @contextmanager
     def region(self, label: str) -> Iterator[BlockBuilder]:

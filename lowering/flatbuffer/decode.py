@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from ...runtime.errors import Problem
+from ..graph.file_position import FilePosition
 from ..graph.types import Array
 from .bounds_checked import Binary, FlatbufferTable, broken
-from .position import FilePosition
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import IDENTIFIER, KNOWN_FEATURES, OPERATOR_CODES, OperatorCode
 
@@ -72,7 +72,7 @@ def read_region(table: FlatbufferTable, position: FilePosition) -> RegionRecord:
 
 def named(position: FilePosition, what: str, name: str) -> FilePosition:
     """The same place by its name instead of its number."""
-    return FilePosition(position.source, 0, 0, 1, (*position.path[:-1], f"{what} {name}")) if name else position
+    return FilePosition(position.source, 0, 0, path=(*position.path[:-1], f"{what} {name}")) if name else position
 
 
 def read_block(table: FlatbufferTable, position: FilePosition) -> BlockRecord:

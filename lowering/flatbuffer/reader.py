@@ -14,16 +14,18 @@ from ...runtime.records import dataclass
 from ..dialects import tosa  # noqa: F401  registers the operators
 from ..dialects.tosa.layout import Slice
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
+from ..graph.file_position import FilePosition, shown, whole
 from ..graph.graph import Block, Function, Module, Operation, Value
 from ..graph.operator import Op
 from ..graph.types import Array, ShapeType, TensorType, Type
 from ..graph.verify import MAXIMUM_NESTING, symbol_of
+from ..text.location_name import location_name
 from ..text.printer import IDENTIFIER
 from .constant_cache import ConstantCache
 from .decode import decode
 from .operators import make_operator
 from .order import Cycle, in_order
-from .position import FilePosition, location_of, shown, whole
+from .position import location_of
 from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import REGIONS
 from .tensor_names import NAME_ATTRIBUTE
@@ -270,10 +272,11 @@ class BlockReader:
     def finished(self, record: OperatorRecord, op: Op, operands: tuple[Value, ...], types: tuple[Type, ...],
                  regions: tuple[Block, ...], here: FilePosition) -> Operation:
         """The operation, its results known by their names."""
-        known = op.constant(operands)
+        known, location = op.constant(operands), location_of(record.location)
+        here = here.called(location_name(location))
         results = tuple(Value(name, type, here, known) for name, type in zip(record.outputs, types))
         self.values.update((v.name, v) for v in results)
-        return Operation(op, operands, results, regions, {}, here, location_of(record.location))
+        return Operation(op, operands, results, regions, {}, here, location)
 
     def use(self, number: int, name: str) -> Value:
         found = self.values.get(name)

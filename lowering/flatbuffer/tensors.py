@@ -4,10 +4,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.errors import Problem, require
+from ..graph.file_position import shown
 from ..graph.types import Array, BlockScaled, ElementType, ShapeType, TensorType, Type, block_scaled
 from ..graph.verify import MOST_EXTENTS
 from .element_encoding import decode, decode_scaled, encode, encode_scaled
-from .position import shown
 from .records import ShapeRecord, TensorRecord
 from .schema import BLOCK_SHAPE, ELEMENT_CODES, ELEMENTS, SIGNLESS
 

@@ -23,6 +23,7 @@ from ..graph.types import ElementType, TensorType, Type
 from .attribute_reader import AttributeReader
 from .attributes import Attribute, Dense, Dictionary, Symbol, Text
 from .fields import make_operator
+from .location_name import location_name
 from .names import Scopes, uses
 from .syntax import AnyOperation, OperationSyntax, RegionSyntax, place
 from .types import TypeReader
@@ -153,7 +154,8 @@ class OperationReader:
             raise problem.at(position) from None
         constant = op.constant(operands)
         values = self.scopes.results(syntax.results, results, syntax.name, constant)
-        operation = Operation(op, operands, values, regions, rest, position, self.attributes.location(syntax.location))
+        location = self.attributes.location(syntax.location)
+        operation = Operation(op, operands, values, regions, rest, position.called(location_name(location)), location)
         if isinstance(op, UnknownOp) and syntax.spelling == CAST:
             self.conversions.update((v, operation) for v in values)
         return operation

@@ -11,7 +11,7 @@ from ...runtime.records import dataclass
 from ..dialects.tosa.control_flow import CondIf, WhileLoop
 from ..dialects.tosa.data import Const
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
-from ..flatbuffer.position import FilePosition, shown
+from ..graph.file_position import FilePosition, shown
 from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
 from ..graph.quantized import storage_type
 from ..graph.types import Array, TensorType, Type
@@ -25,7 +25,7 @@ from .numbers import agreed, quantized_type, with_numbers
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord, TensorRecord
 from .resizes import write_resize
 from .settle import settle
-from .splice_converted import OperatorPositions, copies, place_of
+from .splice_converted import OperatorPositions, copies, place_of, tensor_name
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
 
@@ -143,7 +143,8 @@ class SubgraphWriter:
             raise Problem("an operand is missing" if record is None else
                           f"tensor {shown(record.name)} is used, and nothing gives it a value", kind="syntax")
         values = array_of(record)
-        value = self.values[tensor] = self.builder.add(Const(values, type_of(record).element), position=self.scope.position)[0]
+        here = self.scope.position.called(tensor_name(record))
+        value = self.values[tensor] = self.builder.add(Const(values, type_of(record).element), position=here)[0]
         return value
 
     def value(self, tensor: int) -> Value:
@@ -183,6 +184,8 @@ class SubgraphWriter:
     # ---- operators that are understood here --------------------------------------------------------------------------
     def operator(self, index: int, operator: OperatorRecord) -> None:
         here = place_of(self.scope.position, index, operator)
+        if operator.outputs:
+            here = here.called(tensor_name(self.graph.tensors[operator.outputs[0]]))
         self.assembler.spend(1, here)
         try:
             found = self.results(index, operator, here)

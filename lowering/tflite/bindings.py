@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
-from ..flatbuffer.position import FilePosition
+from ..graph.file_position import FilePosition
 from ..graph.graph import Value
 from .records import OperatorRecord
 from .splice_converted import place_of

@@ -5,7 +5,7 @@ from math import prod
 
 from ...runtime.errors import Problem
 from ..flatbuffer.element_encoding import decode, encoded_size
-from ..flatbuffer.position import shown
+from ..graph.file_position import shown
 from ..graph.types import I32, I64, Array, ElementType, TensorType
 from .records import TensorRecord
 from .schema import ELEMENTS, TYPE_NAMES

@@ -13,7 +13,7 @@ import numpy as np
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..flatbuffer.bounds_checked import Binary, FlatbufferTable
-from ..flatbuffer.position import FilePosition, shown, whole
+from ..graph.file_position import FilePosition, shown, whole
 from ..graph.types import Array
 from .records import ModelRecord, OperatorRecord, Options, SignatureRecord, SubgraphRecord, TensorRecord
 from .schema import (

@@ -21,7 +21,7 @@ from .divide import Partition, partition_of
 from .import_plan import ImportPlan, plan_of
 
 if TYPE_CHECKING:
-    from ..flatbuffer.position import FilePosition
+    from ..graph.file_position import FilePosition
     from ..graph.graph import Function, Module
     from ..graph.types import Array
 

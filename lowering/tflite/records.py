@@ -7,7 +7,7 @@ from dataclasses import field
 import numpy as np
 
 from ...runtime.records import dataclass
-from ..flatbuffer.position import FilePosition
+from ..graph.file_position import FilePosition
 from ..graph.types import Array
 
 Options = Mapping[str, int | str]

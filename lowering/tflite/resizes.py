@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.records import dataclass
-from ..flatbuffer.position import FilePosition
 from ..formulas.tosa_builder import PlacedBuilder
+from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
 from ..graph.types import Array
 from .constants import integers

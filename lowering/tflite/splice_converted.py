@@ -14,7 +14,7 @@ from ..dialects.tosa.data import ConstShape
 from ..dialects.tosa.layout import Slice
 from ..dialects.tosa.shape import SubShape
 from ..dialects.tosa.shape_lists import ConcatShape, Dim
-from ..flatbuffer.position import FilePosition
+from ..graph.file_position import FilePosition
 from ..graph.graph import Block, BlockBuilder, Operation, Value
 from ..graph.operator import Op
 from ..text.attribute_printer import quoted
@@ -24,6 +24,11 @@ from .records import OperatorRecord, SubgraphRecord, TensorRecord
 from .write_kernels import unbounded
 
 QUOTED = re.compile(r'"[^"]*"')
+
+
+def tensor_name(tensor: TensorRecord) -> str:
+    """What the model calls a tensor: converters write the operators that became one behind each other, the last one first."""
+    return tensor.name.split(";")[0]
 
 
 def place_of(position: FilePosition, index: int, operator: OperatorRecord) -> FilePosition:
@@ -38,6 +43,7 @@ class OperatorPositions:
     position: FilePosition
     whole: FilePosition = field(init=False)
     by_tensor: dict[str, FilePosition] = field(init=False)
+    by_constant: dict[str, FilePosition] = field(init=False)
     constants: Mapping[str, TensorRecord] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,13 +52,16 @@ class OperatorPositions:
         kinds = [self.graph.operators[i].kind for i in (first, last)]
         several = f"operators {first} {kinds[0]} to {last} {kinds[1]}"
         self.whole = self.position.inside(f"operator {first} {kinds[0]}" if first == last else several)
-        self.by_tensor = {quoted(self.graph.tensors[tensor].name): place_of(self.position, i, self.graph.operators[i])
+        self.by_tensor = {quoted(self.graph.tensors[tensor].name):
+                          place_of(self.position, i, self.graph.operators[i]).called(tensor_name(self.graph.tensors[tensor]))
                           for i in self.partition.operators for tensor in self.graph.operators[i].outputs}
+        self.by_constant = {quoted(tensor.name): self.whole.called(tensor_name(tensor))
+                            for tensor in self.graph.tensors if tensor.data is not None}
 
     def of(self, operation: Operation) -> FilePosition:
         """The place of an operation's operator; of the whole partition where the converter does not say it."""
         for name in QUOTED.findall(operation.location or ""):
-            found = self.by_tensor.get(name) or self.by_tensor.get(f'{name.split(";")[0]}"')
+            found = self.by_tensor.get(name) or self.by_tensor.get(f'{name.split(";")[0]}"') or self.by_constant.get(name)
             if found is not None:
                 return found
         return self.whole

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..dialects.tosa.activation import Clamp
-from ..flatbuffer.position import FilePosition
 from ..formulas.softmax import log_softmax
 from ..formulas.term import Function, Term
 from ..formulas.tosa_builder import PlacedBuilder, TosaBuilder
+from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
 from ..graph.operator import Op
 from ..graph.types import F16, F32

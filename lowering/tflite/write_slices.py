@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from ...runtime.errors import Problem
-from ..flatbuffer.position import FilePosition
 from ..formulas.tosa_builder import PlacedBuilder
+from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
 from ..graph.types import I32
 from .records import OperatorRecord, SubgraphRecord

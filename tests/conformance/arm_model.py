@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from tosaic.lowering.flatbuffer.decode import decode
-from tosaic.lowering.flatbuffer.position import FilePosition
+from tosaic.lowering.graph.file_position import FilePosition
 from tosaic.lowering.graph.types import Array
 from tosaic.runtime.errors import Source
 

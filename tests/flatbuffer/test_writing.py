@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tosaic.jit.stages import Traced
 from tosaic.lowering.flatbuffer.decode import decode
-from tosaic.lowering.flatbuffer.position import whole
 from tosaic.lowering.flatbuffer.reader import read_module
 from tosaic.lowering.flatbuffer.records import BlockRecord, FileRecord
 from tosaic.lowering.flatbuffer.writer import write_module
+from tosaic.lowering.graph.file_position import whole
 from tosaic.lowering.graph.graph import Block, BlockBuilder, Function, Module, Operation, Value
 from tosaic.lowering.graph.operator import OPERATORS
 from tosaic.lowering.graph.types import F8E4M3, F16, F32, I1, I8, I32, I64, MXINT8, ElementType, TensorType, block_scaled

@@ -6,9 +6,8 @@ import dataclasses
 import pytest
 import tosaic
 from tosaic.jit.tools.report import Report, report
-from tosaic.jit.tools.report.boards import BOARDS, on_boards
 from tosaic.jit.tools.report.figures import BufferLine, ObjectSize
-from tosaic.jit.tools.report.fit import fit, fit_totals, parse_limits
+from tosaic.jit.tools.report.fit import fit, fit_board, parse_limits
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory
 
@@ -65,7 +64,7 @@ def test_pools_of_the_plan_are_matched_by_name_and_the_rest_counts_once() -> Non
 def test_the_stack_of_a_call_counts_where_one_ram_is_named(facts: Report) -> None:
     assert facts.object is not None
     known = dataclasses.replace(facts, object=dataclasses.replace(facts.object, stack=300))
-    assert fit(known, parse_limits("ram:441,flash:1K")).lines[0].nbytes == 441 == fit_totals(known, 441, None).lines[0].nbytes
+    assert fit(known, parse_limits("ram:441,flash:1K")).lines[0].nbytes == 441
     assert "not counted: the stack of interrupts, " in str(fit(known, parse_limits("ram:1K")))
     several = fit(known, parse_limits("sram1:1K,sram2:1K"))
     assert sum(x.nbytes for x in several.lines) == 141 and "not counted: the stack, " in str(several)
@@ -91,10 +90,16 @@ def test_wrong_limits_are_problems_with_help(facts: Report, text: str, words: st
     assert caught.value.help and caught.value.kind == "option"
 
 
-def test_boards_count_everything_whatever_pools_are_called(facts: Report) -> None:
+def test_a_board_counts_everything_whatever_pools_are_called(facts: Report) -> None:
     renamed = dataclasses.replace(facts, pools=(dataclasses.replace(facts.pools[0], name="flash"),))
     for found in (facts, renamed):
-        fits = on_boards(found)
-        assert [name for name, _ in fits] == [name for name, _, _ in BOARDS]
-        assert all(f.lines[0].nbytes == 141 for _, f in fits)
-        assert all(f.lines[1].nbytes == 278 for _, f in fits if len(f.lines) > 1)
+        flash, ram = fit_board(found, 1 << 10, 1 << 10)
+        assert (flash.nbytes, ram.nbytes) == (278, 141)
+
+
+@pytest.mark.parametrize(("ram", "over", "left"), [(441, 0, 300), (440, 1, 299), (141, 300, 0), (100, 341, 0)])
+def test_the_stack_of_a_board_is_what_all_else_leaves_of_its_ram(facts: Report, ram: int, over: int, left: int) -> None:
+    assert facts.object is not None
+    known = dataclasses.replace(facts, object=dataclasses.replace(facts.object, stack=300))
+    _, whole, stack = fit_board(known, ram, 1 << 10)
+    assert (whole.nbytes, whole.over, stack.nbytes, stack.limit) == (441, over, 300, left)

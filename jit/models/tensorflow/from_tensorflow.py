@@ -215,8 +215,9 @@ class TensorFlowConverter:
         """The graph of a function, and what its handles and captured tensors are."""
         from ....lowering.rewrite.tensorflow import Bindings
         from ..read import read_module
+        from .named_operations import with_names
         try:
-            text = self.tf.mlir.experimental.convert_function(function)
+            text = with_names(self.tf.mlir.experimental.convert_function(function, show_debug_info=True))
         except Exception as error:  # TensorFlow's own kinds of errors
             raise Problem(f"TensorFlow cannot convert {name}: {first_line(error)}", kind="file") from None
         module = read_module(text, f"{name} (as MLIR)")

@@ -1,19 +1,36 @@
-"""Scales of a picture: bytes to height, columns to width, and where their labels stand."""
+"""Scales of a picture: bytes to height, columns to width, and where their labels stand. A picture is drawn in three sizes, for
+a phone, for paper and for a desktop, because letters of a picture that is made smaller are smaller, too.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .columns import Columns
+from .lettering import Label, width
 from .text import Report
 
 KIB = 1 << 10
 
-LEFT, RIGHT, WIDTH = 62, 132, 1000
-"""Margins and width of a picture, in its own units."""
+RIGHT = 12
+"""Margin of a picture, in its own units."""
 
-LABEL_DISTANCE = 30
-"""Least distance between two labels of the time axis."""
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A size of a picture: its width and the heights of its parts in its own units, which are about pixels; the most rectangles
+    and the most steps of the scale of offsets."""
+    name: str
+    width: int
+    plan_height: int
+    curve_height: int
+    most_buffers: int
+    ticks: int
+
+
+LAYOUTS = (Layout("wide", 1040, 350, 130, 800, 8), Layout("medium", 680, 250, 90, 400, 8),
+           Layout("narrow", 330, 260, 90, 200, 6))
+"""For desktops, for paper and tablets, for phones; `page.css` says which is shown where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +57,47 @@ class ByteScale:
     def label(self, nbytes: int) -> str:
         return f"{nbytes / KIB:,.10g}" if self.unit == "KiB" else str(nbytes)
 
+    def margin(self, count: int) -> float:
+        """What the labels need to the left."""
+        return max(width(self.label(nbytes)) for nbytes in self.ticks(count)) + 10
+
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Columns from left to right."""
+    """Columns from `left` to `right`."""
     columns: Columns
+    left: float
+    right: float
 
     @property
     def step(self) -> float:
         """Width of a column."""
-        return (WIDTH - LEFT - RIGHT) / max(len(self.columns), 1)
+        return (self.right - self.left) / max(len(self.columns), 1)
 
     def x(self, column: float) -> float:
-        return LEFT + self.step * column
+        return self.left + self.step * column
 
 
-def kernel_labels(report: Report, scale: TimeScale) -> Iterator[tuple[float, str]]:
-    """Where the numbers of kernels stand: in the middle of their columns, not too near to each other, none in stretches by
-    rows, which have a label of their own."""
-    last = -1e9
+def kernel_labels(report: Report, scale: TimeScale, y: float) -> Iterator[Label]:
+    """Numbers of kernels, in the middle of their columns; none in stretches by rows, which have a label of their own."""
     taken = {c for (first, end), _ in scale.columns.stretches for c in range(first, end + 1)}
     for column, (tick, _) in enumerate(scale.columns.spans):
-        kernel, x = report.timeline[tick].kernel, scale.x(column + 0.5)
-        if kernel is not None and column not in taken and x - last >= LABEL_DISTANCE:
-            last = x
-            yield x, str(kernel)
+        kernel = report.timeline[tick].kernel
+        if kernel is not None and column not in taken:
+            yield Label(str(kernel), scale.x(column + 0.5), y, "middle")
 
 
-def stretch_labels(report: Report, scale: TimeScale) -> Iterator[tuple[float, float, str]]:
-    """From where to where kernels run by rows, and what to write there."""
+def stretch_labels(report: Report, scale: TimeScale, y: float) -> Iterator[tuple[float, float, list[Label]]]:
+    """From where to where kernels run by rows, and what may be written there, the longest first."""
     for (first, end), count in scale.columns.stretches:
         start, stop = scale.x(first), scale.x(end + 1)
-        kernels = [step.kernel for tick in (scale.columns.spans[first][0], scale.columns.spans[end][1])
-                   for step in report.timeline[tick:tick + 1]]
-        inside = [s.kernel for s in report.timeline[scale.columns.spans[first][0]:scale.columns.spans[end][1] + 1]
-                  if s.kernel is not None]
-        low, high = min(inside, default=kernels[0]), max(inside, default=kernels[0])
-        texts = (f"kernels {low} to {high} by rows, {count:,} steps", f"{low}–{high} by rows", f"{low}–{high}", "")
-        yield start, stop, next(t for t in texts if len(t) * 5.8 <= stop - start or not t)
+        begin, last = scale.columns.spans[first][0], scale.columns.spans[end][1]
+        inside = [s.kernel for s in report.timeline[begin:last + 1] if s.kernel is not None] or [0]
+        low, high = min(inside), max(inside)
+        texts = (f"kernels {low} to {high} by rows, {count:,} steps", f"{low}–{high} by rows", f"{low}–{high}")
+        yield start, stop, [Label(t, (start + stop) / 2, y, "middle") for t in texts if width(t) <= stop - start]
+
+
+def title_of_axis(scale: ByteScale, what: str, above: float) -> Label:
+    """What a scale of bytes shows, so much above it."""
+    return Label(f"{what}, {scale.unit}", 0, scale.top - above)

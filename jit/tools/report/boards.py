@@ -1,24 +1,64 @@
-"""Some microcontrollers and their memory, to see at a glance where a program fits. Sizes are those of the makers' data
-sheets: all RAM that a program can use as data, and the flash on the chip."""
+"""Some boards and their memory, to see at a glance where a program fits: one row is one board. A board's processor is a machine
+of `lowering.target`; its code is compiled for that.
+
+RAM is all that the chip has for a program's data, in one number: banks that lie apart are added up, and what the chip keeps for
+a cache is left out. Flash is what holds the program: on the chip, or beside it on the board.
+"""
 from __future__ import annotations
 
-from .fit import Fit, fit_totals
-from .text import Report
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....runtime.errors import Problem
 
 KIB, MIB = 1 << 10, 1 << 20
 
-BOARDS: tuple[tuple[str, int, int | None], ...] = (
-    ("ATSAMD21G18", 32 * KIB, 256 * KIB),
-    ("nRF52832", 64 * KIB, 512 * KIB),
-    ("STM32L476", 128 * KIB, 1 * MIB),
-    ("nRF52840", 256 * KIB, 1 * MIB),
-    ("RP2040", 264 * KIB, None),
-    ("STM32F746", 320 * KIB, 1 * MIB),
-    ("ESP32-S3", 512 * KIB, None),
-    ("RP2350", 520 * KIB, None))
-"""Name, bytes of RAM, bytes of flash; None where flash is a chip of its own."""
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board: its name, the chip's, and the machine that it is compiled for; bytes of RAM and of flash; `source` says which of
+    the makers' documents has these sizes."""
+    name: str
+    chip: str
+    machine: str
+    ram: int
+    flash: int
+    source: str
 
 
-def on_boards(report: Report) -> tuple[tuple[str, Fit], ...]:
-    """The verdict for each board."""
-    return tuple((name, fit_totals(report, ram, flash)) for name, ram, flash in BOARDS)
+BOARDS = (
+    Board("micro:bit V1", "nRF51822", "cortex-m0", 16 * KIB, 256 * KIB, "nRF51822 product specification, variant QFAA"),
+    Board("Nucleo-F103RB", "STM32F103RB", "cortex-m3", 20 * KIB, 128 * KIB, "STM32F103x8/xB data sheet, DS5319"),
+    Board("Arduino Zero", "SAMD21G18A", "cortex-m0plus", 32 * KIB, 256 * KIB, "SAM D21 data sheet, DS40001882"),
+    Board("nRF52 DK", "nRF52832", "cortex-m4", 64 * KIB, 512 * KIB, "nRF52832 product specification, variant QFAA"),
+    Board("Nucleo-L476RG", "STM32L476RG", "cortex-m4", 128 * KIB, MIB, "STM32L476xx data sheet, DS10198"),
+    Board("nRF52840 DK", "nRF52840", "cortex-m4", 256 * KIB, MIB, "nRF52840 product specification"),
+    Board("Pico", "RP2040", "cortex-m0plus", 264 * KIB, 2 * MIB, "data sheets of the RP2040 and of the Raspberry Pi Pico"),
+    Board("32F746G-Discovery", "STM32F746NG", "cortex-m7+nofp.dp", 320 * KIB, MIB, "STM32F745xx/F746xx data sheet, DS10916"),
+    Board("ESP32-C3-DevKitM-1", "ESP32-C3", "rv32imc", 384 * KIB, 4 * MIB,
+          "ESP32-C3 data sheet (16 of 400 KB are the cache's), user guide of the board"),
+    Board("ESP32-S3-DevKitC-1-N8", "ESP32-S3", "esp32-s3", 512 * KIB, 8 * MIB,
+          "ESP32-S3 data sheet, user guide of the board"),
+    Board("Pico 2", "RP2350", "cortex-m33", 520 * KIB, 4 * MIB, "data sheets of the RP2350 and of the Raspberry Pi Pico 2"),
+    Board("EK-RA8M1", "R7FA8M1AH", "cortex-m85", MIB, 2 * MIB, "RA8M1 group data sheet"),
+    Board("Teensy 4.0", "MIMXRT1062", "cortex-m7", MIB, 1984 * KIB,
+          "i.MX RT1060 data sheet, technical specifications of the Teensy 4.0"),
+)
+"""From the least RAM to the most."""
+
+ALL = "all"
+
+
+def boards_named(text: str) -> Sequence[Board]:
+    """The boards of a list such as `Pico,rp2350` (names of boards or chips, in any case), or all of them; a Problem where there
+    is no such board."""
+    if text.strip().lower() == ALL:
+        return BOARDS
+    found: dict[Board, None] = {}
+    for name in (part.strip() for part in text.split(",")):
+        known = [b for b in BOARDS if name.lower() in (b.name.lower(), b.chip.lower())]
+        if not known:
+            raise Problem(f"there is no board {name}", kind="option",
+                          help=f"write all, or some of: {', '.join(b.name for b in BOARDS)}")
+        found.update(dict.fromkeys(known))
+    return tuple(found)

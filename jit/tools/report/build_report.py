@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....lowering.dialects.onnx.node import IN_FLOAT, MADE_FROM
 from ....lowering.elements.expression import Buffer
+from ....lowering.graph.file_position import FilePosition
 from ....lowering.graph.quantized import Quantized, quantization_of
 from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Loop, MarkWritten, Parallel, Step
 from ....lowering.loops.program import Program
@@ -19,8 +20,9 @@ from ....lowering.native.driver.variable_rollback import rollback_of
 from ....lowering.schedule.contraction.pack_b import has_nibbles
 from ....lowering.target.target import Target
 from ....runtime.errors import Position, Source, printable
-from .figures import BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
+from .figures import BoardFit, BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
 from .live import peak_of
+from .model_names import model_names
 from .text import Report
 
 if TYPE_CHECKING:
@@ -36,29 +38,30 @@ SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
 
-def report(lowered: LoweredData, ladder: bool = False, code: bool = False) -> Report:
-    """The report of a function after lowering; with its `ladder`, and with the sizes of its object file (`code`), where
-    asked."""
+def report(lowered: LoweredData, ladder: bool = False, code: bool = False, boards: Sequence[BoardFit] = ()) -> Report:
+    """The report of a function after lowering; with its `ladder` and the sizes of its object file (`code`), where asked, and
+    with the verdicts for boards (`judge_boards`)."""
     from .ladder import ladder_of
     from .object_size import object_size
     program, plan = lowered.program, lowered.plan
     timeline, moved, numbers = tuple(ticks(program.steps)), program_traffic(program), lowered.quantized()
-    buffers = tuple(planned_lines(program, plan, timeline, moved))
+    called = model_names(lowered)
+    buffers = tuple(labelled(b, called) for b in planned_lines(program, plan, timeline, moved))
 
     def lines(buffers: Sequence[Buffer]) -> tuple[BufferLine, ...]:
-        return tuple(line(b, moved.get(b, Traffic()), numbers) for b in buffers)
+        return tuple(labelled(line(b, moved.get(b, Traffic()), numbers), called) for b in buffers)
 
     return Report(
         program.name, lines(program.inputs), lines(program.outputs),
         variable_lines(lines([v.buffer for v in program.variables]), plan),
         plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
-        sum(b.nbytes for b in program.constants), tuple(kernel_lines(program)), len(program.steps), buffers,
+        sum(b.nbytes for b in program.constants), tuple(kernel_lines(program, called)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
         pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
         tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
-        tuple(narrow_constants(program, moved, lowered.target)))
+        tuple(narrow_constants(program, moved, lowered.target)), boards=tuple(boards))
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:
@@ -146,12 +149,30 @@ def users(program: Program, timeline: Sequence[StepLine]) -> tuple[dict[Buffer, 
     return first, last
 
 
-def kernel_lines(program: Program) -> Iterator[KernelLine]:
+def labelled(line: BufferLine, called: Mapping[str, str]) -> BufferLine:
+    """The same, with what the model calls it."""
+    return replace(line, label=called.get(line.name))
+
+
+def kernel_lines(program: Program, called: Mapping[str, str]) -> Iterator[KernelLine]:
     """The kernels, each with its line of the model."""
     texts: dict[Source, list[str]] = {}
     for kernel in program.kernels:
-        place, writes = kernel.position, f"{kernel.out.name}: {kernel.out.dtype}{list(kernel.out.shape)}"
-        yield KernelLine(writes, kernel.origin, str(place) if place else None, source_line(place, texts) if place else None)
+        place, out = kernel.position, kernel.out
+        label = called.get(out.name) or (place.name if place else None)
+        writes = f"{called.get(out.name, out.name)}: {out.dtype}{list(out.shape)}"
+        yield KernelLine(writes, kernel.origin, place_text(place), source_line(place, texts) if place else None, label)
+
+
+def place_text(position: Position | None) -> str | None:
+    """A place in the model; in one file without lines, without the file's name."""
+    match position:
+        case FilePosition(path=path) if path:
+            return printable(", ".join(path))
+        case Position():
+            return str(position)
+        case _:
+            return None
 
 
 def source_line(position: Position, texts: dict[Source, list[str]]) -> str | None:

@@ -57,7 +57,7 @@ class Diff:
 
 
 def diff(before: Report, after: Report) -> Diff:
-    """What changes from `before` to `after`; buffers are matched by name."""
+    """What changes from `before` to `after`; buffers are matched by what the model calls them, or by name."""
     return Diff(tuple(totals(before, after)),
                 changes({f"pool {p.name}": p.nbytes for p in before.pools}, {f"pool {p.name}": p.nbytes for p in after.pools}),
                 changed(before.buffers, after.buffers), changed(before.constant_buffers, after.constant_buffers),
@@ -81,7 +81,7 @@ def changes(before: dict[str, int], after: dict[str, int]) -> tuple[FigureChange
 
 def changed(before: Sequence[BufferLine], after: Sequence[BufferLine]) -> tuple[FigureChange, ...]:
     """Buffers whose size differs, or that only one report has."""
-    both = changes({b.name: b.nbytes for b in before}, {b.name: b.nbytes for b in after})
+    both = changes({b.called: b.nbytes for b in before}, {b.called: b.nbytes for b in after})
     return tuple(sorted((c for c in both if c.before != c.after), key=lambda c: (-abs(c.difference), c.name)))
 
 

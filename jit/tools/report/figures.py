@@ -21,11 +21,11 @@ StepKind = Literal["compute", "test", "check", "mark"]
 
 @dataclass(frozen=True, slots=True)
 class BufferLine:
-    """A buffer of the program. One that is planned lies at `offset` in `pool`, for the spans of ticks in `live`; `kind` is
-    intermediate, scratch (inside one kernel), input, output or constant. `producer` is the kernel that writes it first,
-    `last_reader` the one that reads it last, where there are such. A run reads and writes so many bytes of it. Inputs, outputs,
-    variables and constants say what their integers stand for, where the model does: `scales` and `zero_points`, one of each or
-    as many as indices along `axis`."""
+    """A buffer of the program, by its name in the plan; `label` is what the model calls it. One that is planned lies at
+    `offset` in `pool`, for the spans of ticks in `live`; `kind` is intermediate, scratch (inside one kernel), input, output or
+    constant. `producer` is the kernel that writes it first, `last_reader` the one that reads it last, where there are such. A
+    run reads and writes so many bytes of it. Inputs, outputs, variables and constants say what their integers stand for, where
+    the model does: `scales` and `zero_points`, one of each or as many as indices along `axis`."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -42,6 +42,12 @@ class BufferLine:
     scales: tuple[float, ...] = ()
     zero_points: tuple[int, ...] = ()
     axis: int | None = None
+    label: str | None = None
+
+    @property
+    def called(self) -> str:
+        """What the model calls it; where that is not known, its name in the plan."""
+        return self.label or self.name
 
     @property
     def type(self) -> str:
@@ -55,12 +61,13 @@ class BufferLine:
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A kernel: what it writes, the operators that it computes (the last one first), their place in the model, and the line of
-    the model there, cut to a line's length."""
+    """A kernel: what it writes, the operators that it computes (the last one first), their place in the model, the line of the
+    model there, cut to a line's length, and what the model calls the result."""
     writes: str
     operators: str
     place: str | None
     source: str | None = None
+    label: str | None = None
 
     @property
     def brief(self) -> str:
@@ -146,6 +153,80 @@ class ObjectSize:
     stack: int | None = None
 
 
+Memory = Literal["RAM", "flash", "stack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that takes bytes of a memory."""
+    what: str
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FitLine:
+    """A memory, what it may hold, and what was counted in it."""
+    name: str
+    memory: Memory
+    limit: int
+    counted: tuple[Need, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(n.nbytes for n in self.counted)
+
+    @property
+    def over(self) -> int:
+        """Bytes too many; 0 where it fits."""
+        return max(0, self.nbytes - self.limit)
+
+    @property
+    def verdict(self) -> str:
+        return f"over by {self.over:,} bytes" if self.over else "fits"
+
+    @property
+    def sum(self) -> str:
+        """What was counted, in words."""
+        return " + ".join(f"{n.what} {n.nbytes:,}" for n in self.counted if n.nbytes) or "nothing"
+
+    def as_dict(self) -> dict[str, Any]:
+        """{name, memory, limit, nbytes, over, counted: list of {what, nbytes}}."""
+        return asdict(self) | {"nbytes": self.nbytes, "over": self.over}
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFit:
+    """A board, judged with code for its own processor, the machine that `core` names: what the program needs of its flash, its
+    RAM and its stack, each against what there is. The stack's limit is the RAM that all else leaves. `source` says where the
+    sizes are from; `note` what is missing in the needs. For a program that cannot be compiled for it there are no `memories`,
+    and the note says why."""
+    name: str
+    chip: str
+    core: str
+    source: str
+    memories: tuple[FitLine, ...]
+    note: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return bool(self.memories) and not any(line.over for line in self.memories)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it fits, and by how much it does not."""
+        if not self.memories:
+            return "does not compile"
+        over = [f"{line.memory} over by {line.over:,}" for line in self.memories if line.over and line.memory != "stack"]
+        return "fits" if self.fits else f"does not fit: {', '.join(over)}"
+
+    def memory(self, kind: Memory) -> FitLine | None:
+        return next((line for line in self.memories if line.memory == kind), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """{name, chip, core, source, note, fits, memories: those of `FitLine.as_dict`}."""
+        return asdict(self) | {"fits": self.fits, "memories": [line.as_dict() for line in self.memories]}
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What a compiled function needs, in bytes.
@@ -153,7 +234,8 @@ class Figures:
     `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
     plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
     have written one (in this process a call has such room for loops that Ctrl-C ends, too). `peak` is that of all workspace
-    pools together. `ladder` and `object` are there where they were asked for: they need more plans, and a compile.
+    pools together. `ladder`, `object` and `boards` are there where they were asked for: they need more plans,
+    a compile, and a compile for each processor.
     """
     name: str
     inputs: tuple[BufferLine, ...]
@@ -178,6 +260,7 @@ class Figures:
     in_float: tuple[str, ...] = ()
     made_from: str = ""
     narrow: tuple[NarrowConstants, ...] = ()
+    boards: tuple[BoardFit, ...] = ()
     format: str = field(default=FORMAT)
 
     @property
@@ -216,11 +299,12 @@ class Figures:
 
         Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
         inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
-        [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
-        {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
-        [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
-        {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
-        of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions,
-        instructions}. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis, label}; kernels: list
+        of {writes, operators, place, source, label}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel,
+        nbytes, alive [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written};
+        ladder: list of {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack};
+        in_float: list of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved,
+        conversions, instructions}; boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks numbers into
+        `timeline`; read and written are bytes in a run.
         """
-        return asdict(self)
+        return asdict(self) | {"boards": [board.as_dict() for board in self.boards]}

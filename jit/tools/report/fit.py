@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from ....runtime.errors import Problem
-from .figures import PoolLine
-from .text import Report, table
-
-Memory = Literal["RAM", "flash"]
+from .figures import Figures, FitLine, Memory, Need, PoolLine
+from .text import table
 
 MEMORIES: dict[str, Memory] = {
     **dict.fromkeys(("ram", "sram", "dram", "psram", "sdram", "dtcm", "tcm", "ccm", "workspace", "data"), "RAM"),
@@ -37,40 +35,6 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """Something that takes bytes of a memory."""
-    what: str
-    nbytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class FitLine:
-    """A memory, what it may hold, and what was counted in it."""
-    name: str
-    memory: Memory
-    limit: int
-    counted: tuple[Need, ...]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(n.nbytes for n in self.counted)
-
-    @property
-    def over(self) -> int:
-        """Bytes too many; 0 where it fits."""
-        return max(0, self.nbytes - self.limit)
-
-    @property
-    def verdict(self) -> str:
-        return f"over by {self.over:,} bytes" if self.over else "fits"
-
-    @property
-    def sum(self) -> str:
-        """What was counted, in words."""
-        return " + ".join(f"{n.what} {n.nbytes:,}" for n in self.counted if n.nbytes) or "nothing"
-
-
-@dataclass(frozen=True, slots=True)
 class Fit:
     """The verdict for each memory, and what nobody asked about."""
     lines: tuple[FitLine, ...]
@@ -82,9 +46,7 @@ class Fit:
 
     def as_dict(self) -> dict[str, Any]:
         """{fits, notes, memories: list of {name, memory, limit, nbytes, over, counted: list of {what, nbytes}}}."""
-        return {"fits": self.fits, "notes": list(self.notes), "memories": [
-            {"name": x.name, "memory": x.memory, "limit": x.limit, "nbytes": x.nbytes, "over": x.over,
-             "counted": [asdict(n) for n in x.counted]} for x in self.lines]}
+        return {"fits": self.fits, "notes": list(self.notes), "memories": [x.as_dict() for x in self.lines]}
 
     def __str__(self) -> str:
         rows = [(x.name, f"{x.nbytes:,}", f"{x.limit:,}", x.verdict, x.sum) for x in self.lines]
@@ -108,7 +70,7 @@ def parse_limit(text: str) -> Limit:
     return Limit(found[1], int(found[2]) * SUFFIXES[found[3].lower()])
 
 
-def fit(report: Report, limits: Sequence[Limit]) -> Fit:
+def fit(report: Figures, limits: Sequence[Limit]) -> Fit:
     """What the program needs in each of these memories. Raises a Problem where a name says nothing: it is no pool, no kind of
     memory, and not one of the first two."""
     memories = [memory_of(report, limit, i) for i, limit in enumerate(limits)]
@@ -123,15 +85,17 @@ def fit(report: Report, limits: Sequence[Limit]) -> Fit:
     return Fit(tuple(lines), tuple(notes(report, memories)))
 
 
-def fit_totals(report: Report, ram: int, flash: int | None) -> Fit:
-    """Whether all that is written fits in `ram` bytes, and all that is only read in `flash` bytes (None: any number)."""
-    lines = [FitLine("RAM", "RAM", ram, (*written(report, set()), *stack(report, ["RAM"])))]
-    if flash is not None:
-        lines.append(FitLine("flash", "flash", flash, tuple(read_only(report, set()))))
-    return Fit(tuple(lines), tuple(notes(report, [x.memory for x in lines])))
+def fit_board(report: Figures, ram: int, flash: int) -> tuple[FitLine, ...]:
+    """Flash, RAM and stack of a board against what the program needs of them: all that is only read; all that is written, and
+    the stack of a call; the stack against what the rest leaves of the RAM."""
+    data = tuple(written(report, set()))
+    rest = max(0, ram - sum(n.nbytes for n in data))
+    call = tuple(stack(report, ["RAM"]))
+    lines = (FitLine("flash", "flash", flash, tuple(read_only(report, set()))), FitLine("RAM", "RAM", ram, (*data, *call)))
+    return (*lines, FitLine("stack", "stack", rest, call)) if call else lines
 
 
-def memory_of(report: Report, limit: Limit, position: int) -> Memory:
+def memory_of(report: Figures, limit: Limit, position: int) -> Memory:
     """What a limit is about: the pool of that name, the kind of memory that the name says, or the place in the list."""
     pool = pool_named(report, limit.name)
     if pool:
@@ -146,18 +110,18 @@ def memory_of(report: Report, limit: Limit, position: int) -> Memory:
     return "RAM" if position == 0 else "flash"
 
 
-def pool_named(report: Report, name: str) -> PoolLine | None:
+def pool_named(report: Figures, name: str) -> PoolLine | None:
     return next((p for p in report.pools if p.name == name), None)
 
 
-def in_pool(report: Report, pool: PoolLine) -> Iterator[Need]:
+def in_pool(report: Figures, pool: PoolLine) -> Iterator[Need]:
     """What lies in a pool that a limit names: its buffers, and the variables that are pinned to it."""
     yield Need(f"pool {pool.name}", pool.nbytes)
     if report.state_in(pool.name):
         yield Need(f"state in {pool.name}", report.state_in(pool.name))
 
 
-def written(report: Report, named: set[str]) -> Iterator[Need]:
+def written(report: Figures, named: set[str]) -> Iterator[Need]:
     """What lies in RAM, but for the pools named."""
     for pool in report.workspace_pools:
         if pool.name not in named:
@@ -169,13 +133,13 @@ def written(report: Report, named: set[str]) -> Iterator[Need]:
         yield Need("copies of variables", report.undo)
 
 
-def stack(report: Report, memories: Sequence[Memory]) -> Iterator[Need]:
+def stack(report: Figures, memories: Sequence[Memory]) -> Iterator[Need]:
     """The stack of a call, where there is one RAM that it can be in."""
     if memories.count("RAM") == 1 and report.object and report.object.stack:
         yield Need("stack", report.object.stack)
 
 
-def read_only(report: Report, named: set[str]) -> Iterator[Need]:
+def read_only(report: Figures, named: set[str]) -> Iterator[Need]:
     """What lies in flash, but for the pools named."""
     for pool in report.constant_pools:
         if pool.name not in named:
@@ -189,7 +153,7 @@ def read_only(report: Report, named: set[str]) -> Iterator[Need]:
         yield Need("initial values", size.data)
 
 
-def notes(report: Report, memories: Sequence[Memory]) -> Iterator[str]:
+def notes(report: Figures, memories: Sequence[Memory]) -> Iterator[str]:
     if not report.object:
         yield "not counted: code, which was not measured"
     elif "flash" in memories:
@@ -202,7 +166,7 @@ def notes(report: Report, memories: Sequence[Memory]) -> Iterator[str]:
     yield UNCOUNTED.format(stack="the stack of interrupts" if is_counted else "the stack", io=outside(report))
 
 
-def outside(report: Report) -> str:
+def outside(report: Figures) -> str:
     """What lies with the caller."""
     if any(b.kind in ("input", "output") for b in report.buffers):
         return "nothing of the inputs and outputs: they lie in the workspace"

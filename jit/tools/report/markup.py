@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from ....runtime.errors import printable
 
 NAME_CHARACTERS = 90
 """Characters of a name that a page shows at most: names come from models."""
 
-VOID = frozenset({"meta", "br", "rect", "line", "path", "circle", "polyline"})
+VOID = frozenset({"meta", "wbr", "rect", "line", "path", "circle", "polyline"})
 """Elements that hold nothing."""
 
 
@@ -32,13 +33,18 @@ def shortened(name: str) -> str:
     return name if len(name) <= NAME_CHARACTERS else f"{name[:NAME_CHARACTERS * 2 // 3]}…{name[-NAME_CHARACTERS // 3 + 1:]}"
 
 
+def breaking(text: str) -> Markup:
+    """A name that may be broken behind the parts of its path, or of a processor's."""
+    return Markup(re.sub("[/+]", rf"\g<0>{tag('wbr')}", escaped(text)))
+
+
 def tag(name: str, /, *children: Child, **attributes: object) -> Markup:
     """An element. `class_` stands for class, `aria_label` for aria-label; an attribute that is None is left out, numbers lose
     their last digits."""
     given = "".join(f' {key.rstrip("_").replace("_", "-")}="{attribute(value)}"' for key, value in attributes.items()
                     if value is not None)
     if name in VOID:
-        return Markup(f"<{name}{given}{'/' if name != 'meta' and name != 'br' else ''}>")
+        return Markup(f"<{name}{given}{'' if name in ('meta', 'wbr') else '/'}>")
     return Markup(f"<{name}{given}>{''.join(map(content, children))}</{name}>")
 
 
@@ -61,11 +67,13 @@ def attribute(value: object) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Child]], numbers: Iterable[int] = ()) -> Markup:
-    """A table; `numbers` are the columns to be aligned to the right."""
-    right = set(numbers)
+    """A table; `numbers` are the columns to be aligned to the right. On a phone, rows are cards, and what stands in the head
+    stands before each cell."""
+    right, titles = set(numbers), tuple(head)
 
-    def cells(kind: str, row: Iterable[Child]) -> Iterable[Markup]:
-        return (tag(kind, cell, class_="n" if i in right else None) for i, cell in enumerate(row))
+    def cells(kind: str, row: Iterable[Child], titles: Sequence[str] | None = None) -> Iterable[Markup]:
+        return (tag(kind, cell, class_="n" if i in right else None, data_title=titles[i] or None if titles and i else None)
+                for i, cell in enumerate(row))
 
-    body = tag("tbody", (tag("tr", cells("td", row)) for row in rows))
-    return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scroll")
+    body = tag("tbody", (tag("tr", cells("td", row, titles)) for row in rows))
+    return tag("div", tag("table", tag("thead", tag("tr", cells("th", titles))), body), class_="scroll")

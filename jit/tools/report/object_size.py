@@ -1,4 +1,5 @@
-"""How large the sections of an object file are: code, constants, variables. Needs a compile for the target."""
+"""How large the sections of an object file are: code, constants, variables. Needs a compile for the target. Of C source, the
+constants alone are known."""
 from __future__ import annotations
 
 import tempfile
@@ -14,13 +15,25 @@ if TYPE_CHECKING:
 def object_size(lowered: LoweredData) -> ObjectSize | None:
     """The sizes of the object file that `Lowered.save` writes; None where the target's objects are not ELF."""
     from ...aot import ArtifactForm, save
-    shares = any(use.external for use in lowered.program.variables)  # such variables are a namespace's
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
-        artifact = save([lowered], folder, lowered.traced.name, ArtifactForm(namespace="report" if shares else None))
+        artifact = save([lowered], folder, lowered.traced.name, ArtifactForm(namespace=namespace(lowered)))
         code = artifact.object.read_bytes()
     elsewhere = sum(p.size_bytes for p in lowered.plan.constant_pools)
     stack = artifact.stack.whole.nbytes if artifact.stack and not artifact.stack.unknown else None
     return sizes_of(code, max(0, artifact.constant_bytes - elsewhere), stack) if is_elf(code) else None
+
+
+def source_size(lowered: LoweredData) -> ObjectSize:
+    """The constants of the C source that `Lowered.save` writes."""
+    from ...aot import ArtifactForm, interface_of, model_files
+    form = ArtifactForm(namespace=namespace(lowered), emit="c")
+    made = model_files(interface_of([lowered], lowered.traced.name, form), form)
+    return ObjectSize(0, made.constant_bytes, 0, 0, 0)
+
+
+def namespace(lowered: LoweredData) -> str | None:
+    """One for variables that another program declares: such are a namespace's."""
+    return "report" if any(use.external for use in lowered.program.variables) else None
 
 
 def sizes_of(code: bytes, constants: int, stack: int | None) -> ObjectSize:

@@ -10,12 +10,13 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .axes import LAYOUTS
 from .columns import columns
 from .figures import BufferLine, PoolLine
 from .fit import Fit
 from .live import sharing
 from .markup import Markup, shortened, tag
-from .picture import MOST_BUFFERS, MOST_COLUMNS, pool_picture
+from .picture import MOST_COLUMNS, capacity, pool_pictures
 from .sections import (
     buffer_table,
     bytes_section,
@@ -123,13 +124,15 @@ def pool_section(report: Report, pool: PoolLine, shared: dict[str, list[str]], n
     if not pool.peak:
         yield tag("p", "Nothing lies in this pool.", class_="empty")
         return
-    yield tag("ul", legend(held, shared), class_="legend")
-    yield pool_picture(report, pool, shared, number)
+    yield tag("ul", legend(held, shared), lines(pool), class_="legend")
+    yield from pool_pictures(report, pool, shared, number)
     if pool.peak.nbytes > pool.lower_bound:
         yield tag("p", "More is live at the peak than the lower bound says: that counts bytes which buffers might share while "
                   "both are live, and this plan does not let all of them.", class_="note")
-    if len(held) > MOST_BUFFERS:
-        yield tag("p", f"The {MOST_BUFFERS} largest of {len(held):,} buffers are drawn.", class_="note")
+    for layout in LAYOUTS:
+        if len(held) > layout.most_buffers:
+            yield tag("p", f"The {layout.most_buffers} largest of {len(held):,} buffers are drawn.",
+                      class_=f"note {layout.name}")
 
 
 def legend(held: Sequence[BufferLine], shared: dict[str, list[str]]) -> Iterator[Markup]:
@@ -139,3 +142,11 @@ def legend(held: Sequence[BufferLine], shared: dict[str, list[str]]) -> Iterator
                ("io", "input or output", bool(kinds & {"input", "output"})), ("peak", "alive at the peak", True),
                ("shares", "shares bytes with another while both are live", any(b.name in shared for b in held))]
     return (tag("li", tag("i", class_=css), text) for css, text, there in entries if there)
+
+
+def lines(pool: PoolLine) -> Iterator[Markup]:
+    """What the lines across a picture are."""
+    yield tag("li", tag("i", class_="line planned"), f"planned: {pool.nbytes:,} bytes")
+    yield tag("li", tag("i", class_="line bound"), f"lower bound: {pool.lower_bound:,}")
+    if pool.limit is not None and pool.limit <= capacity(pool):
+        yield tag("li", tag("i", class_="line limit"), f"limit: {pool.limit:,}")

@@ -1,19 +1,15 @@
 """The sections of a page that are tables: what is alive at the peak, the ladder, what fits, all bytes, kernels and buffers."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .boards import on_boards
-from .figures import BufferLine, Peak, Rung
-from .fit import Fit, FitLine
-from .markup import Child, Markup, escaped, shortened, table, tag
-from .text import Report, moved_rows, narrow_text, sharing_text, step_text
+from .figures import BoardFit, BufferLine, FitLine, Peak, Rung
+from .fit import UNCOUNTED, Fit, outside
+from .markup import Child, Markup, breaking, escaped, shortened, table, tag
+from .text import KINDS, Report, moved_rows, narrow_text, noted, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""
-
-SMALL = ("thumb", "arm", "riscv32", "xtensa")
-"""How the triples of microcontrollers begin."""
 
 
 # ---- sizes ---------------------------------------------------------------------------------------------------------
@@ -40,14 +36,20 @@ def peak_section(report: Report, peak: Peak) -> Iterator[Markup]:
     top = max(b.nbytes for b in alive)
     several = len(report.workspace_pools) > 1
     head = ("buffer", "type", *(("pool",) if several else ()), "bytes", "", "from", "last read by")
-    yield table(head, ([tag("code", shortened(b.name)), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
+    yield table(head, ([called(b), typed(b), *((b.pool or "",) if several else ()), f"{b.nbytes:,}",
                         bar(b.nbytes, top, hot=True), kernel_name(report, b.producer), kernel_name(report, b.last_reader)]
                        for b in alive[:ROWS]), numbers=(2 + several,))
     yield from left_out(len(alive))
 
 
-def kernel_name(report: Report, number: int | None) -> str:
-    return "–" if number is None else f"{number} {report.kernels[number].brief}"
+def kernel_name(report: Report, number: int | None) -> Markup:
+    if number is None:
+        return Markup("–")
+    return breaking(f"{number} {shortened(report.kernels[number].label or report.kernels[number].brief)}")
+
+
+def called(buffer: BufferLine) -> Markup:
+    return tag("code", breaking(shortened(buffer.called)))
 
 
 def typed(buffer: BufferLine) -> Markup:
@@ -96,10 +98,16 @@ def moved_section(report: Report) -> Iterator[Markup]:
 # ---- fit, bytes ------------------------------------------------------------------------------------------------------
 def fit_section(report: Report, verdict: Fit | None) -> Iterator[Markup]:
     yield tag("h2", "Does it fit?")
-    notes = verdict.notes if verdict else on_boards(report)[0][1].notes
-    yield limit_table(verdict) if verdict else board_table(report)
-    if verdict is None and not report.target.startswith(SMALL):
-        yield tag("p", "These boards run other code than this target; --target names one of theirs.", class_="note")
+    if verdict:
+        yield limit_table(verdict)
+        notes = verdict.notes
+    elif report.boards:
+        yield tag("p", "Each board with code for its own processor; the stack of a call against what the rest leaves of the "
+                  "RAM.", class_="note")
+        yield board_table(report.boards)
+        notes = tuple(board_notes(report))
+    else:
+        notes = ("no board was judged when this report was made: --boards all does it",)
     for note in notes:
         yield tag("p", f"{note[0].upper()}{note[1:]}.", class_="note")
 
@@ -111,15 +119,30 @@ def limit_table(verdict: Fit) -> Markup:
     return table(("memory", "needs", "has", "", "", "counted"), rows, numbers=(1, 2))
 
 
-def board_table(report: Report) -> Markup:
-    """Some boards, a row for each."""
-    rows: list[list[Child]] = []
-    for name, fit in on_boards(report):
-        cells: list[Child] = [name]
-        for line in fit.lines:
-            cells += [f"{line.nbytes:,} of {short(line.limit)}", bar(line.nbytes, line.limit, hot=bool(line.over)), fits(line)]
-        rows.append(cells + [tag("span", "another chip", class_="muted"), "", ""] * (len(fit.lines) < 2))
-    return table(("board", "RAM", "", "", "flash", "", ""), rows, numbers=(1, 4))
+def board_table(boards: Sequence[BoardFit]) -> Markup:
+    """The boards, a row for each."""
+    def verdict(board: BoardFit) -> Markup:
+        mark, css = ("✓", "good") if board.fits else ("✗", "bad")
+        return tag("span", f"{mark} {board.verdict}", class_=f"verdict {css}")
+
+    rows = ([Markup(tag("b", b.name) + tag("span", b.chip, class_="source")), breaking(b.core),
+             *(memory(b.memory(kind)) for kind in KINDS), verdict(b)] for b in boards)
+    return table(("board", "code for", *KINDS, "verdict"), rows)
+
+
+def memory(line: FitLine | None) -> Markup:
+    """What is needed of what there is."""
+    if line is None:
+        return tag("span", "not known", class_="muted")
+    text = tag("span", f"{line.nbytes:,} of {line.limit:,}", class_="type")
+    return Markup(text + bar(line.nbytes, line.limit, hot=bool(line.over)))
+
+
+def board_notes(report: Report) -> Iterator[str]:
+    for note, where in noted(report.boards).items():
+        yield f"{where}: {note}"
+    yield UNCOUNTED.format(stack="the stack of interrupts", io=outside(report))
+    yield "Sizes of the boards: " + "; ".join(f"{b.name}, {b.source}" for b in report.boards)
 
 
 def fits(line: FitLine) -> Markup:
@@ -132,7 +155,7 @@ def bytes_section(report: Report) -> Iterator[Markup]:
     yield table(("", "bytes", ""), ([name, f"{nbytes:,}", text] for name, nbytes, text in all_bytes(report)), numbers=(1,))
     largest = sorted(report.constant_buffers, key=lambda b: (-b.nbytes, b.name))
     if largest:
-        rows: Iterator[list[Child]] = ([tag("code", shortened(b.name)), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
+        rows: Iterator[list[Child]] = ([called(b), typed(b), f"{b.nbytes:,}"] for b in largest[:ROWS])
         yield tag("details", tag("summary", f"Constants ({len(largest):,})"),
                   table(("constant", "type", "bytes"), rows, numbers=(2,)), left_out(len(largest)))
 
@@ -143,7 +166,7 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
         yield f"pool {shortened(pool.name)}", pool.nbytes, f"{what}; aligned to {pool.alignment}"
     if report.undo:
         yield "copies of variables", report.undo, "behind the arena, for a run that fails"
-    yield "state", report.state, ", ".join(f"{shortened(v.name)} {v.type}" for v in report.variables) or "no variables"
+    yield "state", report.state, ", ".join(f"{shortened(v.called)} {v.type}" for v in report.variables) or "no variables"
     measured = report.object
     narrow = "".join(f"; in {n.type} {narrow_text(n)}" for n in report.narrow)
     yield ("constants", measured.constants, f"equal ones once{narrow}") if measured else (
@@ -154,7 +177,7 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
         if measured.stack is not None:
             yield "stack", measured.stack, "of a call at most, interrupts apart"
     for name, buffers in (("inputs", report.inputs), ("outputs", report.outputs)):
-        yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.name)} {b.type}" for b in buffers) or "none"
+        yield name, sum(b.nbytes for b in buffers), ", ".join(f"{shortened(b.called)} {b.type}" for b in buffers) or "none"
 
 
 # ---- the whole, as tables --------------------------------------------------------------------------------------------
@@ -163,7 +186,7 @@ def kernel_table(report: Report) -> Iterator[Markup]:
         yield tag("p", "No kernels: outputs are inputs or constants.", class_="empty")
         return
     yield table(("kernel", "writes", "operators", "in the model"),
-                ([str(i), tag("code", shortened(k.writes)), k.operators, place(k.place, k.source)]
+                ([str(i), tag("code", breaking(shortened(k.writes))), k.operators, place(k.place, k.source)]
                  for i, k in enumerate(report.kernels[:ROWS])), numbers=(0,))
     yield from left_out(len(report.kernels))
 
@@ -179,9 +202,10 @@ def buffer_table(report: Report) -> Iterator[Markup]:
         return
     order = {p.name: i for i, p in enumerate(report.pools)}
     held = sorted(report.buffers, key=lambda b: (order.get(b.pool or "", -1), b.offset or 0, b.name))
-    yield table(("pool", "offset", "bytes", "buffer", "type", "kind", "steps", "from", "last read by"),
-                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", tag("code", shortened(b.name)), typed(b), b.kind, steps(b),
-                  kernel_name(report, b.producer), kernel_name(report, b.last_reader)] for b in held[:ROWS]), numbers=(1, 2))
+    yield table(("pool", "offset", "bytes", "buffer", "in the plan", "type", "kind", "steps", "from", "last read by"),
+                ([b.pool or "–", f"{b.offset:,}", f"{b.nbytes:,}", called(b),
+                  tag("code", breaking(shortened(b.name))), typed(b), b.kind, steps(b), kernel_name(report, b.producer),
+                  kernel_name(report, b.last_reader)] for b in held[:ROWS]), numbers=(1, 2))
     yield from left_out(len(held))
 
 

@@ -5,12 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....runtime.errors import printable
-from .figures import BufferLine, Figures, KernelLine, NarrowConstants, Peak, Rung, StepLine
+from .figures import BoardFit, BufferLine, Figures, KernelLine, Memory, NarrowConstants, Peak, Rung, StepLine
 from .live import bytes_shared
 from .terminal import letters, picture
 
 ALIVE = 8
 """How many of the buffers alive at a peak are named."""
+
+NAMED = 3
+"""How many boards a note names."""
+
+KINDS: tuple[Memory, ...] = ("flash", "RAM", "stack")
 
 
 def print_report(report: Figures) -> str:
@@ -26,6 +31,8 @@ def parts(report: Figures) -> Iterator[list[str]]:
         yield ["", *moved_table(report)]
     if report.ladder:
         yield ["", *ladder(report.ladder)]
+    if report.boards:
+        yield ["", *board_table(report.boards)]
     for pool in report.workspace_pools:
         if drawn := picture(report, pool):
             yield ["", *drawn]
@@ -88,14 +95,16 @@ def rows_text(step: StepLine) -> str:
 
 
 def kernel_text(kernel: KernelLine, number: int) -> str:
+    label = f" of {kernel.label}" if kernel.label else ""
     place = f" ({kernel.place})" if kernel.place else ""
-    return f"kernel {number} {kernel.brief}{place}"
+    return f"kernel {number} {kernel.brief}{label}{place}"
 
 
 def alive_text(report: Figures, peak: Peak) -> str:
-    sizes = {b.name: b.nbytes for b in report.buffers}
+    known = {b.name: b for b in report.buffers}
     more = f" and {len(peak.alive) - ALIVE} more" if len(peak.alive) > ALIVE else ""
-    return ", ".join(f"{name} {sizes[name]:,}" for name in peak.alive[:ALIVE]) + more + sharing_text(report, peak)
+    alive = [known[name] for name in peak.alive[:ALIVE]]
+    return ", ".join(f"{b.called} {b.nbytes:,}" for b in alive) + more + sharing_text(report, peak)
 
 
 def sharing_text(report: Figures, peak: Peak) -> str:
@@ -152,14 +161,35 @@ def ladder(rungs: Sequence[Rung]) -> list[str]:
                  [(r.name, str(r.nbytes), str(r.lower_bound), r.explanation) for r in rungs])
 
 
+def board_table(boards: Sequence[BoardFit]) -> list[str]:
+    """What each board has, and what the program needs of it with code for its own processor."""
+    head = ("board", "code for", "flash", "of", "RAM", "of", "stack", "of", "")
+    return [*table(head, [(b.name, b.core, *(cell for line in memories(b) for cell in line), b.verdict) for b in boards]),
+            *(f"  {where}: {note}" for note, where in noted(boards).items())]
+
+
+def noted(boards: Sequence[BoardFit]) -> dict[str, str]:
+    """What is missing in the needs, with the boards where it is."""
+    notes = {note: [b.name for b in boards if b.note == note] for note in dict.fromkeys(b.note for b in boards if b.note)}
+    return {note: ", ".join(names) if len(names) <= NAMED else f"{len(names)} boards" for note, names in notes.items()}
+
+
+def memories(board: BoardFit) -> Iterator[tuple[str, str]]:
+    for kind in KINDS:
+        line = board.memory(kind)
+        yield (f"{line.nbytes:,}", f"{line.limit:,}") if line else ("-", "-")
+
+
 def buffer_table(report: Figures) -> list[str]:
     """By pool and offset, with the letters of the pictures."""
-    several = len(report.pools) > 1
+    several, named = len(report.pools) > 1, any(b.label for b in report.buffers)
     marks = {name: letter for pool in report.workspace_pools for name, letter in letters(report, pool).items()}
     ordered = sorted(report.buffers, key=lambda b: (pool_order(report, b), b.offset or 0, b.name))
-    head = ("", "offset", "bytes", *(("pool",) if several else ()), "buffer", "producer", "last reader")
+    head = ("", "offset", "bytes", *(("pool",) if several else ()), "buffer", *(("in the plan",) if named else ()), "producer",
+            "last reader")
     return table(head, [(marks.get(b.name, ""), str(b.offset), str(b.nbytes), *((b.pool or "",) if several else ()),
-                         f"{b.name}: {b.type}", numbered(b.producer), numbered(b.last_reader)) for b in ordered])
+                         f"{b.called}: {b.type}", *((b.name,) if named else ()), numbered(b.producer), numbered(b.last_reader))
+                        for b in ordered])
 
 
 def pool_order(report: Figures, buffer: BufferLine) -> int:
@@ -171,7 +201,7 @@ def numbered(kernel: int | None) -> str:
 
 
 def listed(buffers: Sequence[BufferLine]) -> str:
-    return ", ".join(f"{b.name} {b.type}" for b in buffers) or "none"
+    return ", ".join(f"{b.called} {b.type}" for b in buffers) or "none"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -19,6 +19,7 @@ from ...dialects.onnx.node import CONSTANT, IN_FLOAT, MADE_FROM, NO_VALUE, WITHO
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
+from ...graph.file_position import FilePosition, whole
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import BY_STORAGE, ElementType, TensorType, Type
@@ -50,6 +51,7 @@ class Translation:
     def __init__(self, module: Module, name: str | None, printed: Module) -> None:
         self.whole, self.module, self.name, self.printed = module, prune(in_integers(prune(module))), name, printed
         self.emitter = Emitter()
+        self.file = whole(module.position.source.name if module.position else "<model>")
         self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
 
     def function(self, types: Sequence[Type] | None) -> Module:
@@ -114,19 +116,26 @@ class Translation:
         if self.nodes_left < 0:
             raise Problem(f"loops expand to more than {EXPANDED_NODES:,} nodes beside the model's own", operation.position,
                           kind="level")
-        before, self.emitter.position = self.emitter.position, operation.position
+        here = operation.position or self.place(operation)
+        before, self.emitter.position = self.emitter.position, here
         try:
             results = self.translated(operation, scope)
             for value, datum in zip(operation.results, results):
                 check_declared(value, datum)
             return results
         except Problem as problem:
-            if problem.position is None:
-                problem.at(operation.position or printed_position(self.printed, operation))
+            if problem.position is None or problem.position is here:
+                problem.position = operation.position or printed_position(self.printed, operation)
             problem.inputs |= reaching_inputs(self.module.function(self.name), operation)
             raise problem.of(label(operation, self.module)) from None
         finally:
             self.emitter.position = before
+
+    def place(self, operation: Operation) -> FilePosition:
+        """Where a node of a file is, which has no lines. It is called as its tensor; as the node, where that makes several."""
+        node, results = find(operation, "onnx.node"), operation.results
+        name = results[0].name if len(results) == 1 else node
+        return self.file.inside(label(operation, self.module)).called(name if isinstance(name, str) else None)
 
     def translated(self, operation: Operation, scope: Scope) -> Sequence[Datum]:
         name = spelling(operation)

@@ -1,0 +1,40 @@
+"""MLIR that TensorFlow has printed with its debug information -> the same with the name of each operation as its location, and
+no more: TensorFlow writes where in Python each was made, call by call, which is many times the graph.
+"""
+from __future__ import annotations
+
+import re
+from functools import cache
+
+ALIAS = re.compile(r"^#loc(\d*) = loc\((.*)\)\n?", re.MULTILINE)
+USE = re.compile(r" loc\((?:#loc(\d*)|unknown)\)")
+NAME = re.compile(r'"(?:[^"\\]|\\.)*"(?!\s*:\s*\d)')
+FUSED, CALLED = re.compile(r"fused(?:<.*?>)?\[(.*)\]"), re.compile(r"callsite\((.*?) at .*\)")
+INNER = re.compile(r'#loc(\d*)|("(?:[^"\\]|\\.)*")')
+
+
+def with_names(text: str) -> str:
+    """The text with names as locations; operations without one have none."""
+    locations = dict(ALIAS.findall(text))
+
+    @cache
+    def name(number: str) -> str | None:
+        return name_in(locations.get(number, ""))
+
+    def name_in(location: str) -> str | None:
+        """The name of an operation, in quotes, in a location; a kind of operation ends in a colon, and behind a name may stand
+        the function that it is in."""
+        if (found := NAME.match(location)) is not None:
+            return None if found[0].endswith(':"') else f'"{found[0][1:-1].split("@")[0]}"'
+        if (call := CALLED.fullmatch(location)) is not None:
+            return name_in(call[1])
+        if (several := FUSED.fullmatch(location)) is not None:
+            location = several[1]
+        names = (name(alias) if not quoted else name_in(quoted) for alias, quoted in INNER.findall(location))
+        return next(filter(None, names), None)
+
+    def located(use: re.Match[str]) -> str:
+        found = name(use[1]) if use[1] is not None else None
+        return f" loc({found})" if found else ""
+
+    return USE.sub(located, ALIAS.sub("", text))

@@ -1,0 +1,128 @@
+"""A lowered function -> what it needs of each board, with code for the board's own processor.
+
+What can be shared is: the graph and its fusion by all boards, the loops and the plan by all processors that lowering does
+not tell apart (`lowering_key`), the object by all boards with one processor. Each board has one memory of each kind, whatever
+memories the function was lowered for; a schedule or tuning is for the machine that it was made for, and is not used. A
+processor gets no code where the constants or the RAM are too much for each of its boards already: the needs are then those
+without code.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ....lowering.memory.buffers import PoolInfo
+from ....lowering.options import CompileOptions
+from ....lowering.pipeline import PASSES, Clock, State, passes_after, run
+from ....lowering.target.machines import MACHINES
+from ....lowering.target.target import Target
+from ....runtime.errors import Problem
+from .boards import BOARDS, Board
+from .build_report import report
+from .figures import BoardFit, ObjectSize
+from .fit import fit_board
+from .object_size import object_size, source_size
+
+if TYPE_CHECKING:
+    from ...stage_data import LoweredData
+    from .text import Report
+
+C_ONLY = "code is your compiler's, from C source: it and its stack are not counted"
+WITHOUT_CODE = "no code was compiled: memory is over without it"
+NO_STACK = "no bound of the stack is known"
+
+FUSED = tuple(p for p in passes_after("graph") if p.stage in ("graph", "kernels") and p.name in ("verify-rewritten", "fuse"))
+"""The passes that look at no machine."""
+
+
+def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS) -> tuple[BoardFit, ...]:
+    """The verdict for each board. The seconds that all take are noted as those of a stage, boards."""
+    clock, begin = Clock(lowered.seconds), time.perf_counter()
+    judge = Judge(lowered)
+    found = {name: judge.needs(name, [b for b in boards if b.machine == name]) for name in dict.fromkeys(
+        board.machine for board in boards)}
+    clock.note("boards", begin)
+    return tuple(fit(board, found[board.machine]) for board in boards)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a function needs on a machine; None and why, where it cannot be compiled for it."""
+    figures: Report | None
+    note: str = ""
+
+
+def fit(board: Board, needs: Needs) -> BoardFit:
+    memories = fit_board(needs.figures, board.ram, board.flash) if needs.figures else ()
+    return BoardFit(board.name, board.chip, board.machine, board.source, memories, needs.note)
+
+
+@dataclass(slots=True)
+class Judge:
+    """One function, lowered for one machine after the other. `lowerings` are those made so far, by what lowering sees of a
+    machine."""
+    lowered: LoweredData
+    fused: State | None = None
+    lowerings: dict[Hashable, tuple[LoweredData, Report]] = field(default_factory=dict)
+
+    def needs(self, machine: str, boards: Sequence[Board]) -> Needs:
+        """What the function needs on a machine that these boards have."""
+        target = MACHINES[machine].target
+        try:
+            lowered, figures = self.lowered_for(target)
+            least = replace(figures, object=ObjectSize(0, distinct_bytes(lowered), 0, 0, 0))
+            if all(is_over(least, board) for board in boards):
+                return Needs(least, WITHOUT_CODE)
+            if not target.has_object_code:
+                return Needs(replace(figures, object=source_size(lowered)), C_ONLY)
+            measured = object_size(lowered)
+        except Problem as problem:
+            return Needs(None, problem.message)
+        return Needs(replace(figures, object=measured), "" if measured and measured.stack is not None else NO_STACK)
+
+    def lowered_for(self, target: Target) -> tuple[LoweredData, Report]:
+        """The function for a machine, and its report without code: those of one that lowering does not tell from it, where
+        there is such."""
+        key = lowering_key(target)
+        if key not in self.lowerings:
+            lowered = self.lower(target)
+            self.lowerings[key] = lowered, report(lowered)
+        lowered, figures = self.lowerings[key]
+        return replace(lowered, target=target), figures
+
+    def lower(self, target: Target) -> LoweredData:
+        options = for_boards(self.lowered.options, target)
+        if self.fused is None:
+            name, module = self.lowered.traced.name, self.lowered.module
+            self.fused = run(State(name, target, 1, options, module), FUSED)
+        rest = PASSES[PASSES.index(FUSED[-1]) + 1:]
+        found = run(replace(self.fused, target=target, options=options), rest)
+        assert found.kernels is not None and found.plan is not None
+        return replace(self.lowered, kernels=found.kernels, program=found.program, plan=found.plan, target=target, threads=1,
+                       options=options, seconds={})
+
+
+def for_boards(options: CompileOptions, target: Target) -> CompileOptions:
+    """The options for a board: one RAM, one flash, one thread, no schedule that was made for another machine."""
+    memory = replace(options.memory, pools=(PoolInfo("workspace"),), constant_pools=(), pins={}, accessor=None, alignment=None)
+    return replace(options, target=target, threads=1, tuning=(), schedule=None, memory=memory)
+
+
+def lowering_key(target: Target) -> Hashable:
+    """What the passes from fusion to the plan may see of a microcontroller: all but its name, and of its features those that
+    they ask for, or that products are made of. A test holds this for every pair of machines that boards have."""
+    return (replace(target, triple="", cpu="", features=""), target.architecture == "x86", target.has_float16,
+            target.keeps_float16, target.keeps_int4, target.enabled & {"dsp", "mve.fp"})
+
+
+def distinct_bytes(lowered: LoweredData) -> int:
+    """Bytes of the constants that kernels read, equal ones once: the least that an object has of them."""
+    initial = {use.initial for use in lowered.program.variables}
+    return sum({(b.dtype, b.data.tobytes()): b.nbytes for b in lowered.program.constants
+                if b.data is not None and b not in initial}.values())
+
+
+def is_over(figures: Report, board: Board) -> bool:
+    return any(line.over for line in fit_board(figures, board.ram, board.flash))

@@ -1,0 +1,160 @@
+"""Text in a picture: how wide it is, where it stands, and what of it is in the way of what.
+
+Nobody knows the reader's font when a picture is drawn, so widths are estimates from above: of DejaVu Sans and Verdana, than
+which fonts for screens are seldom wider. A label is written only where its box is free, and inside of what it is the label of.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .markup import Markup, tag
+
+SIZE = 11
+"""Of all letters of a picture, in its units."""
+ABOVE, BELOW = 0.95 * SIZE, 0.25 * SIZE
+"""What letters take above and below the line that they stand on."""
+LINE = ABOVE + BELOW
+BOLD = 1.12
+"""Bold letters are wider."""
+GAP = 3.0
+"""Between a label and what it is beside, at least."""
+LEAST = 5
+"""Letters of a name that is cut, at least."""
+
+NARROW, WIDE = frozenset("fijlrtIJ .,:;/\\()[]'|!-\""), frozenset("mwMW%=+<>~@#^&…")
+Anchor = Literal["start", "middle", "end"]
+
+
+def width(text: str, bold: bool = False) -> float:
+    """The width of a text, or more."""
+    return sum(map(width_of, text)) * SIZE * (BOLD if bold else 1.0)
+
+
+def width_of(letter: str) -> float:
+    """Of the size."""
+    if letter in NARROW:
+        return 0.46
+    if letter in WIDE or not letter.isascii():
+        return 1.0
+    return 0.79 if letter.isupper() else 0.64
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle of the picture."""
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+
+    def holds(self, other: Box) -> bool:
+        return (self.left <= other.left and other.right <= self.right and self.top <= other.top
+                and other.bottom <= self.bottom)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Text at a place: `x` and `y` are where its line begins (or has its middle or end); `upright` is written upwards."""
+    text: str
+    x: float
+    y: float
+    anchor: Anchor = "start"
+    upright: bool = False
+    bold: bool = False
+
+    @property
+    def box(self) -> Box:
+        long = width(self.text, self.bold)
+        before = {"start": 0.0, "middle": long / 2, "end": long}[self.anchor]
+        if self.upright:
+            return Box(self.x - ABOVE, self.y - (long - before), self.x + BELOW, self.y + before)
+        return Box(self.x - before, self.y - ABOVE, self.x - before + long, self.y + BELOW)
+
+    def markup(self, css: str) -> Markup:
+        turn = f"rotate(-90 {self.x:.2f} {self.y:.2f})" if self.upright else None
+        anchor = "" if self.anchor == "start" else f" {self.anchor}"
+        return tag("text", self.text, x=self.x, y=self.y, transform=turn, class_=f"{css}{anchor}")
+
+
+@dataclass(slots=True)
+class Lettering:
+    """The labels of a picture of that size."""
+    width: float
+    height: float
+    taken: list[Box] = field(default_factory=list)
+
+    def write(self, label: Label, css: str) -> Markup | None:
+        """The label, where its place is free, with a gap to those beside it."""
+        box = label.box
+        wide = Box(box.left - GAP, box.top, box.right + GAP, box.bottom)
+        if not Box(0, 0, self.width, self.height).holds(box) or any(wide.meets(other) for other in self.taken):
+            return None
+        self.taken.append(box)
+        return label.markup(css)
+
+    def first(self, labels: Iterable[Label], css: str) -> Markup | None:
+        """The first label that has a free place."""
+        return next((found for label in labels if (found := self.write(label, css))), None)
+
+
+def names_in(name: str, box: Box, telling: Telling) -> Iterator[Label]:
+    """The places for a name, or what there is room for of it, inside of a box, across or upwards. What is cut less comes
+    first."""
+    across, upward = box.right - box.left - 2 * GAP, box.bottom - box.top - 2 * GAP
+    forms = [(telling.cut(name, across), False), (telling.cut(name, upward), True)]
+    room = {False: box.bottom - box.top >= LINE, True: box.right - box.left >= LINE}
+    for text, upright in sorted(forms, key=lambda form: -len(form[0])):
+        if text and room[upright]:
+            yield from places(text, upright, box)
+
+
+def places(text: str, upright: bool, box: Box) -> Iterator[Label]:
+    """Where a text may stand in a box: its line in the middle or at an edge, on it at the beginning, the middle, the end."""
+    long = width(text)
+    if upright:
+        low, high = box.left + ABOVE, box.right - BELOW
+        first, last = box.bottom - GAP, box.top + GAP + long
+        yield from (Label(text, x, y, upright=True) for y in (first, (first + last) / 2, last)
+                    for x in ((low + high) / 2, low, high))
+        return
+    low, high = box.top + ABOVE, box.bottom - BELOW
+    first, last = box.left + GAP, box.right - GAP - long
+    yield from (Label(text, x, y) for x in (first, (first + last) / 2, last) for y in ((low + high) / 2, low, high))
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What tells some names apart that are paths: how many of them have each part, and each end."""
+    parts: Counter[str]
+    ends: Counter[str]
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Telling:
+        paths = [name.split("/") for name in names]
+        return cls(Counter(part for path in paths for part in set(path)), Counter(end for path in paths for end in ends(path)))
+
+    def cut(self, name: str, room: float) -> str:
+        """What there is room for of a name: all of it, an end that no other name has, the part that the fewest others have, the
+        beginning and the end of that part; nothing."""
+        path = name.split("/")
+        part = min((part for part in reversed(path) if part), key=lambda part: self.parts[part], default=name)
+        whole = [name, *(f"…/{end}" for end in ends(path) if end and self.ends[end] == 1), part]
+        return next((text for text in (*whole, *shorter(part)) if width(text) <= room), "")
+
+
+def ends(path: Sequence[str]) -> list[str]:
+    """The ends of a path, the longest first, without all of it."""
+    return ["/".join(path[first:]) for first in range(1, len(path))]
+
+
+def shorter(part: str) -> Iterator[str]:
+    """A part of a name with less and less of its middle: numbers are at its end."""
+    for length in range(len(part) - 2, LEAST - 1, -1):
+        last = (length + 1) // 2
+        yield f"{part[:length - last]}…{part[-last:]}"

@@ -1,0 +1,115 @@
+"""What the model calls the buffers of a program: the names of tensors in its file, where it has names for them.
+
+A buffer has the name of the value that is stored in it, and parts of its own behind a dot where one value has several; a value
+of an imported model is a number. What the model calls it is the name at the position of the operation that computes it. What an
+operator needs on the way to its result has another number of elements, and the plan's name behind the operator's.
+"""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....lowering.graph.types import TensorType, Type
+from ....lowering.memory.plan import names_of
+
+if TYPE_CHECKING:
+    from ....lowering.elements.expression import Buffer
+    from ....lowering.graph.graph import Function
+    from ...stage_data import LoweredData
+
+NUMBERED = re.compile(r"_\d+$")
+"""What is behind the name of a buffer that another has, too."""
+
+
+def model_names(lowered: LoweredData) -> dict[str, str]:
+    """By a buffer's name what the model calls it: no two the same, and none the name of another buffer."""
+    program, planned = lowered.program, names_of(lowered.program)
+    known = Known.of(lowered)
+    taken = {*planned.values(), *(b.name for b in planned), *(use.buffer.name for use in program.variables)}
+    found: dict[str, str] = {}
+    for is_constant in (False, True):  # results first: a constant may be called as the operator is that reads it
+        buffers = {n: b for b, name in sorted(planned.items(), key=lambda item: item[1])
+                   if (b.role == "constant") is is_constant for n in (b.name, name)}
+        called = {name: label for name, b in buffers.items() if (label := known.of_buffer(b)) and label != name}
+        count = Counter(called.values())
+        plain = {name for name, label in called.items() if count[label] == 1 and label not in taken
+                 and known.is_whole(label, buffers[name])}
+        found |= {name: label if name in plain else f"{label} (%{name})" for name, label in called.items()}
+        taken |= set(found.values())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the model calls the values of a function by their names, of which blocks may have the same; what it calls what
+    kernels write; and its results."""
+    values: Mapping[str, Sequence[tuple[str | None, Type]]]
+    written: Mapping[Buffer, str]
+    results: Mapping[Buffer, str]
+    sizes: Mapping[str, int]
+    """Elements of what is called so: of the last value that is."""
+
+    @classmethod
+    def of(cls, lowered: LoweredData) -> Known:
+        function, program = lowered.module.function(lowered.traced.name), lowered.program
+        values: dict[str, list[tuple[str | None, Type]]] = {}
+        sizes: dict[str, int] = {}
+        for operation in function.body.walk():
+            for value in operation.results:
+                called = operation.position.name if operation.position else None
+                values.setdefault(value.name, []).append((called, value.type))
+                if called and isinstance(value.type, TensorType) and value.type.is_static and value.constant is None:
+                    sizes[called] = value.type.size
+        written = {k.out: k.position.name for k in program.kernels if k.position is not None and k.position.name}
+        results = [name or values.get(value.name, [(None, value.type)])[0][0] for name, value in
+                   zip(names_of_results(lowered.traced.function), function.body.yields)]
+        return cls(values, written, {b: name for b, name in zip(program.outputs, results) if name}, sizes)
+
+    def is_whole(self, label: str, buffer: Buffer) -> bool:
+        """Whether the value in a buffer may be all of what is called so: in any layout, and type."""
+        names = (buffer.name, NUMBERED.sub("", buffer.name))
+        types = [type for name in names for called, type in self.values.get(name, ()) if called == label]
+        own, wanted = [t for t in types if is_type_of(t, buffer)] or types, self.sizes.get(label)
+        return not own or wanted is None or any(isinstance(t, TensorType) and t.size == wanted for t in own)
+
+    def of_buffer(self, buffer: Buffer) -> str | None:
+        """What the model calls a buffer: a result, a value, or a part of one."""
+        if buffer in self.results:
+            return self.results[buffer]
+        whole, dot, part = buffer.name.rpartition(".")
+        found = self.of_value(buffer, buffer.name)
+        if found is None and dot:
+            outputs = {b.name: name for b, name in self.results.items()}
+            found = outputs.get(whole) or self.of_value(buffer, whole)
+            return f"{found}.{part}" if found else None
+        return found
+
+    def of_value(self, buffer: Buffer, name: str) -> str | None:
+        """What the model calls the value of that name in a buffer. Where several have the name, and all buffers but the first a
+        number behind it, it is the one of the buffer's type, or the one that is written there."""
+        found = self.values.get(name, ())
+        if len(found) > 1 or not found:
+            found = [*found, *self.values.get(NUMBERED.sub("", name), ())]
+            found = [(label, type) for label, type in found if is_type_of(type, buffer)]
+        labels = {label for label, _ in found}
+        only = labels.pop() if len(labels) == 1 else self.written.get(buffer)
+        return only if only in {label for label, _ in found} else None
+
+
+def is_type_of(type: Type, buffer: Buffer) -> bool:
+    return isinstance(type, TensorType) and type.shape == buffer.shape and type.element.storage == buffer.dtype
+
+
+def names_of_results(function: Function) -> Iterator[str | None]:
+    """What the model calls the results of a function, where it says it."""
+    for attributes in function.result_attributes or ({},) * len(function.body.yields):
+        yield name_of_result(attributes)
+
+
+def name_of_result(attributes: Mapping[str, Any]) -> str | None:
+    path = attributes.get("tf_saved_model.index_path")
+    found = attributes.get("onnx.name") or (path[0] if isinstance(path, tuple) and len(path) == 1 else None)
+    return found if isinstance(found, str) and found else None
