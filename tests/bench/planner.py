@@ -62,7 +62,7 @@ def solve(name: str, buffers: Sequence[BufferInfo]) -> Result:
         found = planned(buffers, ARENA, effort, trifle)
         allocations, bound, nodes = found.allocations, max(bound, found.bounds["arena"]), effort.nodes
     else:
-        allocations = run_algorithm(buffers, ARENA, name)
+        allocations = run_algorithm(buffers, ARENA, name).allocations
     assert not list(conflict_faults(buffers, allocations))
     return max((allocations[b.name].byte_offset + b.size_bytes for b in buffers), default=0), bound, nodes, allocations
 

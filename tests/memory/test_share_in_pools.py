@@ -39,7 +39,7 @@ def test_no_order_of_first_fit_moves_less_through_the_slow_pool(program: Program
     sharing, costs = share(program, buffers), costs_of(buffers, pools)
     found = place_in_pools(buffers, pools, sharing)
     assert found is not None
-    cost = cost_of(buffers, costs, found)
+    cost = cost_of(buffers, costs, found.allocations)
     for order in orders(buffers):
         with contextlib.suppress(Problem):
             assert cost <= cost_of(buffers, costs, place_all(order, pools, both_ways(sharing.spacings)).allocations)

@@ -152,7 +152,8 @@ class Figures:
 
     `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
     plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
-    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `peak` is that of all workspace
+    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `is_proved` says that no plan of these
+    buffers is better. `peak` is that of all workspace
     pools together. `ladder` and `object` are there where they were asked for: they need more plans, and a compile.
     """
     name: str
@@ -178,6 +179,7 @@ class Figures:
     in_float: tuple[str, ...] = ()
     made_from: str = ""
     narrow: tuple[NarrowConstants, ...] = ()
+    is_proved: bool = False
     format: str = field(default=FORMAT)
 
     @property
@@ -214,7 +216,7 @@ class Figures:
     def as_dict(self) -> dict[str, Any]:
         """The report as dicts, lists, strings and numbers; what `tosaic report --json` prints, and `saved.read` reads.
 
-        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
+        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers), is_proved;
         inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
         [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
