@@ -1,5 +1,5 @@
-"""`tosaic.planner`: algorithms of the memory planner of one's own. What is registered here has a name that `Memory`, `--planner`
-and the files of `--memory` take; the planner checks each of its plans.
+"""`tosaic.planner`: algorithms of one's own for the memory planner. What is registered here has a name that `Memory` and
+`--planner` take; each of its plans is checked.
 
     @tosaic.planner.register("stacked")
     def stacked(buffers, pools):
@@ -23,5 +23,5 @@ from ..lowering.memory.algorithms.registry import names as algorithms
 from ..lowering.memory.algorithms.run import allocate
 from ..lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, aligned, with_conflicts
 
-__all__ = ["Algorithm", "BufferInfo", "PoolAllocation", "PoolInfo", "algorithms", "aligned", "allocate", "lower_bound", "register",
-           "with_conflicts"]
+__all__ = ["Algorithm", "BufferInfo", "PoolAllocation", "PoolInfo", "algorithms", "aligned", "allocate", "lower_bound",
+           "register", "with_conflicts"]

@@ -34,7 +34,8 @@ KINDS = ("workspace", "parameter")
 SELF = "c"
 """Who runs the compiled code, in a pool's access list."""
 
-PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "offset": "pool_offset", "clock-frequency-hz": "clock_frequency_hz",
+PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "offset": "pool_offset",
+              "clock-frequency-hz": "clock_frequency_hz",
               "read-bandwidth-bytes-per-cycle": "read_bandwidth_bytes_per_cycle",
               "write-bandwidth-bytes-per-cycle": "write_bandwidth_bytes_per_cycle",
               "read-latency-cycles": "read_latency_cycles", "write-latency-cycles": "write_latency_cycles"}

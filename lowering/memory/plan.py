@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from ...runtime.errors import Problem, Source
@@ -64,8 +64,8 @@ class PlannedVariable:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Where every buffer of program `name` lies. `lower_bound` is the least size of one pool that holds them all. `variables`
-    are those that are pinned, what needs most alignment first. `is_proved` says that no plan is better: none costs less, by what
-    is moved through each pool, and none that costs the same has smaller pools."""
+    are those that are pinned, what needs most alignment first. `is_proved` says that no plan is better: none costs less, by
+    what is moved through each pool, and none that costs the same has smaller pools."""
     name: str
     algorithm: str
     lower_bound: int
@@ -109,7 +109,8 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """The plan as dictionaries, lists, strings and integers, for a report."""
         return {"name": self.name, "algorithm": self.algorithm, "size_bytes": self.size_bytes,
-                "lower_bound": self.lower_bound, "is_proved": self.is_proved, "pools": [dataclasses.asdict(p) for p in self.pools],
+                "lower_bound": self.lower_bound, "is_proved": self.is_proved,
+                "pools": [dataclasses.asdict(p) for p in self.pools],
                 "buffers": [dataclasses.asdict(b) | {"live": [list(span) for span in b.live]} for b in self.buffers],
                 "variables": [dataclasses.asdict(v) for v in self.variables]}
 
@@ -241,7 +242,7 @@ class PlanReader:
             case ["plan", title, "algorithm", algorithm, "bytes", size, "lower-bound", bound, *proof] if proof in PROOFS:
                 pass
             case _:
-                raise self.problem("expected: plan NAME algorithm NAME bytes N lower-bound N, and behind it: not proved, or nothing")
+                raise self.problem("expected: plan NAME algorithm NAME bytes N lower-bound N, and perhaps: not proved")
         head = self.text(title), self.text(algorithm), self.number(bound)
         total = self.number(size)
         columns = POOL_WITH_OFFSET if self.at < len(self.lines) and self.lines[self.at][1][-1] == "offset" else POOL

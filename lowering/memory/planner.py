@@ -252,7 +252,7 @@ def placed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], algorithm: 
 def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharing) -> Outcome:
     """`placed` for one pool, as if it had no limit."""
     free, bound = (unlimited(pool),), sharing.bound(buffers)
-    best = sharing.place(buffers, free[0])
+    best: Mapping[str, PoolAllocation] | None = sharing.place(buffers, free[0])
     size = sizes_of(buffers, free, best)[0] if best else None
     if size is None or size >= most_live(buffers):  # no plan that shares nothing takes less than is live
         apart = run_algorithm(buffers, free, quick if size == bound else "portfolio").allocations

@@ -5,8 +5,8 @@
     python tests/bench/arenas.py --rows memory --above     one way of tiling, and only what lies above its bound
     python tests/bench/arenas.py --target cortex-m4 --workspace-io
 
-Each function of a file has a line: bytes of the workspace, the least that any plan of these loops has, and how far above that it
-is; a star marks a plan that is proved to be the best. An open extent is 1. What cannot be compiled is named with its reason.
+Each function of a file has a line: bytes of the workspace, the least that any plan of these loops has, and how far above that
+it is; a star marks a plan that is proved to be the best. An open extent is 1. What cannot be compiled is named with its reason.
 """
 from __future__ import annotations
 

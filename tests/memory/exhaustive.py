@@ -1,6 +1,6 @@
-"""Random planning problems of every kind, and their optimum by trying every offset in every pool: what the default planner's word
-is held against. It shares no code with the planners, the bounds or the verifier; of tosaic's it only fills in the records that
-a planner is given.
+"""Random planning problems of every kind, and their optimum by trying every offset in every pool: what the default planner's
+word is held against. It shares no code with the planners, the bounds or the verifier; of tosaic's it only fills in the records
+that a planner is given.
 
     python -m tosaic.tests.memory.exhaustive          1,000 problems (some minutes)
     python -m tosaic.tests.memory.exhaustive 5000 1   5,000, from seed 1 on
@@ -69,7 +69,7 @@ def case(seed: int) -> Case:
             parts[name] = by_rows(draw)
         else:
             first = draw.randint(0, 5)
-            parts[name] = ((0, draw.randint(0 if draw.random() < 0.1 else 1, 9), first, first + draw.randint(0, 3)),)
+            parts[name] = (0, draw.randint(0 if draw.random() < 0.1 else 1, 9), first, first + draw.randint(0, 3)),
         size, live = parts[name][-1][1], (min(p[2] for p in parts[name]), max(p[3] for p in parts[name]))
         chosen = draw.sample(names, draw.randint(1, len(names))) if draw.random() < 0.4 else []
         moved = (draw.randint(0, 60), draw.choice([0, size])) if draw.random() < 0.7 else (None, None)
@@ -90,7 +90,8 @@ def random_pools(draw: random.Random) -> Iterator[PoolInfo]:
             clock_frequency_hz=draw.choice([10, 100]) if draw.random() < clocks else None,
             read_bandwidth_bytes_per_cycle=draw.choice([1, 2, 3, 8]) if timed else None,
             write_bandwidth_bytes_per_cycle=draw.choice([None, 1, 4]) if timed else None,
-            read_latency_cycles=draw.choice([0, 0, 5]) if timed else 0, write_latency_cycles=draw.choice([0, 2]) if timed else 0,
+            read_latency_cycles=draw.choice([0, 0, 5]) if timed else 0,
+            write_latency_cycles=draw.choice([0, 2]) if timed else 0,
             target_burst_bytes={"c": draw.choice([4, 16])} if draw.random() < 0.3 else {},
             pool_offset=draw.choice([1, 2, 4, 8]) if draw.random() < 0.3 and (size is None or size >= 10) else 0)
 
@@ -159,8 +160,10 @@ def prices(b: BufferInfo, problem: Case) -> dict[str, Fraction]:
         read, written = (-(-(b.size_bytes if n is None else n) // burst) * burst for n in (b.bytes_read, b.bytes_written))
         if by_time:
             cycles = Fraction(pool.read_latency_cycles + pool.write_latency_cycles)
-            cycles += Fraction(read, pool.read_bandwidth_bytes_per_cycle or 1) if pool.read_bandwidth_bytes_per_cycle else 0
-            cycles += Fraction(written, pool.write_bandwidth_bytes_per_cycle or 1) if pool.write_bandwidth_bytes_per_cycle else 0
+            if pool.read_bandwidth_bytes_per_cycle:
+                cycles += Fraction(read, pool.read_bandwidth_bytes_per_cycle)
+            if pool.write_bandwidth_bytes_per_cycle:
+                cycles += Fraction(written, pool.write_bandwidth_bytes_per_cycle)
             found[pool.name] = cycles / (pool.clock_frequency_hz or 1)
         else:
             found[pool.name] = Fraction((read + written) * place)
@@ -201,8 +204,8 @@ def apart(problem: Case, one: str, at: int, other: str, there: int) -> bool:
     """Whether two buffers of one pool may lie so: no byte is used by both at a tick, or one is written over the other."""
     if at == there and any({one, other} == {a, b} for a, b, _ in problem.over):
         return True
-    return not any(at + a[0] < there + b[1] and there + b[0] < at + a[1] and a[2] <= b[3] and b[2] <= a[3]
-                   for a in problem.parts[one] for b in problem.parts[other])
+    return not any(a[0] < a[1] and b[0] < b[1] and at + a[0] < there + b[1] and there + b[0] < at + a[1]
+                   and a[2] <= b[3] and b[2] <= a[3] for a in problem.parts[one] for b in problem.parts[other])
 
 
 # ---- the planner's answer --------------------------------------------------------------------------------------------
@@ -215,7 +218,7 @@ def faults(problem: Case, places: Places) -> list[str]:
     for b in problem.buffers:
         name, at = places[b.name]
         pool = pools.get(name)
-        if pool is None or not fits_into(b, pool) or at % b.alignment or at < begin(problem, pool):
+        if pool is None or not fits_into(b, pool) or at % b.alignment or at < pool.pool_offset:
             found.append(f"{b.name} in {name} at {at}")
         elif pool.size_hint_bytes is not None and at + b.size_bytes > pool.size_hint_bytes:
             found.append(f"{b.name} ends behind {name}")

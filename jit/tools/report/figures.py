@@ -152,8 +152,8 @@ class Figures:
 
     `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
     plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
-    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `is_proved` says that no plan of these
-    buffers is better. `peak` is that of all workspace
+    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `is_proved` says that no plan of
+    these buffers is better. `peak` is that of all workspace
     pools together. `ladder` and `object` are there where they were asked for: they need more plans, and a compile.
     """
     name: str
@@ -216,13 +216,14 @@ class Figures:
     def as_dict(self) -> dict[str, Any]:
         """The report as dicts, lists, strings and numbers; what `tosaic report --json` prints, and `saved.read` reads.
 
-        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers), is_proved;
+        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
         inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
         [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis}; kernels: list of
         {writes, operators, place, source}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
         {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
         of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions,
-        instructions}. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in a run.
+        instructions}; is_proved. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in
+        a run.
         """
         return asdict(self)

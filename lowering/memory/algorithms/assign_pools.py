@@ -125,7 +125,8 @@ class Assigning:
 
     def least_sizes(self, homes: Homes) -> list[int] | None:
         """The least sizes of the pools, the least wanted first; None where one is too small."""
-        held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name]) for pool in reversed(self.pools)]
+        held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name])
+                for pool in reversed(self.pools)]
         if any(limit is not None and self.packer.bound(inside) > limit for limit, inside in held):
             return None
         sizes = []

@@ -23,9 +23,9 @@ def judged(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], allocations
     """The outcome of an algorithm that says no more than the places."""
     held = {p.name: [b for b in buffers if allocations[b.name].pool == p.name] for p in pools}
     bounds = {name: lower_bound(inside) for name, inside in held.items()}
-    least = list(bounds.values())[::-1]
+    are_least = sizes_of(buffers, pools, allocations) == list(bounds.values())[::-1]
     homes = {name: place.pool for name, place in allocations.items()}
-    return Outcome(allocations, bounds, sizes_of(buffers, pools, allocations) == least and is_only(homes, costs_of(buffers, pools)))
+    return Outcome(allocations, bounds, are_least and is_only(homes, costs_of(buffers, pools)))
 
 
 def is_only(homes: Mapping[str, str], costs: Costs) -> bool:

@@ -1,4 +1,6 @@
-"""Pools of which the first bytes belong to somebody else: an algorithm plans what is behind them, as a pool that begins there."""
+"""Pools of which the first bytes belong to somebody else: an algorithm plans what is behind them, as a pool that begins
+there.
+"""
 from __future__ import annotations
 
 import math

@@ -1,5 +1,6 @@
 """The planner's algorithms by name: tosaic's own, those that a program registers (`tosaic.planner`), and those that another
-installed package offers as entry points of the group `tosaic.memory_planners`. Such a package is only loaded when its algorithm is named. Its pyproject.toml says
+installed package offers as entry points of the group `tosaic.memory_planners`. Such a package is only loaded when its
+algorithm is named. Its pyproject.toml says
 
     [project.entry-points."tosaic.memory_planners"]
     my_planner = "my_package:my_function"
@@ -19,9 +20,9 @@ GROUP = "tosaic.memory_planners"
 PRESSURE = "memory_pressure"
 
 Algorithm = Callable[..., Mapping[str, PoolAllocation] | Outcome]
-"""(buffers, pools) -> the place of each buffer, by name; or an outcome that says, too, what is proved. Buffers come with symmetric conflicts, pools in order of
-preference with their sizes. A function that has a parameter named `memory_pressure` is given by that name, too, the
-largest sum of bytes that are live together."""
+"""(buffers, pools) -> the place of each buffer, by name; or an outcome that says, too, what is proved. Buffers come with
+symmetric conflicts, pools in order of preference with their sizes. A function that has a parameter named `memory_pressure` is
+given by that name, too, the largest sum of bytes that are live together."""
 
 
 class Planner(Protocol):
