@@ -9,7 +9,7 @@ own; the few rows of the others that two tasks need are computed by both.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from typing import Literal
 
@@ -19,6 +19,7 @@ from ..elements.traverse import loads
 from ..kernels.kernel import Branch, Compute, Kernels, Loop, Step, conditions
 from ..target.target import Target
 from .ring_buffers import copies, rings
+from .connected_kernels import connected, gathered
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
 from .row_chains import INTERMEDIATE_L2_PART, RowChain, chains
 from .row_groups import BufferUses, Groups, bytes_needed, smallest
@@ -71,16 +72,49 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         found = [None if i in alone else f for i, f in enumerate(found)]
         way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
-    uses, whole = BufferUses.of(program, workspace_io), larger_than(found, 0)
-    sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
-    tried = [TiledByRows(program.steps)]
-    tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MAX_TRIED_GROUPINGS:]]
-    every = grouped(program, found, whole).rings
-    tried += [grouped(program, found, smallest(program, uses, whole, every, sharing)) for sharing in (True, False)]
-    reads = [None if f is None else f.reads for f in found]
+    uses, every = BufferUses.of(program, workspace_io), [rows_of(k, sums_alone=False) for k in program.kernels]
+    tried = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses),
+             *candidates(program, found, connected, uses), *candidates(program, every, connected, uses)]
+    together = gathered(program, every)
+    if together.steps != program.steps:
+        tried += candidates(together, every, connected, BufferUses.of(together, workspace_io))
+    reads = [None if f is None else f.reads for f in every]
     best = [min(tried, key=lambda i: (bytes_needed(program, i.steps, i.rings, uses, known), len(i.steps)))
             for known in (reads, [None] * len(reads))]
     return best if best[0] is not best[1] else best[:1]
+
+
+def candidates(program: Kernels, found: Sequence[RowAccess | None], larger: Callable[[Sequence[RowAccess | None], int], Groups],
+               uses: BufferUses) -> Iterator[TiledByRows]:
+    """Ways of grouping that may need the least memory: around tensors that are larger than some size, and cut so that the
+    largest group needs least."""
+    sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
+    whole = larger(found, 0)
+    rings = grouped(program, found, whole).rings
+    ways = [larger(found, size - 1) for size in sizes[-MAX_TRIED_GROUPINGS:]]
+    ways += [smallest(program, uses, whole, rings, sharing) for sharing in (True, False)]
+    runs, seen = list(straight_runs(program.steps)), set()
+    for way in ways:
+        cut = tuple(tuple(group) for run in runs for group in way(run))
+        if cut not in seen:
+            seen.add(cut)
+            yield grouped(program, found, way)
+
+
+def straight_runs(steps: Sequence[Step]) -> Iterator[list[int]]:
+    """The kernels between other steps, those inside branches and loops, too."""
+    run: list[int] = []
+    for step in (*steps, None):
+        match step:
+            case Compute(kernel, None):
+                run.append(kernel)
+                continue
+            case Branch(_, then, otherwise):
+                yield from (*straight_runs(then), *straight_runs(otherwise))
+            case Loop(test, _, body):
+                yield from (*straight_runs(test), *straight_runs(body))
+        yield run
+        run = []
 
 
 def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:

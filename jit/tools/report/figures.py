@@ -223,7 +223,7 @@ class Figures:
         [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written}; ladder: list of
         {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack}; in_float: list
         of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions,
-        instructions}; is_proved. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes in
-        a run.
+        instructions}; is_proved. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read and written are bytes
+        in a run.
         """
         return asdict(self)
