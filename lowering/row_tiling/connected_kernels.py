@@ -1,6 +1,6 @@
 """Groups of kernels that need not be a chain: both sides of a branch that joins again, and what is beside them. Where memory
-counts, these are tiled by rows, too (`row_tiling`); and kernels that stand between the others of a group, but have nothing to do with
-them, run before it.
+counts, these are tiled by rows, too (`row_tiling`); and kernels that stand between the others of a group, but have nothing to
+do with them, run before it.
 """
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ while what it writes grows. So a long group is not always better than two short 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 
 import numpy as np
 
@@ -23,9 +24,9 @@ Groups = Callable[[Sequence[int]], Iterable[list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class BufferUses:
-    """Of a program's kernels: what each reads, where each stands in the steps, and the place of the last one that reads a buffer
-    (one that is still wanted at the end: none, but a place behind them all). `order` has the kernels by place; `counted` are
-    the buffers that take memory."""
+    """Of a program's kernels: what each reads, where each stands in the steps, and the place of the last one that reads a
+    buffer (one that is still wanted at the end: none, but a place behind them all). `order` has the kernels by place;
+    `counted` are the buffers that take memory."""
     reads: tuple[frozenset[Buffer], ...]
     order: tuple[int, ...]
     last: Mapping[Buffer, int]
@@ -60,6 +61,7 @@ class KernelSequence:
     rings: Mapping[Buffer, Buffer]
     numbers: Sequence[int]
     sharing: bool
+    known: dict[int, tuple[int, list[Buffer]]] = field(default_factory=dict)
 
     def cut(self) -> list[list[int]]:
         """The groups whose largest needs the least; as few as that allows."""
@@ -79,11 +81,12 @@ class KernelSequence:
         larger of what they use up and what they leave. One kernel alone does not run by rows."""
         uses, group = self.uses, self.numbers[begin:end]
         inside = [self.program.kernels[i].out for i in group]
-        first = uses.order.index(group[0])
+        if begin not in self.known:
+            self.known[begin] = self.before(begin)
+        first, before = self.known[begin]
         last = first + len(group) - 1
-        before = {b for i in uses.order[first:] for b in uses.reads[i]} & uses.counted
         kept = shrinking = growing = rings = 0
-        for b in before - {self.program.kernels[i].out for i in uses.order[first:]}:
+        for b in before:
             if uses.last[b] > last:
                 kept += b.nbytes
             else:
@@ -94,6 +97,14 @@ class KernelSequence:
                 rings += self.rings[b].nbytes if alone else 0
                 growing += 0 if alone else b.nbytes
         return kept + rings + (max(shrinking, growing) if self.sharing and len(group) > 1 else shrinking + growing)
+
+
+    def before(self, begin: int) -> tuple[int, list[Buffer]]:
+        """The place of a kernel in the steps, and the buffers that are there before it, and read by it or later."""
+        first = self.uses.order.index(self.numbers[begin])
+        later = self.uses.order[first:]
+        read = {b for i in later for b in self.uses.reads[i]} & self.uses.counted
+        return first, list(read - {self.program.kernels[i].out for i in later})
 
 
 # ---- what a way of grouping needs ------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..kernels.kernel import Branch, Compute, Kernels, Loop, Step, conditions
 from ..target.target import Target
-from .ring_buffers import copies, rings
 from .connected_kernels import connected, gathered
+from .ring_buffers import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
 from .row_chains import INTERMEDIATE_L2_PART, RowChain, chains
 from .row_groups import BufferUses, Groups, bytes_needed, smallest
@@ -30,8 +30,8 @@ RowPolicy = Literal["cache", "memory", "never"]
 memory is needed, or none."""
 
 
-MAX_TRIED_GROUPINGS = 16
-"""Ways of grouping that are looked at for the one with the least memory."""
+MAX_TRIED_SIZES, MAX_TRIED_SIZES_CONNECTED = 16, 6
+"""Sizes of tensors, the largest ones, for which a way of grouping is looked at: of chains, and of other, longer groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, every = BufferUses.of(program, workspace_io), [rows_of(k, sums_alone=False) for k in program.kernels]
-    tried = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses),
-             *candidates(program, found, connected, uses), *candidates(program, every, connected, uses)]
+    tried = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses, MAX_TRIED_SIZES),
+             *candidates(program, every, connected, uses, MAX_TRIED_SIZES_CONNECTED)]
     together = gathered(program, every)
     if together.steps != program.steps:
-        tried += candidates(together, every, connected, BufferUses.of(together, workspace_io))
+        tried += candidates(together, every, connected, BufferUses.of(together, workspace_io), MAX_TRIED_SIZES_CONNECTED)
     reads = [None if f is None else f.reads for f in every]
     best = [min(tried, key=lambda i: (bytes_needed(program, i.steps, i.rings, uses, known), len(i.steps)))
             for known in (reads, [None] * len(reads))]
@@ -85,20 +85,20 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
 
 
 def candidates(program: Kernels, found: Sequence[RowAccess | None], larger: Callable[[Sequence[RowAccess | None], int], Groups],
-               uses: BufferUses) -> Iterator[TiledByRows]:
-    """Ways of grouping that may need the least memory: around tensors that are larger than some size, and cut so that the
-    largest group needs least."""
+               uses: BufferUses, most: int) -> Iterator[TiledByRows]:
+    """Ways of grouping that may need the least memory: around tensors that are larger than some size, for `most` sizes, and cut
+    so that the largest group needs least."""
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     whole = larger(found, 0)
     rings = grouped(program, found, whole).rings
-    ways = [larger(found, size - 1) for size in sizes[-MAX_TRIED_GROUPINGS:]]
+    ways = [larger(found, size - 1) for size in sizes[-most:]]
     ways += [smallest(program, uses, whole, rings, sharing) for sharing in (True, False)]
-    runs, seen = list(straight_runs(program.steps)), set()
+    runs, seen = list(straight_runs(program.steps)), list[dict[tuple[int, ...], list[list[int]]]]()
     for way in ways:
-        cut = tuple(tuple(group) for run in runs for group in way(run))
-        if cut not in seen:
-            seen.add(cut)
-            yield grouped(program, found, way)
+        cuts = {tuple(run): list(way(run)) for run in runs}
+        if cuts not in seen:
+            seen.append(cuts)
+            yield grouped(program, found, lambda run, cuts=cuts: cuts[tuple(run)])  # type: ignore[misc]
 
 
 def straight_runs(steps: Sequence[Step]) -> Iterator[list[int]]:

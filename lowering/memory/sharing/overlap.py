@@ -106,10 +106,16 @@ def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buff
             if other is not one and (names[other], names[one]) not in spacings and meet(live[one], live[other]):
                 spacings[names[one], names[other]] = spacing_of(tables[one], tables[other])
     for operand, result in over:
-        if (names[operand], names[result]) not in spacings and (names[result], names[operand]) not in spacings:
-            spacings[names[operand], names[result]] = (-result.nbytes, 0), (0, operand.nbytes)
+        pair = names[operand], names[result]
+        pair = pair[::-1] if pair[::-1] in spacings else pair
+        spacings[pair] = with_place_over(spacings.get(pair, ((-result.nbytes, operand.nbytes),)))
     return Sharing(spacings, {names[b]: spans for b, spans in occupied.items()},
                    tuple((names[a], names[b], live[b][0][0]) for a, b in over))
+
+
+def with_place_over(refused: Spacing) -> Spacing:
+    """The distances that are not allowed between two buffers, but for none at all: the one lies exactly over the other."""
+    return tuple(part for low, high in refused for part in (((low, 0), (0, high)) if low < 0 < high else ((low, high),)))
 
 
 def meet(one: Sequence[Ticks], other: Sequence[Ticks]) -> bool:
