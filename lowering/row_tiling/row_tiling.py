@@ -23,6 +23,7 @@ from .ring_buffers import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
 from .row_chains import INTERMEDIATE_L2_PART, RowChain, chains
 from .row_groups import BufferUses, Groups, bytes_needed, smallest
+from .row_lifetimes import RowsRead
 from .row_order import tiled_steps
 
 RowPolicy = Literal["cache", "memory", "never"]
@@ -59,8 +60,8 @@ def tile_by_rows(program: Kernels, target: Target, rows: RowPolicy | None = None
 def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
          ) -> list[TiledByRows]:
     """`tile_by_rows`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
-    live, as far as rows allow it, and the best one if they do not. Which of the two needs less only a plan can tell. With
-    `workspace_io`, the memory of inputs and outputs counts, too."""
+    live, as far as rows allow it, the best one if they do not, and the best with chains alone. Which of them needs least only a
+    plan can tell. With `workspace_io`, the memory of inputs and outputs counts, too."""
     rows = rows or ("cache" if target.has_cache else "memory")
     if rows == "never":
         return [TiledByRows(program.steps)]
@@ -73,15 +74,19 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, every = BufferUses.of(program, workspace_io), [rows_of(k, sums_alone=False) for k in program.kernels]
-    tried = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses, MAX_TRIED_SIZES),
-             *candidates(program, every, connected, uses, MAX_TRIED_SIZES_CONNECTED)]
+    plain = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses, MAX_TRIED_SIZES)]
+    tried = [*plain, *candidates(program, every, connected, uses, MAX_TRIED_SIZES_CONNECTED)]
     together = gathered(program, every)
     if together.steps != program.steps:
         tried += candidates(together, every, connected, BufferUses.of(together, workspace_io), MAX_TRIED_SIZES_CONNECTED)
-    reads = [None if f is None else f.reads for f in every]
-    best = [min(tried, key=lambda i: (bytes_needed(program, i.steps, i.rings, uses, known), len(i.steps)))
-            for known in (reads, [None] * len(reads))]
-    return best if best[0] is not best[1] else best[:1]
+    reads, nothing = [None if f is None else f.reads for f in every], [None] * len(every)
+
+    def needed(known: Sequence[RowsRead | None]) -> list[tuple[int, int, int]]:
+        return [(bytes_needed(program, way.steps, way.rings, uses, known), len(way.steps), number)
+                for number, way in enumerate(tried)]
+
+    sharing, apart = needed(reads), needed(nothing)
+    return [tried[i] for i in dict.fromkeys(min(some)[2] for some in (sharing, apart, sharing[:len(plain)]))]
 
 
 def candidates(program: Kernels, found: Sequence[RowAccess | None], larger: Callable[[Sequence[RowAccess | None], int], Groups],

@@ -91,7 +91,16 @@ class Sharing:
         by_tick: dict[int, int] = {}
         for (_, tick), size in shared.items():
             by_tick[tick] = by_tick.get(tick, 0) + size
-        return most_occupied((self.occupied[b.name] for b in buffers), by_tick)
+        return max(most_occupied((self.occupied[b.name] for b in buffers), by_tick), lower_bound(self.apart(known)))
+
+    def apart(self, known: Mapping[str, BufferInfo]) -> list[BufferInfo]:
+        """Some of the buffers of which no two may share a byte while both are live: of those of each pair that may, the smaller
+        one is left out. Their alignment counts in full."""
+        out: set[str] = set()
+        for pair in self.spacings:
+            if known.keys() >= set(pair) and out.isdisjoint(pair):
+                out.add(min(pair, key=lambda name: (known[name].size_bytes, name)))
+        return [b for name, b in known.items() if name not in out]
 
 
 def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buffer, tuple[Ticks, ...]]) -> Sharing:
