@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
+from ..elements.roots import Roots
 from ..elements.traverse import loads, nodes
 from ..kernels.kernel import Kernel
 
@@ -60,7 +61,8 @@ def rows_of(kernel: Kernel, sums_alone: bool = True) -> RowAccess | None:
     axes = [a for a in kernel.axes if a.extent > 1]
     if len(axes) < 3 or kernel.out.role not in ("temporary", "result"):
         return None
-    if any(isinstance(e, Load) and e.buffer is kernel.out for e in nodes(kernel.value)):
+    read = [e.buffer for e in nodes(kernel.value) if isinstance(e, Load)]
+    if kernel.out in read or any(isinstance(b, Roots) for b in read):  # a Fourier transform is quick as a whole
         return None
     if sums_alone and not any(isinstance(e, Reduce) for e in nodes(kernel.value)):
         return None
