@@ -4,9 +4,12 @@ what stands between them, or of a kernel without a sum.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tosaic import CompileOptions
+from tosaic.jit.stages import Traced
 from tosaic.lowering.fuse.fuse import fuse
 from tosaic.lowering.kernels.interpret import run
 from tosaic.lowering.kernels.kernel import Compute, Kernels
@@ -16,6 +19,7 @@ from tosaic.lowering.row_tiling.connected_kernels import gathered
 from tosaic.lowering.row_tiling.row_access import rows_of
 from tosaic.lowering.schedule import lower
 from tosaic.lowering.target.presets import target
+from tosaic.runtime.interpreter import interpret
 
 from ..fuse.graphs import Graph
 from .test_row_tiling import convolution, depthwise
@@ -62,6 +66,17 @@ def test_no_large_tensor_between_two_kernels_is_whole(name: str) -> None:
         found = load(program, plan(program, memory), HOST)(data)
         for one, other in zip(found, run(kernels, [data])):
             assert np.array_equal(one, other)
+
+
+def test_a_fourier_transform_is_computed_as_a_whole() -> None:
+    """Its loops are quicker than the sums of its rows, and know no rings."""
+    g = Graph()
+    real, imaginary = g.ops("rfft2d", g.input(3, 8, 8), local_bound=False)
+    module = g.module(g.op("sub", real, g.op("reverse", imaginary, axis=2)), g.op("abs", imaginary))
+    lowered = Traced(module, "main").lower(CompileOptions(replace(HOST, has_cache=False)))
+    data = np.random.default_rng(3).standard_normal((3, 8, 8)).astype(np.float32)
+    for one, other in zip(lowered.compile()(data), interpret(module, module.function("main"), [data])):
+        assert np.allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
 def test_kernels_between_others_run_before_them() -> None:
