@@ -7,6 +7,7 @@
     tosaic.from_torch(module, x)                a model from a torch.nn.Module
     tosaic.from_onnx("model.onnx")              a model from an ONNX file
     tosaic.onnx                                 a backend of ONNX, and a session as ONNX Runtime has it
+    tosaic.planner                              algorithms of one's own for the memory planner
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
@@ -21,6 +22,7 @@ from .jit.api import compile, from_tflite, load
 from .runtime.errors import Problem
 
 if TYPE_CHECKING:
+    from .jit import planner
     from .jit.api import jit
     from .jit.decorator import TensorSpec
     from .jit.models.onnx import backend as onnx
@@ -52,9 +54,9 @@ if TYPE_CHECKING:
 __all__ = ["CompileOptions", "Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem",
            "TensorHandle", "TensorSpec", "Variable", "__version__", "check", "compile", "cond", "custom", "default_context",
            "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "onnx",
-           "ops", "set_num_threads", "target", "tosa", "while_loop"]
+           "ops", "planner", "set_num_threads", "target", "tosa", "while_loop"]
 
-_PLACES = {"ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
+_PLACES = {"planner": ("jit.planner", None), "ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
            "TensorSpec": ("jit.decorator", "TensorSpec"), "Variable": ("jit.tracing.variable", "Variable"),
            "default_context": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),

@@ -34,7 +34,8 @@ KINDS = ("workspace", "parameter")
 SELF = "c"
 """Who runs the compiled code, in a pool's access list."""
 
-PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "clock-frequency-hz": "clock_frequency_hz",
+PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "offset": "pool_offset",
+              "clock-frequency-hz": "clock_frequency_hz",
               "read-bandwidth-bytes-per-cycle": "read_bandwidth_bytes_per_cycle",
               "write-bandwidth-bytes-per-cycle": "write_bandwidth_bytes_per_cycle",
               "read-latency-cycles": "read_latency_cycles", "write-latency-cycles": "write_latency_cycles"}
@@ -42,6 +43,12 @@ PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "clock-freque
 
 ACCESS = ("access", "target")
 """Names of the list of targets that may use a pool, such as c:rw,npu:ro; a target alone reads and writes."""
+
+BURSTS = "target-burst-bytes"
+"""Name of the list of bytes that targets move through a pool at once, such as c:32,npu:64; a number alone is the code's own."""
+
+LISTS = (*ACCESS, BURSTS)
+"""Properties whose text may hold commas."""
 
 SWITCHES = ("workspace-io", "overlap")
 """Settings of memory that are true or false."""
@@ -56,7 +63,9 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 Settings = dict[str, Any]
 
 DESCRIPTION = """--workspace-pool-NAME "size=64K,access=c:rw" and --parameter-pool-NAME say of a pool how much it may hold (what
-does not fit goes to the next one), who may use it (c is the compiled code), and its alignment; sizes may end in K or M."""
+does not fit goes to the next one), who may use it (c is the compiled code), and its alignment; sizes may end in K or M. Other
+properties: offset (bytes at its beginning that are not for buffers), read- and write-bandwidth-bytes-per-cycle, read- and
+write-latency-cycles, clock-frequency-hz, target-burst-bytes (c:32)."""
 
 
 # ---- the command line ------------------------------------------------------------------------------------------------
@@ -177,7 +186,7 @@ def pools(settings: Mapping[str, Any], kind: str) -> tuple[PoolInfo, ...]:
         given = properties(settings.get(where, {}), where)
         numbers = {PROPERTIES[key]: nbytes(value, f"{key} of {where}") for key, value in given.items() if key in PROPERTIES}
         access = {target: mode for key in ACCESS for target, mode in accesses(given.get(key, ()), where)}
-        found.append(PoolInfo(name, target_access=access, **numbers))
+        found.append(PoolInfo(name, target_access=access, target_burst_bytes=bursts(given.get(BURSTS, {}), where), **numbers))
     return tuple(found)
 
 
@@ -192,15 +201,15 @@ def properties(value: Any, where: str) -> dict[str, Any]:
             key, equals, text = (p.strip() for p in part.partition("="))
             if equals:
                 found[key], last = text, key
-            elif last in ACCESS:
+            elif last in LISTS:
                 found[last] += f",{part}"
             else:
                 raise Problem(f"{part!r} in {where} is no NAME=VALUE", kind="option", help="for example size=64K,access=c:rw")
     else:
         raise Problem(f"{where} is {value!r}", kind="option", help='it may be text, "size=64K,access=c:rw", or a table')
     for key in found:
-        if key not in PROPERTIES and key not in ACCESS:
-            raise unknown(f"property of {where}", key, [*PROPERTIES, "access"])
+        if key not in PROPERTIES and key not in LISTS:
+            raise unknown(f"property of {where}", key, [*PROPERTIES, "access", BURSTS])
     return found
 
 
@@ -216,6 +225,16 @@ def accesses(value: Any, where: str) -> list[tuple[str, PoolAccess]]:
                           help=f"for example access={SELF}:rw, where {SELF} is the compiled code")
         found.append((target, modes[mode]))
     return found
+
+
+def bursts(value: Any, where: str) -> dict[str, int]:
+    """The bytes of a burst by target: from a table, from a number, or from text such as 32 or c:32,npu:64."""
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    else:
+        parts = [str(value)] if isinstance(value, int) and not isinstance(value, bool) else words(value, where)
+        pairs = [(target or SELF, size) for target, _, size in (part.rpartition(":") for part in parts)]
+    return {target: nbytes(size.strip() if isinstance(size, str) else size, f"{BURSTS} of {where}") for target, size in pairs}
 
 
 def pins(value: Any) -> dict[str, str]:

@@ -37,7 +37,9 @@ class PoolInfo:
     """A memory that buffers may be planned into. `size_hint_bytes` is the most it may hold (None: no limit),
     `alignment` what its first byte is aligned to (None: whatever its buffers need), `target_access` what each target
     may do with it (empty: every target reads and writes). Bandwidths and latencies describe it to algorithms that weigh
-    pools.
+    pools; `target_burst_bytes` is what each target moves through it at once, so that less costs as much. The first
+    `pool_offset` bytes belong to somebody else: offsets and sizes count them, and buffers begin at the next byte that is
+    aligned for all of them.
     """
     name: str
     size_hint_bytes: int | None = None
@@ -48,6 +50,8 @@ class PoolInfo:
     write_bandwidth_bytes_per_cycle: int | None = None
     read_latency_cycles: int = 0
     write_latency_cycles: int = 0
+    target_burst_bytes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    pool_offset: int = 0
 
     def __new__(cls, *values: Any, **named: Any) -> PoolInfo:
         checked_fields("tosaic.Pool", cls.__dataclass_fields__, named)
@@ -62,6 +66,26 @@ class PoolInfo:
         if self.alignment is not None and not is_alignment(self.alignment):
             raise Problem(f"pool {self.name} has an alignment of {self.alignment} bytes, not a power of two",
                           kind="option")
+        if self.pool_offset < 0 or (self.size_hint_bytes is not None and self.pool_offset > self.size_hint_bytes):
+            size = "" if self.size_hint_bytes is None else f" and a size of {self.size_hint_bytes}"
+            raise Problem(f"pool {self.name} has an offset of {self.pool_offset} bytes{size}", kind="option",
+                          help="give the number of bytes at its beginning that are somebody else's")
+        for target, nbytes in self.target_burst_bytes.items():
+            if nbytes < 1:
+                raise Problem(f"pool {self.name} has a burst of {nbytes} bytes for {target}", kind="option",
+                              help="a burst has one byte at least")
+
+    @property
+    def burst_bytes(self) -> int:
+        """Bytes of a burst, of the target that moves most at once."""
+        return max(self.target_burst_bytes.values(), default=1)
+
+    def seen_by(self, target: str | None) -> PoolInfo:
+        """The pool with the bursts of `target` (None: any) alone."""
+        if target is None or not self.target_burst_bytes:
+            return self
+        bursts = {target: self.target_burst_bytes[target]} if target in self.target_burst_bytes else {}
+        return dataclasses.replace(self, target_burst_bytes=bursts)
 
     def allows(self, target: str | None, access: PoolAccess = "rw") -> bool:
         """Whether `target` (None: any) may access it that way."""

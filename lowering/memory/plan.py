@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from ...runtime.errors import Problem, Source
@@ -14,6 +14,8 @@ from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
 from .algorithms.lower_bound import lower_bound
+from .algorithms.outcome import Outcome
+from .algorithms.pool_offsets import start_of
 from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks, packed
 
 
@@ -21,13 +23,15 @@ from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks
 class PlannedPool:
     """A pool as a plan uses it: `size_bytes` is what the buffers in it need, `limit_bytes` what it may hold (None:
     any), `alignment` what its first byte must be aligned to, `lower_bound` the least size for the same buffers. A run
-    reads and writes a workspace pool; a constant pool holds data that is there before."""
+    reads and writes a workspace pool; a constant pool holds data that is there before. Sizes count the first `pool_offset`
+    bytes, where no buffer lies."""
     name: str
     size_bytes: int
     limit_bytes: int | None
     alignment: int
     lower_bound: int
     kind: PoolKind = "workspace"
+    pool_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,15 @@ class PlannedVariable:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Where every buffer of program `name` lies. `lower_bound` is the least size of one pool that holds them all. `variables`
-    are those that are pinned, what needs most alignment first."""
+    are those that are pinned, what needs most alignment first. `is_proved` says that no plan is better: none costs less, by
+    what is moved through each pool, and none that costs the same has smaller pools."""
     name: str
     algorithm: str
     lower_bound: int
     pools: tuple[PlannedPool, ...]
     buffers: tuple[PlannedBuffer, ...]
     variables: tuple[PlannedVariable, ...] = ()
+    is_proved: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -103,7 +109,8 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """The plan as dictionaries, lists, strings and integers, for a report."""
         return {"name": self.name, "algorithm": self.algorithm, "size_bytes": self.size_bytes,
-                "lower_bound": self.lower_bound, "pools": [dataclasses.asdict(p) for p in self.pools],
+                "lower_bound": self.lower_bound, "is_proved": self.is_proved,
+                "pools": [dataclasses.asdict(p) for p in self.pools],
                 "buffers": [dataclasses.asdict(b) | {"live": [list(span) for span in b.live]} for b in self.buffers],
                 "variables": [dataclasses.asdict(v) for v in self.variables]}
 
@@ -144,10 +151,11 @@ def names_of(program: Program) -> dict[Buffer, str]:
 
 
 def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-              allocations: Mapping[str, PoolAllocation], constant_pools: Sequence[PoolInfo] = (),
+              outcome: Outcome, constant_pools: Sequence[PoolInfo] = (),
               bound: Callable[[Sequence[BufferInfo]], int] = lower_bound) -> Plan:
-    """The plan that an algorithm's answer amounts to; `bound` is what some buffers need at least. The plan's own is that of
-    what lies in workspace pools."""
+    """The plan that an algorithm's answer amounts to; `bound` is what some buffers need at least, and the outcome may know of
+    more. The plan's own is that of what lies in workspace pools."""
+    allocations = outcome.allocations
     kinds: dict[str, PoolKind] = {**dict.fromkeys((p.name for p in pools), "workspace"),
                                   **dict.fromkeys((p.name for p in constant_pools), "constant")}
     held: dict[str, list[BufferInfo]] = {name: [] for name in kinds}
@@ -161,7 +169,9 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
         inside = held[pool.name]
         size = max((allocations[b.name].byte_offset + b.size_bytes for b in inside), default=0)
         alignment = max([pool.alignment or 1, *(b.alignment for b in inside)])
-        return PlannedPool(pool.name, size, pool.size_hint_bytes, alignment, least(inside), kinds[pool.name])
+        start = start_of(pool, buffers)
+        needed = max(least(inside) + start if inside else 0, outcome.bounds.get(pool.name, 0))
+        return PlannedPool(pool.name, size, pool.size_hint_bytes, alignment, needed, kinds[pool.name], start)
 
     def placed(b: BufferInfo) -> PlannedBuffer:
         place = allocations[b.name]
@@ -169,12 +179,16 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
 
     found, workspace = tuple(map(planned, (*pools, *constant_pools))), [b for b in buffers if b.kind != "constant"]
     shared_bound = next((p.lower_bound for p in found if held[p.name] == workspace), None)  # they lie in one pool
-    return Plan(name, algorithm, least(workspace) if shared_bound is None else shared_bound, found, tuple(map(placed, buffers)))
+    return Plan(name, algorithm, least(workspace) if shared_bound is None else shared_bound, found, tuple(map(placed, buffers)),
+                is_proved=outcome.proved)
 
 
 POOL = ("pool", "kind", "bytes", "limit", "alignment", "lower-bound")
+POOL_WITH_OFFSET = (*POOL, "offset")
+"""Where a pool has one."""
 BUFFER = ("buffer", "pool", "offset", "bytes", "alignment", "kind", "live")
 VARIABLE = ("variable", "pool", "bytes", "alignment")
+PROOFS: list[list[str]] = [[], ["not", "proved"]]
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 PLAIN = re.compile(r"[^\s\"\\,\x00-\x1f\x7f-\x9f]+")
 
@@ -183,14 +197,16 @@ def print_plan(plan: Plan) -> str:
     """The plan as text: a line about the whole, a table of pools, a table of buffers, one of pinned variables if there are any.
     """
     head = (f"plan {name(plan.name)} algorithm {name(plan.algorithm)} bytes {plan.size_bytes} "
-            f"lower-bound {plan.lower_bound}")
+            f"lower-bound {plan.lower_bound}{'' if plan.is_proved else ' not proved'}")
+    have_offsets = any(p.pool_offset for p in plan.pools)
     pools = [(name(p.name), p.kind, str(p.size_bytes), "-" if p.limit_bytes is None else str(p.limit_bytes), str(p.alignment),
-              str(p.lower_bound)) for p in plan.pools]
+              str(p.lower_bound), *([str(p.pool_offset)] if have_offsets else [])) for p in plan.pools]
     buffers = [(name(b.name), name(b.pool), str(b.byte_offset), str(b.size_bytes), str(b.alignment), b.kind,
                 ",".join(f"{first}-{last}" for first, last in b.live) or "-") for b in plan.buffers]
     variables = [(name(v.name), name(v.pool), str(v.size_bytes), str(v.alignment)) for v in plan.variables]
     last = ["", *table(VARIABLE, variables)] if variables else []
-    return "\n".join([head, "", *table(POOL, pools), "", *table(BUFFER, buffers), *last, ""])
+    heading = POOL_WITH_OFFSET if have_offsets else POOL
+    return "\n".join([head, "", *table(heading, pools), "", *table(BUFFER, buffers), *last, ""])
 
 
 def name(text: str) -> str:
@@ -223,17 +239,18 @@ class PlanReader:
 
     def plan(self) -> Plan:
         match self.next("a line that starts with plan"):
-            case ["plan", title, "algorithm", algorithm, "bytes", size, "lower-bound", bound]:
+            case ["plan", title, "algorithm", algorithm, "bytes", size, "lower-bound", bound, *proof] if proof in PROOFS:
                 pass
             case _:
-                raise self.problem("expected: plan NAME algorithm NAME bytes N lower-bound N")
+                raise self.problem("expected: plan NAME algorithm NAME bytes N lower-bound N, and perhaps: not proved")
         head = self.text(title), self.text(algorithm), self.number(bound)
         total = self.number(size)
-        self.heading(POOL)
-        pools = tuple(self.pool(self.next("a pool")) for _ in range(self.rows(BUFFER)))
+        columns = POOL_WITH_OFFSET if self.at < len(self.lines) and self.lines[self.at][1][-1] == "offset" else POOL
+        self.heading(columns)
+        pools = tuple(self.pool(self.next("a pool"), columns) for _ in range(self.rows(BUFFER)))
         self.heading(BUFFER)
         buffers = tuple(self.buffer(self.next("a buffer")) for _ in range(self.rows(VARIABLE)))
-        plan = Plan(*head, pools, buffers, tuple(self.variables()))
+        plan = Plan(*head, pools, buffers, tuple(self.variables()), is_proved=not proof)
         if plan.size_bytes != total:
             self.at = 1
             raise self.problem(f"the plan has {total} bytes, but its pools have {plan.size_bytes}")
@@ -247,12 +264,13 @@ class PlanReader:
             title, pool, size, alignment = self.cells(self.next("a variable"), VARIABLE)
             yield PlannedVariable(self.text(title), self.text(pool), self.number(size), self.number(alignment))
 
-    def pool(self, row: list[str]) -> PlannedPool:
-        title, kind, size, limit, alignment, bound = self.cells(row, POOL)
+    def pool(self, row: list[str], columns: tuple[str, ...]) -> PlannedPool:
+        title, kind, size, limit, alignment, bound, *offset = self.cells(row, columns)
         if kind not in get_args(PoolKind):
             raise self.problem(f"{kind} is no kind of pool: {', '.join(get_args(PoolKind))}")
         return PlannedPool(self.text(title), self.number(size), None if limit == "-" else self.number(limit),
-                           self.number(alignment), self.number(bound), kind)  # type: ignore[arg-type]
+                           self.number(alignment), self.number(bound), kind,  # type: ignore[arg-type]
+                           self.number(offset[0]) if offset else 0)
 
     def buffer(self, row: list[str]) -> PlannedBuffer:
         title, pool, offset, size, alignment, kind, live = self.cells(row, BUFFER)

@@ -16,7 +16,10 @@ from ..graph.types import ITEM_SIZES
 from ..loops.program import Program
 from ..loops.traffic import Traffic, program_traffic
 from .algorithms.lower_bound import lower_bound
+from .algorithms.outcome import Outcome
 from .algorithms.pool_costs import cost_of, costs_of
+from .algorithms.pool_offsets import behind_offsets
+from .algorithms.portfolio import quick, unlimited, within
 from .algorithms.run import Algorithm, find_algorithm, run_algorithm
 from .buffers import (
     BufferInfo,
@@ -99,6 +102,10 @@ class Memory:
         for name in names:
             if names.count(name) > 1:
                 raise Problem(f"two pools are named {name}", kind="option", help="give each memory one name, once")
+        for pool in self.constant_pools:
+            if pool.pool_offset:
+                raise Problem(f"pool {pool.name} holds constants and has an offset of {pool.pool_offset} bytes", kind="option",
+                              help="the linker places it: name a section for the pool")
 
     @property
     def algorithm_name(self) -> str:
@@ -113,20 +120,29 @@ def plan(program: Program, memory: Memory | None = None) -> Plan:
     Variables lie elsewhere, those that are pinned beside the buffers of a pool. Raises a Problem where the pools are too
     small, a pin names no buffer or pool, or a custom algorithm breaks a rule.
     """
-    given = memory or Memory()
+    given = seen(memory or Memory())
     moved = traffic_for(program, given)
     workspace, constants = planned_buffers(program, given, moved), planned_constants(program, given, moved)
     variables = pinned_variables(program, given, {b.name for b in (*workspace, *constants)})
     check_pins(given, [*(b.name for b in (*workspace, *constants)), *(v.name for v in variables)])
     memory = without_state(given, variables)
     sharing = share(program, workspace) if memory.overlap and memory.algorithm == "portfolio" else None
-    allocations = {**placed(workspace, memory, sharing),
-                   **(run_algorithm(constants, memory.constant_pools, memory.algorithm) if constants else {})}
-    found = make_plan(program.name, memory.algorithm_name, (*workspace, *constants), given.pools, allocations,
+    outcome = behind_offsets(workspace, memory.pools, lambda pools: placed(workspace, pools, memory.algorithm, sharing))
+    if constants:
+        outcome = both(outcome, run_algorithm(constants, memory.constant_pools, memory.algorithm))
+    found = make_plan(program.name, memory.algorithm_name, (*workspace, *constants), given.pools, outcome,
                       memory.constant_pools, sharing.bound if sharing else lower_bound)
     found = replace(found, variables=variables)
     verify(found, program)
     return found
+
+
+def seen(memory: Memory) -> Memory:
+    """The memories as their accessor sees them."""
+    def of(pools: Iterable[PoolInfo]) -> tuple[PoolInfo, ...]:
+        return tuple(p.seen_by(memory.accessor) for p in pools)
+
+    return replace(memory, pools=of(memory.pools), constant_pools=of(memory.constant_pools))
 
 
 def pinned_variables(program: Program, memory: Memory, buffers: Collection[str]) -> tuple[PlannedVariable, ...]:
@@ -189,7 +205,8 @@ def traffic_for(program: Program, memory: Memory) -> Mapping[Buffer, Traffic]:
 def excess(program: Program, planned: Plan, memory: Memory) -> Fraction:
     """What the accesses of a plan cost more than they would with everything in the fastest pool: bytes moved through others,
     each times the place of its pool, or time."""
-    moved, buffers = traffic_for(program, memory), {name: b for b, name in names_of(program).items()}
+    memory, moved = seen(memory), traffic_for(program, memory)
+    buffers = {name: b for b, name in names_of(program).items()}
     total = Fraction(0)
     for pools in (memory.pools, memory.constant_pools):
         own = {p.name for p in pools}
@@ -206,25 +223,42 @@ def with_traffic(info: BufferInfo, moved: Mapping[Buffer, Traffic], buffer: Buff
     return replace(info, bytes_read=found.read, bytes_written=found.written) if moved else info
 
 
-def placed(buffers: Sequence[BufferInfo], memory: Memory, sharing: Sharing | None) -> Mapping[str, PoolAllocation]:
+def both(workspace: Outcome, constants: Outcome) -> Outcome:
+    """The places of the workspace's buffers and of constants, which are in pools of their own."""
+    return Outcome({**workspace.allocations, **constants.allocations}, {**workspace.bounds, **constants.bounds},
+                   workspace.proved and constants.proved)
+
+
+def placed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], algorithm: str | Algorithm,
+           sharing: Sharing | None) -> Outcome:
     """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
-    bytes, if that takes less."""
-    pools = memory.pools
-    if sharing is None:
-        shared = None
-    elif len(pools) > 1:
-        shared = place_in_pools(buffers, pools, sharing)
-    else:
-        shared = sharing.place(buffers, pools[0])
-        if shared and sizes_of(buffers, pools, shared)[0] < most_live(buffers):
-            return shared  # no plan without sharing has so little
+    bytes, if that takes less. A Problem where the pools are too small."""
+    if sharing is None or not sharing.spacings:
+        return run_algorithm(buffers, pools, algorithm)
+    if len(pools) == 1:
+        return within(buffers, pools, place_in_pool(buffers, pools[0], sharing))
+    shared = place_in_pools(buffers, pools, sharing)
     try:
-        found = run_algorithm(buffers, pools, memory.algorithm)
+        found = run_algorithm(buffers, pools, algorithm if shared is None else quick)
     except Problem:
         if shared is None:
             raise
         return shared
-    return shared if shared and score(buffers, pools, shared) < score(buffers, pools, found) else found
+    if shared and score(buffers, pools, shared.allocations) < score(buffers, pools, found.allocations):
+        return shared
+    return Outcome(found.allocations, {}, shared is not None and shared.proved)  # what it proves is of plans that share nothing
+
+
+def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharing) -> Outcome:
+    """`placed` for one pool, as if it had no limit."""
+    free, bound = (unlimited(pool),), sharing.bound(buffers)
+    best: Mapping[str, PoolAllocation] | None = sharing.place(buffers, free[0])
+    size = sizes_of(buffers, free, best)[0] if best else None
+    if size is None or size >= most_live(buffers):  # no plan that shares nothing takes less than is live
+        apart = run_algorithm(buffers, free, quick if size == bound else "portfolio").allocations
+        best = min([apart, best or apart], key=lambda places: sizes_of(buffers, free, places))
+    assert best is not None
+    return Outcome(best, {pool.name: bound}, sizes_of(buffers, free, best) == [bound])
 
 
 def score(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],

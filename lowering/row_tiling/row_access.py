@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
+from ..elements.roots import Roots
 from ..elements.traverse import loads, nodes
 from ..kernels.kernel import Kernel
 
@@ -53,15 +54,17 @@ def row_dimension(buffer: Buffer) -> tuple[int, int]:
     return next(((d, n) for d, n in enumerate(buffer.shape) if n > 1), (0, 1))
 
 
-def rows_of(kernel: Kernel) -> RowAccess | None:
+def rows_of(kernel: Kernel, sums_alone: bool = True) -> RowAccess | None:
     """How a kernel runs by rows, where it has the rows, columns and channels that strategies can split: its buffer
-    is no variable, which others could read before or after, and what it reads of itself is nothing."""
+    is no variable, which others could read before or after, and what it reads of itself is nothing. With `sums_alone` it has a
+    reduction: others are so quick that rows do not pay for the cache's sake."""
     axes = [a for a in kernel.axes if a.extent > 1]
     if len(axes) < 3 or kernel.out.role not in ("temporary", "result"):
         return None
-    if any(isinstance(e, Load) and e.buffer is kernel.out for e in nodes(kernel.value)):
+    read = [e.buffer for e in nodes(kernel.value) if isinstance(e, Load)]
+    if kernel.out in read or any(isinstance(b, Roots) for b in read):  # a Fourier transform is quick as a whole
         return None
-    if not any(isinstance(e, Reduce) for e in nodes(kernel.value)):
+    if sums_alone and not any(isinstance(e, Reduce) for e in nodes(kernel.value)):
         return None
     return RowAccess(kernel, axes[0].extent, rows_read(kernel))
 

@@ -7,6 +7,7 @@ while what it writes grows. So a long group is not always better than two short 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 
 import numpy as np
 
@@ -23,20 +24,23 @@ Groups = Callable[[Sequence[int]], Iterable[list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class BufferUses:
-    """Of a program's kernels: what each reads, and the last kernel that reads a buffer (one that is still wanted at the end:
-    none, but a number behind them all). `counted` are the buffers that take memory."""
+    """Of a program's kernels: what each reads, where each stands in the steps, and the place of the last one that reads a
+    buffer (one that is still wanted at the end: none, but a place behind them all). `order` has the kernels by place;
+    `counted` are the buffers that take memory."""
     reads: tuple[frozenset[Buffer], ...]
+    order: tuple[int, ...]
     last: Mapping[Buffer, int]
     counted: frozenset[Buffer]
 
     @staticmethod
     def of(program: Kernels, workspace_io: bool) -> BufferUses:
         reads = tuple(frozenset(x.buffer for x in loads(k.value)) for k in program.kernels)
-        last = {b: i for i, some in enumerate(reads) for b in some}
-        last |= dict.fromkeys(program.outputs, len(reads))
+        order = tuple(s.kernel for s in walk(program.steps) if isinstance(s, Compute))
+        last = {b: place for place, number in enumerate(order) for b in reads[number]}
+        last |= dict.fromkeys(program.outputs, len(order))
         roles = ("temporary", "argument", "result") if workspace_io else ("temporary",)
         found = {b for some in reads for b in some} | {k.out for k in program.kernels}
-        return BufferUses(reads, last, frozenset(b for b in found if b.role in roles))
+        return BufferUses(reads, order, last, frozenset(b for b in found if b.role in roles))
 
 
 def smallest(program: Kernels, uses: BufferUses, chains: Groups, rings: Mapping[Buffer, Buffer], sharing: bool) -> Groups:
@@ -51,12 +55,13 @@ def smallest(program: Kernels, uses: BufferUses, chains: Groups, rings: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class KernelSequence:
-    """Kernels each of which reads what the one before writes."""
+    """Kernels each of which reads what one before it writes, in the order of the steps."""
     program: Kernels
     uses: BufferUses
     rings: Mapping[Buffer, Buffer]
     numbers: Sequence[int]
     sharing: bool
+    known: dict[int, tuple[int, list[Buffer]]] = field(default_factory=dict)
 
     def cut(self) -> list[list[int]]:
         """The groups whose largest needs the least; as few as that allows."""
@@ -74,21 +79,32 @@ class KernelSequence:
     def cost(self, begin: int, end: int) -> int:
         """Bytes that the kernels from `begin` to before `end` need together: rings, what is there before and after, and the
         larger of what they use up and what they leave. One kernel alone does not run by rows."""
-        group = self.numbers[begin:end]
+        uses, group = self.uses, self.numbers[begin:end]
         inside = [self.program.kernels[i].out for i in group]
-        before = {b for i in range(group[0], len(self.uses.reads)) for b in self.uses.reads[i]} & self.uses.counted
+        if begin not in self.known:
+            self.known[begin] = self.before(begin)
+        first, before = self.known[begin]
+        last = first + len(group) - 1
         kept = shrinking = growing = rings = 0
-        for b in before - {self.program.kernels[i].out for i in range(group[0], len(self.uses.reads))}:
-            if self.uses.last[b] > group[-1]:
+        for b in before:
+            if uses.last[b] > last:
                 kept += b.nbytes
             else:
                 shrinking += b.nbytes
         for b in inside:
-            if b in self.uses.counted:
-                alone = self.uses.last.get(b, group[-1]) <= group[-1] and b in self.rings
+            if b in uses.counted:
+                alone = uses.last.get(b, last) <= last and b in self.rings
                 rings += self.rings[b].nbytes if alone else 0
                 growing += 0 if alone else b.nbytes
         return kept + rings + (max(shrinking, growing) if self.sharing and len(group) > 1 else shrinking + growing)
+
+
+    def before(self, begin: int) -> tuple[int, list[Buffer]]:
+        """The place of a kernel in the steps, and the buffers that are there before it, and read by it or later."""
+        first = self.uses.order.index(self.numbers[begin])
+        later = self.uses.order[first:]
+        read = {b for i in later for b in self.uses.reads[i]} & self.uses.counted
+        return first, list(read - {self.program.kernels[i].out for i in later})
 
 
 # ---- what a way of grouping needs ------------------------------------------------------------------------------------
@@ -102,7 +118,9 @@ def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffe
         kernel = program.kernels[step.kernel]
         for b in uses.reads[step.kernel] | {kernel.out}:
             if b in uses.counted:
-                life = lives.setdefault(b, lifetimes(b, rings, len(computed)))
+                life = lives.get(b)
+                if life is None:
+                    life = lives[b] = lifetimes(b, rings, len(computed))
                 life.use(tick, rows_used(b, kernel.out, step.rows, rows_read[step.kernel], len(life.written)), b is kernel.out)
     change = np.zeros(len(computed) + 1, np.int64)
     for b, life in lives.items():

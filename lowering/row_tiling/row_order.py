@@ -15,7 +15,7 @@ MIN_TASK_ROWS = 3
 
 def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int | None = None) -> list[Compute]:
     """Each row of the last kernel, or each from `low` to `high`, as soon as the rows that it needs are there, and each of those
-    as late as that allows."""
+    as late as that allows. Kernels that nobody in the group reads keep pace with the last one."""
     place = {kernel.kernel.out: i for i, (_, kernel) in enumerate(group)}
     needs = [[(place[b], ends.tolist()) for b, (_, ends) in kernel.reads.items() if place.get(b, i) < i]
              for i, (_, kernel) in enumerate(group)]
@@ -33,8 +33,14 @@ def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int |
             done[position] = row + 1
 
     last = len(group) - 1
-    produce(last, group[last][1].rows if high is None else high)
-    if high in (None, group[last][1].rows):
+    rows = group[last][1].rows
+    unread = [] if low or high is not None else sorted({*range(last)} - {earlier for some in needs for earlier, _ in some})
+    for row in range(low, rows if high is None else high) if unread else ():
+        produce(last, row + 1)
+        for position in unread:
+            produce(position, group[position][1].rows * (row + 1) // rows)
+    produce(last, rows if high is None else high)
+    if high in (None, rows):
         for position in range(last):  # rows that nobody in the group asked for
             produce(position, group[position][1].rows)
     return list(merged([group[position][0] for position in order], {k: n for (k, _), n in zip(group, begin)}))

@@ -9,7 +9,7 @@ own; the few rows of the others that two tasks need are computed by both.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from typing import Literal
 
@@ -18,10 +18,12 @@ from ..elements.expression import Buffer
 from ..elements.traverse import loads
 from ..kernels.kernel import Branch, Compute, Kernels, Loop, Step, conditions
 from ..target.target import Target
+from .connected_kernels import connected, gathered
 from .ring_buffers import copies, rings
 from .row_access import RowAccess, begins_early, row_dimension, rows_of
 from .row_chains import INTERMEDIATE_L2_PART, RowChain, chains
 from .row_groups import BufferUses, Groups, bytes_needed, smallest
+from .row_lifetimes import RowsRead
 from .row_order import tiled_steps
 
 RowPolicy = Literal["cache", "memory", "never"]
@@ -29,8 +31,8 @@ RowPolicy = Literal["cache", "memory", "never"]
 memory is needed, or none."""
 
 
-MAX_TRIED_GROUPINGS = 16
-"""Ways of grouping that are looked at for the one with the least memory."""
+MAX_TRIED_SIZES, MAX_TRIED_SIZES_CONNECTED = 16, 6
+"""Sizes of tensors, the largest ones, for which a way of grouping is looked at: of chains, and of other, longer groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ def tile_by_rows(program: Kernels, target: Target, rows: RowPolicy | None = None
 def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
          ) -> list[TiledByRows]:
     """`tile_by_rows`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
-    live, as far as rows allow it, and the best one if they do not. Which of the two needs less only a plan can tell. With
-    `workspace_io`, the memory of inputs and outputs counts, too."""
+    live, as far as rows allow it, the best one if they do not, and the best with chains alone. Which of them needs least only a
+    plan can tell. With `workspace_io`, the memory of inputs and outputs counts, too."""
     rows = rows or ("cache" if target.has_cache else "memory")
     if rows == "never":
         return [TiledByRows(program.steps)]
@@ -71,16 +73,53 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         found = [None if i in alone else f for i, f in enumerate(found)]
         way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
-    uses, whole = BufferUses.of(program, workspace_io), larger_than(found, 0)
+    uses, every = BufferUses.of(program, workspace_io), [rows_of(k, sums_alone=False) for k in program.kernels]
+    plain = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses, MAX_TRIED_SIZES)]
+    tried = [*plain, *candidates(program, every, connected, uses, MAX_TRIED_SIZES_CONNECTED)]
+    together = gathered(program, every)
+    if together.steps != program.steps:
+        tried += candidates(together, every, connected, BufferUses.of(together, workspace_io), MAX_TRIED_SIZES_CONNECTED)
+    reads, nothing = [None if f is None else f.reads for f in every], [None] * len(every)
+
+    def needed(known: Sequence[RowsRead | None]) -> list[tuple[int, int, int]]:
+        return [(bytes_needed(program, way.steps, way.rings, uses, known), len(way.steps), number)
+                for number, way in enumerate(tried)]
+
+    sharing, apart = needed(reads), needed(nothing)
+    return [tried[i] for i in dict.fromkeys(min(some)[2] for some in (sharing, apart, sharing[:len(plain)]))]
+
+
+def candidates(program: Kernels, found: Sequence[RowAccess | None], larger: Callable[[Sequence[RowAccess | None], int], Groups],
+               uses: BufferUses, most: int) -> Iterator[TiledByRows]:
+    """Ways of grouping that may need the least memory: around tensors that are larger than some size, for `most` sizes, and cut
+    so that the largest group needs least."""
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
-    tried = [TiledByRows(program.steps)]
-    tried += [grouped(program, found, larger_than(found, size - 1)) for size in sizes[-MAX_TRIED_GROUPINGS:]]
-    every = grouped(program, found, whole).rings
-    tried += [grouped(program, found, smallest(program, uses, whole, every, sharing)) for sharing in (True, False)]
-    reads = [None if f is None else f.reads for f in found]
-    best = [min(tried, key=lambda i: (bytes_needed(program, i.steps, i.rings, uses, known), len(i.steps)))
-            for known in (reads, [None] * len(reads))]
-    return best if best[0] is not best[1] else best[:1]
+    whole = larger(found, 0)
+    rings = grouped(program, found, whole).rings
+    ways = [larger(found, size - 1) for size in sizes[-most:]]
+    ways += [smallest(program, uses, whole, rings, sharing) for sharing in (True, False)]
+    runs, seen = list(straight_runs(program.steps)), list[dict[tuple[int, ...], list[list[int]]]]()
+    for way in ways:
+        cuts = {tuple(run): list(way(run)) for run in runs}
+        if cuts not in seen:
+            seen.append(cuts)
+            yield grouped(program, found, lambda run, cuts=cuts: cuts[tuple(run)])  # type: ignore[misc]
+
+
+def straight_runs(steps: Sequence[Step]) -> Iterator[list[int]]:
+    """The kernels between other steps, those inside branches and loops, too."""
+    run: list[int] = []
+    for step in (*steps, None):
+        match step:
+            case Compute(kernel, None):
+                run.append(kernel)
+                continue
+            case Branch(_, then, otherwise):
+                yield from (*straight_runs(then), *straight_runs(otherwise))
+            case Loop(test, _, body):
+                yield from (*straight_runs(test), *straight_runs(body))
+        yield run
+        run = []
 
 
 def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:

@@ -66,7 +66,7 @@ MEMORY = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignme
           "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False}
 POOL = {"name": "w", "size_hint_bytes": 64, "alignment": 64, "target_access": {"a": "rw"}, "clock_frequency_hz": 1,
         "read_bandwidth_bytes_per_cycle": 1, "write_bandwidth_bytes_per_cycle": 1, "read_latency_cycles": 1,
-        "write_latency_cycles": 1}
+        "write_latency_cycles": 1, "target_burst_bytes": {"a": 8}, "pool_offset": 16}
 
 
 def test_every_option_is_in_the_key(key: bytes) -> None:

@@ -3,6 +3,7 @@ wrong option."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -217,8 +218,23 @@ def test_all_properties_of_a_pool_can_be_said() -> None:
     options = compile_options({
         "workspace-pools": "a", "workspace-pool-a":
         "size=1K,access=c:rw,npu:ro;alignment=16,clock-frequency-hz=100,read-bandwidth-bytes-per-cycle=4,"
-        "write-bandwidth-bytes-per-cycle=2,read-latency-cycles=3,write-latency-cycles=5"})
-    assert options.memory.pools == (PoolInfo("a", 1024, 16, {"c": "rw", "npu": "ro"}, 100, 4, 2, 3, 5),)
+        "write-bandwidth-bytes-per-cycle=2,read-latency-cycles=3,write-latency-cycles=5,target-burst-bytes=c:32,npu:64,"
+        "offset=256"})
+    bursts = {"c": 32, "npu": 64}
+    assert options.memory.pools == (PoolInfo("a", 1024, 16, {"c": "rw", "npu": "ro"}, 100, 4, 2, 3, 5, bursts, 256),)
+
+
+@pytest.mark.parametrize("value", ["32", 32, "c:32", {"c": 32}, {"c": "32"}])
+def test_a_burst_is_the_codes_own_where_nobody_is_named(value: Any) -> None:
+    options = compile_options({"workspace-pools": "a", "workspace-pool-a": {"target-burst-bytes": value}})
+    assert options.memory.pools == (PoolInfo("a", target_burst_bytes={"c": 32}),)
+
+
+def test_an_offset_is_in_the_header_and_a_pool_of_constants_has_none(tosaic: Any, tmp_path: Path) -> None:
+    code, out, _ = tosaic("show", "plan", MODEL, "--workspace-pools", "sram", "--workspace-pool-sram", "offset=256")
+    assert code == 0 and re.search(r"sram  workspace +\d+ +- +\d+ +\d+ +256\n", out)
+    code, _, err = tosaic("show", "plan", MODEL, "--parameter-pools", "flash", "--parameter-pool-flash", "offset=256")
+    assert code == 2 and "pool flash holds constants and has an offset of 256 bytes" in err
 
 
 @pytest.mark.parametrize(("text", "value"), [

@@ -70,6 +70,12 @@ def test_the_detector_moves_a_quarter_of_what_first_fit_does_through_the_slow_me
     assert (tmp_path / "detector.o").stat().st_size > 500_000
 
 
+def test_the_planner_of_two_banks_writes_less_beside_what_is_read() -> None:
+    text = output("13_planner.py")
+    rows = {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^(portfolio|two_banks) .* ([\d,]+)$", text, re.MULTILINE)}
+    assert rows["two_banks"] * 2 < rows["portfolio"] and "the same results: True" in text
+
+
 def test_the_graph_of_tensorflow_counts_down() -> None:
     text = output("5_tensorflow_graph.py")
     assert all(f"{start} counts down to 0" in text for start in (1, 5, 100))

@@ -13,7 +13,7 @@ from tosaic.lowering.memory.algorithms.compiled_python import compiled
 from tosaic.lowering.memory.algorithms.exact_search import components, search_sizes
 from tosaic.lowering.memory.algorithms.instance import Instance
 from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
-from tosaic.lowering.memory.algorithms.portfolio import planned
+from tosaic.lowering.memory.algorithms.portfolio import planned, quick
 from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.algorithms.search_kernel import search
 from tosaic.lowering.memory.algorithms.search_state import FOUND, HUGE, NODES, NONE, STOPPED, Search
@@ -152,11 +152,11 @@ def test_many_shapes_come_close_to_the_bound() -> None:
             assert size <= limit * lower_bound(buffers), f"{name} {seed}: {size}"
 
 
-def test_the_exact_search_is_no_worse_than_the_portfolio() -> None:
+def test_the_exact_search_is_no_worse_than_the_quick_one() -> None:
     for make in (lambda: cut(1, 300), lambda: training(0, 90), lambda: scattered(0, 40)):
         buffers = make()
         assert pool_sizes(buffers, ARENA, allocate(buffers, ARENA, "exact")) <= pool_sizes(
-            buffers, ARENA, allocate(buffers, ARENA, "portfolio"))
+            buffers, ARENA, allocate(buffers, ARENA, quick))
 
 
 def test_a_size_between_the_sizes_that_a_part_can_have_is_no_plan_of_it() -> None:

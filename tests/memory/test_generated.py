@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from tosaic.lowering.memory.algorithms.lower_bound import lower_bound
+from tosaic.lowering.memory.algorithms.portfolio import quick
 from tosaic.lowering.memory.algorithms.run import allocate
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
 from tosaic.lowering.memory.check.verify import conflict_faults, placement_faults
@@ -39,7 +40,7 @@ def check(seeds: range) -> None:
     for seed in seeds:
         buffers = interval_set(seed)
         pools = POOLS if seed % 10 == 9 else ARENA
-        name = ("greedy_by_size", "greedy_by_conflicts")[seed % 2] if seed % 5 == 4 else "portfolio"
+        name = ("greedy_by_size", "greedy_by_conflicts")[seed % 2] if seed % 5 == 4 else quick
         plan = allocate(buffers, pools, name)
         assert overlaps(buffers, plan) == [], f"seed {seed}"
         if pools is ARENA:

@@ -18,7 +18,7 @@ from tosaic.lowering.memory.lifetimes import access_of, lifetimes
 from tosaic.lowering.memory.plan import names_of
 from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.lowering.memory.sharing.occupancy import Occupied, occupancy, spacing
-from tosaic.lowering.memory.sharing.overlap import most_occupied
+from tosaic.lowering.memory.sharing.overlap import most_occupied, with_place_over
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.row_tiling.row_tiling import RowPolicy
 from tosaic.lowering.schedule.schedule import lower
@@ -46,6 +46,17 @@ def test_spacing_is_what_byte_by_byte_comparison_finds(one: list[Occupied], othe
         clash = any(a.first < offset + b.end and offset + b.first < a.end and a.written <= b.read and b.written <= a.read
                     for a in one for b in other)
         assert clash == any(low < offset < high for low, high in refused), offset
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(stairs(), stairs())
+def test_a_result_may_lie_over_an_operand_whatever_their_rows_say(one: list[Occupied], other: list[Occupied]) -> None:
+    """Exactly there, and at no distance else that the rows refuse."""
+    refused = spacing(one, other)
+    over = with_place_over(refused)
+    for offset in range(-30, 31):
+        assert any(low < offset < high for low, high in over) == (offset != 0 and any(
+            low < offset < high for low, high in refused))
 
 
 def residual(rows: int = 24, channels: int = 8) -> Graph:

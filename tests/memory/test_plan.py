@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from tosaic.lowering.elements.expression import Buffer
 from tosaic.lowering.kernels.kernel import Branch, Loop
 from tosaic.lowering.loops.program import Program
-from tosaic.lowering.memory.buffers import PoolAllocation, PoolInfo
+from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, aligned
+from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.plan import Plan, PlannedBuffer, PlannedPool, buffer_names, parse_plan, print_plan
 from tosaic.lowering.memory.planner import Memory, plan, smallest_plan
 from tosaic.lowering.memory.pool_traffic import pool_traffic
@@ -18,10 +21,10 @@ from tosaic.runtime.errors import Problem
 from .programs import Machine, Sketch, programs
 
 TEXT = """\
-plan main algorithm portfolio bytes 322 lower-bound 314
+plan main algorithm portfolio bytes 322 lower-bound 322
 
 pool       kind       bytes  limit  alignment  lower-bound
-workspace  workspace    322   1024         16          314
+workspace  workspace    322   1024         16          322
 
 buffer    pool       offset  bytes  alignment  kind          live
 a         workspace     208    100         16  intermediate  0-1
@@ -43,7 +46,7 @@ def test_a_plan_reuses_the_bytes_of_what_is_dead() -> None:
     found = plan(small(), Memory(alignment=16))
     places = {b.name: (b.byte_offset, b.end) for b in found.buffers}
     assert places["c"][0] < places["a"][1] and places["a"][0] < places["c"][1]
-    assert found.lower_bound == found.pool("workspace").lower_bound == 314 <= found.size_bytes == 322
+    assert found.lower_bound == found.pool("workspace").lower_bound == found.size_bytes == 322  # 314 are live
     assert found.allocations["a"] == PoolAllocation("workspace", places["a"][0])
 
 
@@ -141,6 +144,34 @@ def test_equal_names_get_numbers() -> None:
 def test_a_plan_prints_as_a_table() -> None:
     found = plan(small(), Memory("portfolio", (PoolInfo("workspace", 1024),), 16))
     assert str(found) == TEXT
+
+
+def test_a_plan_begins_at_the_offset_of_its_pool() -> None:
+    """Its text reads back, the checker refuses a buffer before it, and sizes count it."""
+    free, found = (plan(small(), Memory(pools=(PoolInfo("workspace", pool_offset=o),), alignment=16)) for o in (0, 32))
+    assert {b.name: b.byte_offset for b in found.buffers} == {b.name: b.byte_offset + 32 for b in free.buffers}
+    assert (found.size_bytes, found.lower_bound, found.is_proved) == (free.size_bytes + 32, free.lower_bound + 32, True)
+    assert "lower-bound  offset\n" in str(found) and parse_plan(str(found)) == found
+    moved = replace(found, buffers=tuple(replace(b, byte_offset=b.byte_offset - 32) for b in found.buffers))
+    assert any("lies outside of bytes 32 to " in fault for fault in plan_faults(moved, small()))
+
+
+def test_a_plan_says_that_it_is_not_proved() -> None:
+    found = plan(small(), Memory(greedy_unlucky, alignment=16))
+    head = "plan main algorithm greedy_unlucky bytes 386 lower-bound 314 not proved\n"
+    assert not found.is_proved and str(found).startswith(head)
+    assert parse_plan(str(found)) == found and found.to_json()["is_proved"] is False
+    best = plan(small(), Memory(alignment=16))
+    assert best.is_proved and "proved" not in str(best) and parse_plan(str(best)) == best
+
+
+def greedy_unlucky(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> dict[str, PoolAllocation]:
+    """One buffer behind the other."""
+    found, end = {}, 0
+    for b in buffers:
+        found[b.name] = PoolAllocation(pools[0].name, aligned(end, b.alignment))
+        end = found[b.name].byte_offset + b.size_bytes
+    return found
 
 
 def test_a_plan_goes_into_json() -> None:

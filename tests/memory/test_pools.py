@@ -84,6 +84,46 @@ def test_reads_and_writes_cost_by_their_own_bandwidths() -> None:
     assert {name: p.pool for name, p in allocate(reads, pools).items()} == {"b0": "a", "b1": "b"}
 
 
+def test_bytes_count_in_whole_bursts() -> None:
+    """Ten small buffers move more through a pool of long bursts than one large buffer does."""
+    assert access_cost(dataclasses.replace(timed("sram", None, 8), target_burst_bytes={"c": 32}), 80, 4) == 16
+    buffers = together(1000, *[100] * 10)
+    slow = PoolInfo("slow", target_burst_bytes={"c": 512})
+    assert allocate(buffers, (PoolInfo("fast", 1000), slow))["b0"].pool == "slow"
+    assert allocate(buffers, (PoolInfo("fast", 1000), PoolInfo("slow")))["b0"].pool == "fast"
+
+
+def test_a_target_sees_its_own_bursts() -> None:
+    pool = PoolInfo("sram", target_burst_bytes={"c": 8, "npu": 64})
+    assert [pool.seen_by(target).burst_bytes for target in (None, "c", "npu", "dsp")] == [64, 8, 64, 1]
+
+
+# ---- offsets ---------------------------------------------------------------------------------------------------------
+def test_no_buffer_lies_before_the_offset_of_a_pool() -> None:
+    for name in ("portfolio", "exact", "greedy_by_size", "hill_climb"):
+        buffers = scattered(3, 12)
+        pools = PoolInfo("first", lower_bound(buffers) // 2, pool_offset=192), PoolInfo("second", pool_offset=64)
+        plan = allocate(buffers, pools, name)
+        assert not overlaps(buffers, plan) and {p.pool for p in plan.values()} == {"first", "second"}
+        assert all(p.byte_offset >= (192 if p.pool == "first" else 64) for p in plan.values())
+        assert pool_sizes(buffers, pools, plan)[0] <= lower_bound(buffers) // 2
+
+
+def test_buffers_begin_where_all_are_aligned_behind_an_offset() -> None:
+    buffers = with_conflicts([BufferInfo("a", 10, 1, live=((0, 0),)), BufferInfo("b", 64, 64, live=((0, 0),))])
+    assert pool_sizes(buffers, (PoolInfo("sram"),), allocate(buffers, (PoolInfo("sram", pool_offset=65),))) == [128 + 74]
+
+
+def test_an_offset_leaves_less_of_a_limit() -> None:
+    buffers = together(50, 40)
+    assert pool_sizes(buffers, (PoolInfo("a"),), allocate(buffers, (PoolInfo("a", 100, pool_offset=10),))) == [100]
+    with pytest.raises(Problem) as error:
+        allocate(buffers, (PoolInfo("a", 100, pool_offset=11),))
+    assert [label.text for label in error.value.labels][-1] == "bytes 0 to 11 of a are not for buffers"
+    with pytest.raises(Problem, match="pool a has an offset of 11 bytes and a size of 10"):
+        PoolInfo("a", 10, pool_offset=11)
+
+
 # ---- by the user's order ---------------------------------------------------------------------------------------------
 def test_the_last_pool_is_left_empty_where_the_others_hold_everything() -> None:
     """First fit by size fills both; a plan exists that needs the first alone."""

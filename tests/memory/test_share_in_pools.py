@@ -4,6 +4,7 @@ pool.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_no_order_of_first_fit_moves_less_through_the_slow_pool(program: Program
     sharing, costs = share(program, buffers), costs_of(buffers, pools)
     found = place_in_pools(buffers, pools, sharing)
     assert found is not None
-    cost = cost_of(buffers, costs, found)
+    cost = cost_of(buffers, costs, found.allocations)
     for order in orders(buffers):
         with contextlib.suppress(Problem):
             assert cost <= cost_of(buffers, costs, place_all(order, pools, both_ways(sharing.spacings)).allocations)
@@ -47,6 +48,17 @@ def test_no_order_of_first_fit_moves_less_through_the_slow_pool(program: Program
     assert 0 < prices_of(buffers, pools, costs, usage_of(buffers, sharing), most).cost <= cost
     planned = plan(program, Memory(pools=pools))
     assert not list(plan_faults(planned, program)) and cost_of(buffers, costs, planned.allocations) <= cost
+
+
+def test_bandwidths_count_where_buffers_share_bytes(program: Program) -> None:
+    """The quick pool has what it can hold, wherever the user names it; and what costs less by order costs more by time."""
+    whole = plan(program).size_bytes
+    quick = PoolInfo("quick", whole // 2, read_bandwidth_bytes_per_cycle=16, write_bandwidth_bytes_per_cycle=16)
+    slow = PoolInfo("slow", None, read_bandwidth_bytes_per_cycle=1, write_bandwidth_bytes_per_cycle=1)
+    there = [{b.name: b.pool for b in plan(program, Memory(pools=pools)).buffers} for pools in ((slow, quick), (quick, slow))]
+    assert there[0] == there[1] and set(there[0].values()) == {"quick", "slow"}
+    large = replace(quick, size_hint_bytes=whole)
+    assert {b.pool for b in plan(program, Memory(pools=(slow, large))).buffers if b.size_bytes} == {"quick"}
 
 
 def test_what_buffers_take_at_one_time_fits_into_a_plan_that_shares(program: Program) -> None:

@@ -61,7 +61,7 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False, board
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
         tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
-        tuple(narrow_constants(program, moved, lowered.target)), boards=tuple(boards))
+        tuple(narrow_constants(program, moved, lowered.target)), plan.is_proved, tuple(boards))
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:

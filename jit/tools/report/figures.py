@@ -233,9 +233,9 @@ class Figures:
 
     `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
     plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
-    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `peak` is that of all workspace
-    pools together. `ladder`, `object` and `boards` are there where they were asked for: they need more plans,
-    a compile, and a compile for each processor.
+    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `is_proved` says that no plan of
+    these buffers is better. `peak` is that of all workspace pools together. `ladder`, `object` and `boards` are there where
+    they were asked for: they need more plans, a compile, and a compile for each processor.
     """
     name: str
     inputs: tuple[BufferLine, ...]
@@ -260,6 +260,7 @@ class Figures:
     in_float: tuple[str, ...] = ()
     made_from: str = ""
     narrow: tuple[NarrowConstants, ...] = ()
+    is_proved: bool = False
     boards: tuple[BoardFit, ...] = ()
     format: str = field(default=FORMAT)
 
@@ -304,7 +305,7 @@ class Figures:
         nbytes, alive [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written};
         ladder: list of {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack};
         in_float: list of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved,
-        conversions, instructions}; boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks numbers into
-        `timeline`; read and written are bytes in a run.
+        conversions, instructions}; is_proved; boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks
+        numbers into `timeline`; read and written are bytes in a run.
         """
         return asdict(self) | {"boards": [board.as_dict() for board in self.boards]}

@@ -97,6 +97,7 @@ def summary(report: Report) -> str:
         return f"It needs no working memory. Compiled for {report.target}."
     least = ("the least that any plan of these steps could have" if not report.waste
              else f"{report.waste:,} above the least that any plan of these steps could have")
+    least += "" if report.is_proved else " (not proved to be the best plan)"
     return (f"It needs {size(report.arena)} of working memory, {least}. The most bytes are live at "
             f"{step_text(report, report.peak.tick)}. Compiled for {report.target}.")
 

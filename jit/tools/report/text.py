@@ -72,6 +72,8 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
 def bound(report: Figures) -> str:
     """How far the arena is from the least there could be."""
     text = "which no plan can undercut" if not report.waste else f"lower bound {report.lower_bound:,}, waste {report.waste:,}"
+    if not report.is_proved:
+        text += ", not proved to be the best plan"
     return text + (f", and {report.undo:,} for copies of variables" if report.undo else "")
 
 

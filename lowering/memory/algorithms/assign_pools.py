@@ -40,9 +40,11 @@ WINDOW, PASSES = 14, 2
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The pool of each buffer, and those that no pool has room for."""
+    """The pool of each buffer, and those that no pool has room for. It is `proved` where every other assignment costs more, or
+    cannot be packed, or has larger pools."""
     homes: Homes
     homeless: tuple[str, ...] = ()
+    proved: bool = False
 
 
 Score = tuple[Fraction, list[int]]
@@ -56,6 +58,14 @@ def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Co
     return Assigning(buffers, pools, costs, packer, usage or Usage.of(buffers)).best()
 
 
+def are_few(costs: Costs) -> bool:
+    """Whether all assignments of buffers to pools can be looked at."""
+    count = 1
+    for c in costs.values():
+        count = min(count * len(c), MOST_ASSIGNMENTS + 1)
+    return count <= MOST_ASSIGNMENTS
+
+
 class Assigning:
     """The search for one assignment, and the best one so far. Costs are whole numbers of `unit`."""
 
@@ -67,10 +77,9 @@ class Assigning:
         self.own = {name: {pool: int(cost / self.unit) for pool, cost in c.items()} for name, c in costs.items()}
         self.loss = {name: values[1] - values[0] if len(values) > 1 else 0
                      for name, c in self.own.items() for values in [list(c.values())]}
-        count = 1
-        for c in costs.values():
-            count = min(count * len(c), MOST_ASSIGNMENTS + 1)
-        self.is_small = count <= MOST_ASSIGNMENTS
+        self.is_small = are_few(costs)
+        self.is_certain = True
+        """Whether all that was said about sizes is proved."""
         self.score: tuple[int, list[int]] | None = None
         self.homes: Homes = {}
         self.homeless: tuple[str, ...] | None = None
@@ -81,12 +90,14 @@ class Assigning:
             self.follow(worth)
         upper = self.score[0] if self.score else sum(max(c.values(), default=0) for c in self.own.values())
         prices = prices_of(self.buffers, self.pools, self.costs, self.usage, upper * self.unit)
+        are_all_tried = False
         if not self.is_proved(prices) or self.is_small:
             self.follow(self.by_price(prices))
-            self.branch(prices)
+            are_all_tried = self.branch(prices)
         largest_first = sorted(self.buffers, key=lambda b: (-b.size_bytes, b.name))
         homeless = () if self.score else self.homeless or ()
-        return Assignment(self.homes, tuple(b.name for b in largest_first if b.name in homeless))
+        return Assignment(self.homes, tuple(b.name for b in largest_first if b.name in homeless),
+                          self.is_small and are_all_tried and self.is_certain)
 
     def is_proved(self, prices: Prices) -> bool:
         """Whether no assignment can cost less than the best so far."""
@@ -98,7 +109,7 @@ class Assigning:
         if self.score is not None and (cost > self.score[0] or (cost == self.score[0] and not self.is_small)):
             return True
         self.left -= 1
-        sizes = least_sizes(self.buffers, self.pools, homes, self.packer) if self.is_small else [] if self.fits(homes) else None
+        sizes = self.least_sizes(homes) if self.is_small else [] if self.fits(homes) else None
         if sizes is None:
             return False
         if self.score is None or (cost, sizes) < self.score:
@@ -111,6 +122,22 @@ class Assigning:
         limited = [(limit, inside) for limit, inside in held if limit is not None]
         return all(self.packer.bound(inside) <= limit for limit, inside in limited) and all(
             self.packer.fits(inside, limit) for limit, inside in limited)
+
+    def least_sizes(self, homes: Homes) -> list[int] | None:
+        """The least sizes of the pools, the least wanted first; None where one is too small."""
+        held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name])
+                for pool in reversed(self.pools)]
+        if any(limit is not None and self.packer.bound(inside) > limit for limit, inside in held):
+            return None
+        sizes = []
+        for limit, inside in held:
+            packed = self.packer.smallest(inside, limit)
+            sizes.append(packed.size)
+            if limit is not None and packed.size > limit:
+                self.is_certain = self.is_certain and packed.bound > limit
+                return None
+            self.is_certain = self.is_certain and packed.size == packed.bound
+        return sizes
 
     # ---- by rules ------------------------------------------------------------------------------------------------------
     def follow(self, worth: Worth) -> None:
@@ -140,12 +167,15 @@ class Assigning:
         return found
 
     # ---- branch and bound ----------------------------------------------------------------------------------------------
-    def branch(self, prices: Prices) -> None:
-        """Look for better ones: among all assignments first, and then with the buffers of one time after the other."""
+    def branch(self, prices: Prices) -> bool:
+        """Look for better ones: among all assignments first, and then with the buffers of one time after the other. Whether
+        all that could be better have been looked at."""
         search = PoolSearch(self.usage, [p.size_hint_bytes for p in self.pools], prices)
         self.left = MOST_PACKED
-        if self.run(search, list(range(len(self.buffers))), NODES) or self.score is None:
-            return
+        if self.run(search, list(range(len(self.buffers))), NODES):
+            return True
+        if self.score is None:
+            return False
         self.left, stop = WINDOW_PACKED, search.nodes + NODES
         for _ in range(PASSES):
             before = self.score
@@ -154,6 +184,7 @@ class Assigning:
                     self.run(search, window, WINDOW_NODES)
             if self.score == before:
                 break
+        return False
 
     def run(self, search: PoolSearch, free: Sequence[int], nodes: int) -> bool:
         """Try other pools for some buffers; whether all that could be better has been tried."""
@@ -183,19 +214,6 @@ class Assigning:
                 window = {}
         if window:
             yield list(window)
-
-
-def least_sizes(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], homes: Homes, packer: Packer) -> list[int] | None:
-    """The least sizes of the pools, the least wanted first; None where one is too small."""
-    held = [(pool.size_hint_bytes, [b for b in buffers if homes[b.name] == pool.name]) for pool in reversed(pools)]
-    if any(limit is not None and packer.bound(inside) > limit for limit, inside in held):
-        return None
-    sizes = []
-    for limit, inside in held:
-        sizes.append(packer.smallest(inside, limit).size)
-        if limit is not None and sizes[-1] > limit:
-            return None
-    return sizes
 
 
 # ---- by rules --------------------------------------------------------------------------------------------------------

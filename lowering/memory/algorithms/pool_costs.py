@@ -1,13 +1,13 @@
 """What it costs to have a buffer in a pool: the time to move what a run reads and writes of it, where the bandwidths or
 latencies of its pools are known; otherwise the bytes moved, times the place of the pool in the user's order, which goes from
-fast to slow.
+fast to slow. Bytes are counted in whole bursts of the pool.
 """
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ..buffers import BufferInfo, PoolAllocation, PoolInfo
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo, aligned
 
 Costs = Mapping[str, Mapping[str, Fraction]]
 """Of each buffer, the cost of each pool that it may lie in, the cheapest first."""
@@ -19,9 +19,14 @@ def access_cost(pool: PoolInfo, read: int, written: int) -> Fraction | None:
     bandwidths = pool.read_bandwidth_bytes_per_cycle, pool.write_bandwidth_bytes_per_cycle
     if not any(bandwidths) and not pool.write_latency_cycles and not pool.read_latency_cycles:
         return None
-    cycles = sum((Fraction(nbytes, b) for nbytes, b in zip((read, written), bandwidths) if b),
+    cycles = sum((Fraction(nbytes, b) for nbytes, b in zip(in_bursts(pool, read, written), bandwidths) if b),
                  Fraction(pool.write_latency_cycles + pool.read_latency_cycles))
     return cycles / (pool.clock_frequency_hz or 1)
+
+
+def in_bursts(pool: PoolInfo, *moved: int) -> list[int]:
+    """The bytes that go through a pool where so many are wanted, of each."""
+    return [aligned(nbytes, pool.burst_bytes) for nbytes in moved]
 
 
 def costs_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Costs:
@@ -32,7 +37,7 @@ def costs_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Costs:
         times = {p.name: access_cost(p, *b.traffic) for p in candidates}
         known = {name: time for name, time in times.items() if time is not None}
         if len(known) < len(candidates) or len({p.clock_frequency_hz is None for p in candidates}) > 1:
-            return {p.name: Fraction(sum(b.traffic) * i) for i, p in enumerate(candidates)}
+            return {p.name: Fraction(sum(in_bursts(p, *b.traffic)) * i) for i, p in enumerate(candidates)}
         return dict(sorted(known.items(), key=lambda item: item[1]))
 
     return {b.name: costs(b) for b in buffers}

@@ -2,8 +2,10 @@
 bound, the exact search, within an effort that is counted and never timed, so that plans do not vary.
 
 With one pool the answer is the smallest arena where its size is the lower bound, or the search has ruled out every smaller
-one; else the best that was found. With several pools it is the cheapest assignment of buffers to pools (`assign_pools`), and
-then the smallest pools, the least wanted first; that is optimal where there are few assignments, and often elsewhere.
+one; else the best that was found. The pool's limit plays no part in that: it only says whether the plan is refused, so that a
+smaller limit never leads to a better plan than a larger one, or none. With several pools it is the cheapest assignment of
+buffers to pools (`assign_pools`), and then the smallest pools, the least wanted first; that is optimal where there are few
+assignments, and often elsewhere.
 """
 from __future__ import annotations
 
@@ -15,12 +17,13 @@ from fractions import Fraction
 from ....runtime.errors import Label, Problem
 from ....runtime.records import dataclass
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo, sizes_of
-from .assign_pools import Assignment, Score, allocated, cheapest
+from .assign_pools import Score, allocated, are_few, cheapest
 from .capacity_search import PYTHON_VISITS, Effort
 from .first_fit import no_room
 from .first_fit_compiled import Method, Placer
 from .lower_bound import lower_bound
 from .orders import Key, area_first, birth_first, conflicts_first, crowd_first, death_last, lifetime_first, ordered, size_first
+from .outcome import Outcome, is_only
 from .packer import Packer
 from .pool_costs import cost_of, costs_of
 from .registry import algorithm
@@ -42,42 +45,64 @@ ATTEMPT_VISITS = 60_000_000
 
 
 @algorithm("portfolio")
-def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Mapping[str, PoolAllocation]:
-    """Cheap orders, and a short search where they leave a gap: quick on every model, and on most of them optimal."""
-    return planned(buffers, pools, Effort(PORTFOLIO_VISITS), TRIFLE).allocations
+def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+    """Cheap orders, and a short search where they leave a gap: quick on every model, and on most of them optimal. Where it is
+    not proved to be that in one pool, or nothing fits into several, as `exact`."""
+    if len(pools) == 1:
+        return within(buffers, pools, in_one_pool(buffers, pools[0]))
+    try:
+        return quick(buffers, pools)
+    except Problem:
+        return thorough(buffers, pools)
+
+
+def quick(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+    """What `portfolio` tries first."""
+    return planned(buffers, pools, Effort(PORTFOLIO_VISITS), TRIFLE)
 
 
 @algorithm("exact")
-def exact(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Mapping[str, PoolAllocation]:
-    """As `portfolio`, with thirty times the effort for the search."""
-    return planned(buffers, pools, Effort(EXACT_VISITS)).allocations
+def exact(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+    """As `quick`, with thirty times the effort for the search."""
+    return thorough(buffers, pools)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A plan, and the least size that each pool can have with the same buffers, as far as that is proved."""
-    allocations: Mapping[str, PoolAllocation]
-    bounds: Mapping[str, int]
+def thorough(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+    """What `exact` and in the end `portfolio` do."""
+    return planned(buffers, pools, Effort(EXACT_VISITS))
+
+
+def in_one_pool(buffers: Sequence[BufferInfo], pool: PoolInfo) -> Outcome:
+    """The plan of `portfolio` for one pool, as if it had no limit."""
+    free = [unlimited(pool)]
+    first = quick(buffers, free)
+    if first.proved:
+        return first
+    second = thorough(buffers, free)
+    best = min((first, second), key=lambda found: sizes_of(buffers, free, found.allocations))
+    bound = max(first.bounds[pool.name], second.bounds[pool.name])
+    return Outcome(best.allocations, {pool.name: bound}, sizes_of(buffers, free, best.allocations) == [bound])
 
 
 def planned(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], effort: Effort,
             trifle: int = 0) -> Outcome:
     """The best plan that is found with this effort, or with very little where it could save `trifle` bytes at most; a Problem
     where none is."""
-    task = PlanningProblem(buffers, pools)
-    best, refused = task.attempts(effort)
-    if best is not None and best.score[0] == task.least[0]:
-        is_little = sum(best.score[1]) - sum(task.least[1]) <= trifle
-        return task.tightened(best, Packer(effort.share(PYTHON_VISITS) if is_little else effort))
-    packer = Packer(effort)
-    found = cheapest(buffers, pools, task.costs, packer)
-    if not found.homeless:
-        other = task.scored(allocated(buffers, pools, found.homes, packer))
-        best = other if best is None or other.score < best.score else best
-    if best is None:
-        assert refused is not None
-        raise explained(refused, task, found, packer)
-    return task.tightened(best, packer)
+    if len(pools) == 1:
+        return within(buffers, pools, PlanningProblem(buffers, [unlimited(pools[0])]).solved(effort, trifle))
+    return PlanningProblem(buffers, pools).solved(effort, trifle)
+
+
+def unlimited(pool: PoolInfo) -> PoolInfo:
+    return dataclasses.replace(pool, size_hint_bytes=None)
+
+
+def within(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], found: Outcome) -> Outcome:
+    """The plan of one pool; a Problem where that may not be so large."""
+    (size,), (pool,) = sizes_of(buffers, pools, found.allocations), pools
+    if pool.size_hint_bytes is not None and size > pool.size_hint_bytes:
+        raise too_large(buffers, pool, size, found.bounds[pool.name])
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +124,24 @@ class PlanningProblem:
         first = {b.name: b.pool_candidates[0] for b in self.buffers}
         self.least: Score = (sum((self.costs[name][pool] for name, pool in first.items()), Fraction(0)),
                              [lower_bound([b for b in self.buffers if first[b.name] == p.name]) for p in reversed(pools)])
+        self.has_ties = not is_only(first, self.costs)
+
+    def solved(self, effort: Effort, trifle: int) -> Outcome:
+        """The best plan that is found with this effort; a Problem where none is."""
+        best, refused = self.attempts(effort)
+        if best is not None and best.score[0] == self.least[0] and not (self.has_ties and are_few(self.costs)):
+            is_little = sum(best.score[1]) - sum(self.least[1]) <= trifle
+            packer = Packer(effort.share(PYTHON_VISITS) if is_little else effort)
+            return self.tightened(best, packer, not self.has_ties)
+        packer = Packer(effort)
+        found = cheapest(self.buffers, self.pools, self.costs, packer)
+        if not found.homeless:
+            other = self.scored(allocated(self.buffers, self.pools, found.homes, packer))
+            best = other if best is None or other.score < best.score else best
+        if best is None:
+            assert refused is not None
+            raise noted(refused, [no_room_for(found.homeless)])
+        return self.tightened(best, packer, found.proved)
 
     def scored(self, allocations: Mapping[str, PoolAllocation]) -> Scored:
         return Scored(allocations, (cost_of(self.buffers, self.costs, allocations),
@@ -123,16 +166,17 @@ class PlanningProblem:
                 break
         return best, refused
 
-    def tightened(self, best: Scored, packer: Packer) -> Outcome:
-        """The same buffers in the same pools, in less room if there is a way."""
-        found, bounds = dict(best.allocations), {}
+    def tightened(self, best: Scored, packer: Packer, is_cheapest: bool) -> Outcome:
+        """The same buffers in the same pools, in less room if there is a way. It is proved to be the best where `is_cheapest`
+        says that of the pools, and no pool can be smaller."""
+        found, bounds, is_least = dict(best.allocations), {}, True
         for i, pool in enumerate(self.pools):
             inside = [b for b in self.buffers if best.allocations[b.name].pool == pool.name]
             packer.know(inside, {b.name: best.allocations[b.name].byte_offset for b in inside})
             packed = packer.smallest(inside, pool.size_hint_bytes, len(self.pools) - i)
             found |= {name: PoolAllocation(pool.name, offset) for name, offset in packed.offsets.items()}
-            bounds[pool.name] = packed.bound
-        return Outcome(found, bounds)
+            bounds[pool.name], is_least = packed.bound, is_least and packed.size == packed.bound
+        return Outcome(found, bounds, is_cheapest and is_least)
 
 
 def static_orders(buffers: Sequence[BufferInfo]) -> Iterator[tuple[Method, list[BufferInfo]]]:
@@ -151,14 +195,28 @@ def static_orders(buffers: Sequence[BufferInfo]) -> Iterator[tuple[Method, list[
             yield method, order
 
 
-def explained(refused: Problem, task: PlanningProblem, found: Assignment, packer: Packer) -> Problem:
-    """Why there is no plan: what did not fit, and for one pool how small it can be."""
-    names = list(found.homeless)
-    shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-    notes = [f"there is no room for {shown}"]
-    if len(task.pools) == 1:
-        packed = packer.smallest(task.buffers)
-        proof = "no plan has less" if packed.bound == packed.size else f"none has less than {packed.bound}"
-        notes.append(f"the smallest plan that was found has {packed.size} bytes; {proof}")
+def too_large(buffers: Sequence[BufferInfo], pool: PoolInfo, size: int, bound: int) -> Problem:
+    """Why buffers do not fit into one pool, of which the smallest plan that was found has `size` bytes, and none less than
+    `bound`."""
+    free = [dataclasses.replace(b, pool_candidates=()) for b in buffers]
+    kept, _ = Packer(Effort(0)).first_that_fit(ordered(free, size_first), pool)
+    names = {b.name for b in kept}
+    left = [b.name for b in sorted(free, key=lambda b: (-b.size_bytes, b.name)) if b.name not in names]
+    proof = "no plan has less" if bound == size else f"none has less than {bound}"
+    notes = [*([no_room_for(left)] if left else []), f"the smallest plan that was found has {size} bytes; {proof}"]
+    try:
+        Placer(buffers, [pool]).place("first_fit", ordered(buffers, size_first))
+    except Problem as refused:
+        return noted(refused, notes)
+    raise AssertionError("a plan of first fit is among those that were tried")
+
+
+def no_room_for(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"there is no room for {', '.join(names[:SHOWN])}{more}"
+
+
+def noted(refused: Problem, notes: Sequence[str]) -> Problem:
+    """The same with notes."""
     return Problem(refused.message, refused.position, kind=refused.kind, help=refused.help,
                    labels=tuple(Label(None, note) for note in notes))

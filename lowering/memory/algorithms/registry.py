@@ -1,5 +1,6 @@
-"""The planner's algorithms by name: tosaic's own, and those that another installed package offers as entry points of the
-group `tosaic.memory_planners`. Such a package is only loaded when its algorithm is named. Its pyproject.toml says
+"""The planner's algorithms by name: tosaic's own, those that a program registers (`tosaic.planner`), and those that another
+installed package offers as entry points of the group `tosaic.memory_planners`. Such a package is only loaded when its
+algorithm is named. Its pyproject.toml says
 
     [project.entry-points."tosaic.memory_planners"]
     my_planner = "my_package:my_function"
@@ -13,20 +14,22 @@ from typing import Any, Protocol
 
 from ....runtime.errors import Problem
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo
+from .outcome import Outcome
 
 GROUP = "tosaic.memory_planners"
 PRESSURE = "memory_pressure"
 
-Algorithm = Callable[..., Mapping[str, PoolAllocation]]
-"""(buffers, pools) -> the place of each buffer, by name. Buffers come with symmetric conflicts, pools in order of
-preference with their sizes. A function that has a parameter named `memory_pressure` is given by that name, too, the
-largest sum of bytes that are live together."""
+Algorithm = Callable[..., Mapping[str, PoolAllocation] | Outcome]
+"""(buffers, pools) -> the place of each buffer, by name; or an outcome that says, too, what is proved. Buffers come with
+symmetric conflicts, pools in order of preference with their sizes. A function that has a parameter named `memory_pressure` is
+given by that name, too, the largest sum of bytes that are live together."""
 
 
 class Planner(Protocol):
     """An algorithm, ready to be called."""
 
-    def __call__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Mapping[str, PoolAllocation]: ...
+    def __call__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]
+                 ) -> Mapping[str, PoolAllocation] | Outcome: ...
 
 
 ALGORITHMS: dict[str, Algorithm] = {}

@@ -7,6 +7,7 @@ faults; `portfolio` is the default; `exact` searches on. `registry` says how to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ....runtime.errors import Problem
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo, symmetric
@@ -15,6 +16,8 @@ from .first_fit_compiled import Placer
 from .hill_climb import hill_climb
 from .lower_bound import memory_pressure
 from .orders import Key, area_first, birth_first, conflicts_first, death_last, lifetime_first, ordered, size_first
+from .outcome import Outcome, judged
+from .pool_offsets import behind_offsets
 from .portfolio import exact, portfolio
 from .registry import ALGORITHMS, Algorithm, algorithm, find_algorithm, planner
 from .search_state import HUGE
@@ -32,13 +35,13 @@ def allocate(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
     Raises a Problem where a buffer fits in none of its pools, or the algorithm breaks a rule.
     """
     both_ways = symmetric(buffers)
-    found = run_algorithm(both_ways, pools, algorithm)
+    found = run_algorithm(both_ways, pools, algorithm).allocations
     require_sound(list(conflict_faults(both_ways, found)))
-    return found
+    return dict(found)
 
 
 def run_algorithm(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-                  algorithm: str | Algorithm) -> dict[str, PoolAllocation]:
+                  algorithm: str | Algorithm) -> Outcome:
     """`allocate` for conflicts that are symmetric, with no check of them: the caller verifies the plan."""
     if len({p.name for p in pools}) < len(pools):
         raise Problem(f"two pools have the same name: {', '.join(p.name for p in pools)}", kind="option")
@@ -46,9 +49,15 @@ def run_algorithm(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
     if total >= HUGE:
         raise Problem(f"the buffers have {total} bytes together, more than any memory", kind="memory")
     run = planner(find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm, lambda: memory_pressure(buffers))
-    found = run(buffers, pools)
-    require_sound(list(placement_faults(buffers, pools, found)))
-    return {b.name: found[b.name] for b in buffers}
+
+    def place(pools: Sequence[PoolInfo]) -> Outcome:
+        answer = run(buffers, pools)
+        places = answer.allocations if isinstance(answer, Outcome) else answer
+        require_sound(list(placement_faults(buffers, pools, places)))
+        in_order = {b.name: places[b.name] for b in buffers}
+        return replace(answer, allocations=in_order) if isinstance(answer, Outcome) else judged(buffers, pools, in_order)
+
+    return behind_offsets(buffers, pools, place)
 
 
 @algorithm("greedy_by_size")

@@ -44,8 +44,8 @@ def place_faults(buffer: BufferInfo, place: PoolAllocation, pool: PoolInfo) -> I
     at = f"{buffer.name} at offset {place.byte_offset} of {pool.name}"
     if buffer.pool_candidates and pool.name not in buffer.pool_candidates:
         yield f"{at} may only lie in {', '.join(buffer.pool_candidates)}"
-    if place.byte_offset < 0:
-        yield f"{at} begins before the pool"
+    if place.byte_offset < pool.pool_offset:
+        yield f"{at} begins before byte {pool.pool_offset}, where the pool does"
     if place.byte_offset % buffer.alignment or (pool.alignment or buffer.alignment) % buffer.alignment:
         yield f"{at} is not aligned to {buffer.alignment} bytes"
     if pool.size_hint_bytes is not None and place.byte_offset + buffer.size_bytes > pool.size_hint_bytes:
@@ -115,5 +115,5 @@ def misplaced(buffer: PlannedBuffer, pool: PlannedPool) -> Iterator[str]:
         yield f"{buffer.name} at offset {buffer.byte_offset} of {pool.name} is not aligned to {buffer.alignment} bytes"
     if (pool.kind == "constant") is not (buffer.kind == "constant"):
         yield f"{buffer.name} is {buffer.kind}, but {pool.name} a pool of kind {pool.kind}"
-    if buffer.byte_offset < 0 or buffer.byte_offset + buffer.size_bytes > pool.size_bytes:
-        yield f"{buffer.name} lies outside the {pool.size_bytes} bytes of {pool.name}"
+    if buffer.byte_offset < pool.pool_offset or buffer.byte_offset + buffer.size_bytes > pool.size_bytes:
+        yield f"{buffer.name} lies outside of bytes {pool.pool_offset} to {pool.size_bytes} of {pool.name}"

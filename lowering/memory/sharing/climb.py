@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from ..buffers import BufferInfo
 from .occupancy import Spacing
 
-NEAR_BOUND, MAX_USELESS_CHANGES_NEAR, MAX_USELESS_CHANGES = 1.03, 60, 400
-"""The search ends after 60 changes that do not help where the plan is at most 1.03 times the bound, and after 400 elsewhere."""
+MAX_USELESS_CHANGES = 400
+"""The search ends after so many changes that do not help."""
 
 
 class Climb:
@@ -66,5 +66,5 @@ class Climb:
                 best, known = tried, plan[1]
                 if plan[0] < size:
                     size, found = plan
-                    left = MAX_USELESS_CHANGES_NEAR if size <= NEAR_BOUND * bound else MAX_USELESS_CHANGES
+                    left = MAX_USELESS_CHANGES
         return found

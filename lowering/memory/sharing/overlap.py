@@ -91,7 +91,16 @@ class Sharing:
         by_tick: dict[int, int] = {}
         for (_, tick), size in shared.items():
             by_tick[tick] = by_tick.get(tick, 0) + size
-        return most_occupied((self.occupied[b.name] for b in buffers), by_tick)
+        return max(most_occupied((self.occupied[b.name] for b in buffers), by_tick), lower_bound(self.apart(known)))
+
+    def apart(self, known: Mapping[str, BufferInfo]) -> list[BufferInfo]:
+        """Some of the buffers of which no two may share a byte while both are live: of those of each pair that may, the smaller
+        one is left out. Their alignment counts in full."""
+        out: set[str] = set()
+        for pair in self.spacings:
+            if known.keys() >= set(pair) and out.isdisjoint(pair):
+                out.add(min(pair, key=lambda name: (known[name].size_bytes, name)))
+        return [b for name, b in known.items() if name not in out]
 
 
 def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buffer, tuple[Ticks, ...]]) -> Sharing:
@@ -106,10 +115,16 @@ def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buff
             if other is not one and (names[other], names[one]) not in spacings and meet(live[one], live[other]):
                 spacings[names[one], names[other]] = spacing_of(tables[one], tables[other])
     for operand, result in over:
-        if (names[operand], names[result]) not in spacings and (names[result], names[operand]) not in spacings:
-            spacings[names[operand], names[result]] = (-result.nbytes, 0), (0, operand.nbytes)
+        pair = names[operand], names[result]
+        pair = pair[::-1] if pair[::-1] in spacings else pair
+        spacings[pair] = with_place_over(spacings.get(pair, ((-result.nbytes, operand.nbytes),)))
     return Sharing(spacings, {names[b]: spans for b, spans in occupied.items()},
                    tuple((names[a], names[b], live[b][0][0]) for a, b in over))
+
+
+def with_place_over(refused: Spacing) -> Spacing:
+    """The distances that are not allowed between two buffers, but for none at all: the one lies exactly over the other."""
+    return tuple(part for low, high in refused for part in (((low, 0), (0, high)) if low < 0 < high else ((low, high),)))
 
 
 def meet(one: Sequence[Ticks], other: Sequence[Ticks]) -> bool:

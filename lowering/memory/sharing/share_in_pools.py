@@ -13,6 +13,7 @@ from ....runtime.errors import Problem
 from ..algorithms.assign_pools import allocated, cheapest
 from ..algorithms.capacity_search import Effort
 from ..algorithms.first_fit import Placement
+from ..algorithms.outcome import Outcome, is_only
 from ..algorithms.packer import Packed, Packer
 from ..algorithms.pool_costs import cost_of, costs_of
 from ..algorithms.pool_prices import Usage
@@ -89,11 +90,10 @@ def usage_of(buffers: Sequence[BufferInfo], sharing: Sharing) -> Usage:
     return Usage(nbytes).limited()
 
 
-def place_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-                   sharing: Sharing) -> dict[str, PoolAllocation] | None:
-    """The cheapest plan of several pools that is found; None where nothing may be shared, or none fits."""
+def place_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], sharing: Sharing) -> Outcome | None:
+    """The cheapest plan of several pools that is found; None where none fits."""
     costs = costs_of(buffers, pools)
-    if not sharing.spacings or not all(costs.values()):
+    if not all(costs.values()):
         return None
     packer, found = SharingPacker(Effort(0), sharing), list[dict[str, PoolAllocation]]()
     free = [dataclasses.replace(b, pool_candidates=tuple(costs[b.name])) for b in buffers]
@@ -103,4 +103,10 @@ def place_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
     assigned = cheapest(free, pools, costs, packer, usage_of(free, sharing))
     if not assigned.homeless:
         found.append(allocated(free, pools, assigned.homes, packer))
-    return min(found, key=lambda places: (cost_of(buffers, costs, places), sizes_of(buffers, pools, places)), default=None)
+    if not found:
+        return None
+    best = min(found, key=lambda places: (cost_of(buffers, costs, places), sizes_of(buffers, pools, places)))
+    bounds = {p.name: packer.bound([b for b in buffers if best[b.name].pool == p.name]) for p in pools}
+    is_least = sizes_of(buffers, pools, best) == list(bounds.values())[::-1]
+    is_cheapest = assigned.proved or is_only({name: place.pool for name, place in best.items()}, costs)
+    return Outcome(best, bounds, is_cheapest and is_least)

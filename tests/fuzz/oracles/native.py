@@ -23,6 +23,7 @@ HOST, AVX2, BASE = target("host"), target("x86-64-v3"), target("x86-64")
 TARGETS: dict[str, Target] = {
     "host": HOST,
     "host by rows": replace(HOST, l2_bytes=512),
+    "host by rows, for memory": replace(HOST, has_cache=False),
     "64 bytes": replace(target("x86-64-v4"), l2_bytes=8192),
     "32 bytes": AVX2,
     "32 bytes, dot products": replace(with_dot_products(AVX2), l2_bytes=4096),
