@@ -21,6 +21,7 @@ from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import grouped_panels, heights, over_both_ends
 from .choose import ContractionChoice, code_of, machine, may_repeat
+from .int8.dual_multiply import DualMultiply
 from .int8.vnni import Dot4
 from .micro_kernel import MicroKernel, Multiply, Step, columns
 from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
@@ -179,6 +180,9 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step == "dot4":
         dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
         return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
+    if choice.step == "dual":
+        dual = DualMultiply.of(b, pattern, target, widths, conditions)
+        return Operands(dual, dual.panels, None, dual.packed.known)
     step, name, dtype, axes = (
         Multiply(b, target, pattern, conditions),
         pattern.nest.name,
