@@ -100,8 +100,9 @@ def choose_dual(pattern: Contraction, target: Target) -> ContractionChoice | Non
     """Products of bytes by pairs of 16 bits, with a tile that fits the registers."""
     if not factors_of(pattern, target):
         return None
-    rows, columns = target.costs.dual_tile if pattern.rows > 1 else (1, target.costs.dual_row_columns)
-    tile = Tile(min(rows, pattern.rows), min(columns, pattern.n.extent))
+    costs = target.costs
+    columns = costs.dual_tile_columns if pattern.rows > 1 else costs.dual_row_columns
+    tile = Tile(min(costs.dual_tile_rows, pattern.rows), min(columns, pattern.n.extent))
     return ContractionChoice(tile, 1, "dual", "compiling", False)
 
 
