@@ -23,6 +23,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return (args[0] + np.arange(lanes, dtype=args[0].dtype)).astype(args[0].dtype)
         case "dot4":
             return dot4(*args)
+        case "dot4_offset":
+            return dot4_offset(*args)
         case "lookup":
             return entries(*args)
         case "pack":
@@ -64,6 +66,11 @@ def by_halves(combine: Lanes, x: Array) -> Array:
 def dot4(total: Array, x: Array, y: Array) -> Array:
     unsigned, signed = x.view(np.uint8).astype(np.int64), y.view(np.int8).astype(np.int64)
     return (total + (unsigned * signed).reshape(-1, 4).sum(axis=1)).astype(np.int32)
+
+
+def dot4_offset(total: Array, x: Array, y: Array, offset: Array) -> Array:
+    products = (x.astype(np.int64) + offset.astype(np.int64)) * y.astype(np.int64)
+    return (total + products.reshape(-1, 4).sum(axis=1)).astype(np.int32)
 
 
 def saturated_interleaved(x: Array, y: Array) -> Array:

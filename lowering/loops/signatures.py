@@ -101,6 +101,14 @@ def dot4(result: Type, total: Type, x: Type, y: Type) -> str | None:
     return None if fits else "four bytes for each lane are needed"
 
 
+def dot4_offset(result: Type, total: Type, x: Type, y: Type, offset: Type) -> str | None:
+    if result != total or result.dtype != "int32" or offset != Type("int32"):
+        return "the first operand and the result are int32, and the last one is a scalar of it"
+    lanes = 4 * result.lanes
+    fits = x in (Type("int8", lanes), Type("uint8", lanes)) and y == Type("int8", lanes)
+    return None if fits else "four bytes for each lane are needed, those of the second factor with a sign"
+
+
 def pack(result: Type, x: Type, y: Type) -> str | None:
     half, group = {"int32": "int16", "int16": "int8"}.get(x.dtype), 16 // ITEM_SIZES[x.dtype]
     right = x == y and half and x.lanes % group == 0 and result == Type(half, 2 * x.lanes)
@@ -124,7 +132,7 @@ def scaleb(result: Type, x: Type, n: Type) -> str | None:
 Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
-    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4),
+    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4), "dot4_offset": (4, dot4_offset),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),
 }

@@ -75,6 +75,12 @@ class Costs:
     """Of products of integers that are slow: an element goes to all lanes by the unit that multiplies. Chosen."""
     tile_shape_fraction: float = 0.02
     """How much faster the whole has to be, in relation, for one more shape of tile. Chosen."""
+    dual_tile_rows: int = 2
+    """Rows of a tile of products of bytes by pairs of 16 bits. Chosen: four sums and what they read fit thirteen registers."""
+    dual_tile_columns: int = 2
+    """Its columns. Chosen so, too."""
+    dual_row_columns: int = 4
+    """Columns of such a tile of one row. Chosen so, too."""
     crowded_tile_rows: int = 8
     """Rows of a tile at most where they lie a multiple of `cache_set_stride_bytes` apart: more would not fit the ways of the
     first-level cache. Known."""

@@ -82,6 +82,11 @@ class Target:
         return not self.has_cache and self.vector_bytes == 1
 
     @property
+    def has_dual_multiply(self) -> bool:
+        """Whether two products of 16 bits are added to a sum in one instruction (SMLAD)."""
+        return self.architecture == "arm" and "dsp" in self.enabled
+
+    @property
     def has_object_code(self) -> bool:
         """Whether it can be compiled to an object; else to C source only."""
         return self.architecture not in C_ONLY

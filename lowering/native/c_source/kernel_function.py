@@ -44,7 +44,7 @@ from .operations import Operations
 
 LONGEST_INDEX = 60
 """Characters of an index that is written where it is used, and has no name."""
-BY_LANES = frozenset({"lookup", "pack", "dot4", "any_false", "bits"})
+BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_offset", "any_false", "bits"})
 """Operations of vectors that are not the same in each lane."""
 
 
@@ -261,7 +261,7 @@ class KernelFunction:
                 self.define(result, f"{self.helpers.lookup()}({self.one(first)}, {quarters})")
             case "pack":
                 self.pack(result, first, others[0])
-            case "dot4":
+            case "dot4" | "dot4_offset":
                 self.dot4(result, first, *others)
             case "any_false":
                 self.folded(result, first, "and", "!")
@@ -277,19 +277,19 @@ class KernelFunction:
         self.lane(x.type.lanes, f"{name}.at[{at} + {group}] = {clip}({self.one(y)});")
         self.flush()
 
-    def dot4(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
-        """acc + four products of unsigned and signed bytes in each lane."""
+    def dot4(self, result: Var, total: Operand, x: Operand, y: Operand, offset: Operand | None = None) -> None:
+        """acc + four products of bytes in each lane: unsigned and signed ones, or with an offset that is added to the first."""
         bytes_of: list[str] = []
-        for v, dtype in ((x, "uint8"), (y, "int8")):
+        for v, dtype in ((x, x.type.dtype if offset else "uint8"), (y, "int8")):
             name, source = f"bytes{result.id}{'xy'[len(bytes_of)]}", self.whole(v)
             self.line(f"{self.type(Type(dtype, 4 * result.type.lanes))} {name};")
             self.line(f"COPY(&{name}, &{source}, sizeof {name});")
             bytes_of.append(name)
         add, (a, b) = self.helpers.wrapping("add", "int32"), bytes_of
         at = "" if result.type.lanes == 1 else "4 * l + "
-        terms = self.one(total)
+        terms, added = self.one(total), f" + {self.one(offset)}" if offset else ""
         for i in range(4):
-            terms = f"{add}({terms}, (int32_t){a}.at[{at}{i}] * {b}.at[{at}{i}])"
+            terms = f"{add}({terms}, ((int32_t){a}.at[{at}{i}]{added}) * {b}.at[{at}{i}])"
         self.define(result, terms)
 
     def folded(self, result: Var, x: Operand, op: str, sign: str = "") -> None:

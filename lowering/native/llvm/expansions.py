@@ -23,6 +23,17 @@ def dot4(writer: Writer, result: Type, values: list[str]) -> str:
     return total
 
 
+def dot4_offset(writer: Writer, result: Type, values: list[str], extend: str) -> str:
+    """acc + four products of bytes, to which offsets are added, and signed ones in each lane."""
+    lanes, (total, x, y, offsets) = result.lanes, values
+    wide, a = Arithmetic(writer, 4 * lanes), Arithmetic(writer, lanes)
+    factors = wide.op("add", "i32", wide.cast(extend, "i8", x, "i32"), offsets)
+    products = wide.op("mul", "i32", factors, wide.cast("sext", "i8", y, "i32"))
+    for first in range(4):
+        total = a.op("add", "i32", total, every_fourth(writer, products, lanes, first))
+    return total
+
+
 def every_fourth(writer: Writer, x: str, lanes: int, first: int) -> str:
     t = spelled("i32", 4 * lanes)
     if lanes == 1:

@@ -6,13 +6,13 @@ Reductions of floats combine halves (lane i with lane i + n/2) until one lane is
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from ....runtime.records import dataclass
 from ...loops.ir import Literal, Operand, Type
 from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
-from . import expansions, x86
+from . import arm, expansions, x86
 from .conversions import convert
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
 
@@ -29,7 +29,8 @@ SMALLER = frozenset({"min", "minimum", "minnum"})
 EXTREMES = SMALLER | {"max", "maximum", "maxnum"}
 SHIFTS = {"shl": "shl", "lshr": "lshr", "ashr": "ashr"}
 REDUCE_INTEGERS = {"add": "add", "mul": "mul", "and": "and", "or": "or"}
-OWN_OPERATIONS = {"x86": x86.OPERATIONS}
+OwnOperation = Callable[[Writer, Target, Type, Sequence[str]], str | None]
+OWN_OPERATIONS: Mapping[str, Mapping[str, OwnOperation]] = {"x86": x86.OPERATIONS, "arm": arm.OPERATIONS}
 """By architecture: operations for which some of its processors have instructions that LLVM has intrinsics of its own for."""
 
 
@@ -189,6 +190,13 @@ class Instructions:
         operands = [values[0], *(self.bits_to(byte, a.type, v) for a, v in zip(args[1:], values[1:]))]
         return self.own("dot4", result, operands) or expansions.dot4(self.writer, result, operands)
 
+    def dot4_offset(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
+        """acc + four products of bytes, to which an offset is added, and signed ones in each lane."""
+        dtype = args[1].type.dtype
+        return self.own(f"dot4_offset {dtype}", result, values) or expansions.dot4_offset(
+            self.writer, result, [*values[:3], self.splat(Type("int32", 4 * result.lanes), args[3].type, values[3])],
+            "zext" if dtype == "uint8" else "sext")
+
     def bits_to(self, t: str, type: Type, x: str) -> str:
         source = llvm_type(type)
         return x if source == t else self.writer.put(f"bitcast {source} {x} to {t}")
@@ -274,6 +282,7 @@ OTHERS: dict[str, Handler] = {
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     "dot4": lambda i, result, args, v: i.dot4(result, args, v),
+    "dot4_offset": lambda i, result, args, v: i.dot4_offset(result, args, v),
     "pack": lambda i, result, args, v: i.own("pack", result, v) or expansions.pack(i.writer, result, v),
     "multiply_high": high_product(False), "multiply_high_nudged": high_product(True),
 }

@@ -159,12 +159,12 @@ def sums_beside(vectors: int, last: int) -> int:
     return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MAX_SUMS_OF_A_ROW))
 
 
-def grouped_panels(cut: Cut) -> Cut:
-    """The columns of single rows: several panels at a time."""
-    return [grouped(t, vectors) for t, vectors in cut]
+def grouped_panels(cut: Cut, most: int = MAX_ROW_VECTORS) -> Cut:
+    """The columns of single rows: several panels at a time, of `most` vectors together."""
+    return [grouped(t, vectors, most) for t, vectors in cut]
 
 
-def grouped(t: Tiles, vectors: Sequence[Piece]) -> tuple[Tiles, tuple[Piece, ...]]:
-    count = max(n for n in range(1, t.count + 1) if t.count % n == 0 and (n == 1 or n * len(vectors) <= MAX_ROW_VECTORS))
+def grouped(t: Tiles, vectors: Sequence[Piece], most: int = MAX_ROW_VECTORS) -> tuple[Tiles, tuple[Piece, ...]]:
+    count = max(n for n in range(1, t.count + 1) if t.count % n == 0 and (n == 1 or n * len(vectors) <= most))
     return Tiles(t.start, t.size * count, t.count // count), tuple(
         Piece(number * t.size + p.start, p.lanes, p.active) for number in range(count) for p in vectors)

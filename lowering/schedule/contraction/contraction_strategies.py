@@ -14,7 +14,7 @@ from ..nest.row_range import RowRange
 from ..strategy import Constraints, Strategy
 from . import blocked_loops, macro_loops
 from .bf16_split import amx_loops
-from .choose import ContractionChoice, choose_amx, choose_limbs, choose_vectors, choose_vnni, others
+from .choose import ContractionChoice, choose_amx, choose_dual, choose_limbs, choose_vectors, choose_vnni, others
 from .int8 import amx_macro_loops
 from .pattern import Contraction
 from .recognise import recognise
@@ -64,6 +64,14 @@ class Int8DotTiles(ContractionStrategy):
         macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
 
 
+class Int8DualTiles(ContractionStrategy):
+    """Products of bytes, two at a time in a register (SMLAD)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
+        macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
+
+
 class VectorTiles(ContractionStrategy):
     """One element of K at a time, by vectors, in blocks of K and of columns where operands are too large for the caches."""
     __slots__ = ()
@@ -84,4 +92,6 @@ def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStr
         return Int8MatrixTiles(nest, target, pattern, choice)
     if choice := choose_vnni(pattern, target):
         return Int8DotTiles(nest, target, pattern, choice)
+    if choice := choose_dual(pattern, target):
+        return Int8DualTiles(nest, target, pattern, choice)
     return VectorTiles(nest, target, pattern, choose_vectors(pattern, target))

@@ -19,8 +19,9 @@ from ..nest.padding_conditions import PaddingConditions
 from ..nest.row_range import RowRange, nested, over_tested
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
 from ..vectorize.epilogue import EpilogueWriter
-from .border_tiles import grouped_panels, heights, over_both_ends
+from .border_tiles import MAX_ROW_VECTORS, grouped_panels, heights, over_both_ends
 from .choose import ContractionChoice, code_of, machine, may_repeat
+from .int8.dual_multiply import DualMultiply
 from .int8.vnni import Dot4
 from .micro_kernel import MicroKernel, Multiply, Step, columns
 from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
@@ -135,7 +136,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
         choice = replace(choice, columns_first=False, prefetching=False, group=None)
     groups = Axis("group", pattern.rows // choice.group) if choice.group else None
     conditions, widths = PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), columns(pattern, choice, target)
-    wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths)
+    wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths, most_of_a_row(choice, target))
     found = operands(b, pattern, choice, target, conditions, widths, groups)
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
@@ -162,6 +163,11 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     loops.write(found.fill, rows)
 
 
+def most_of_a_row(choice: ContractionChoice, target: Target) -> int:
+    """Vectors of columns beside a single row, at most."""
+    return target.costs.dual_row_columns if choice.step == "dual" else MAX_ROW_VECTORS
+
+
 @dataclass(frozen=True, slots=True)
 class Operands:
     """The step of K and the panels; `fill` packs these for the batch at a place, if that is not done while compiling. `known`
@@ -179,6 +185,9 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step == "dot4":
         dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
         return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
+    if choice.step == "dual":
+        dual = DualMultiply.of(b, pattern, target, widths, conditions)
+        return Operands(dual, dual.panels, None, dual.packed.known)
     step, name, dtype, axes = (
         Multiply(b, target, pattern, conditions),
         pattern.nest.name,

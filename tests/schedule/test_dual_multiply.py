@@ -1,0 +1,91 @@
+"""Products of bytes by pairs of 16 bits (Arm's DSP extension): what their loops mean, what other machines make of them, and
+which contractions are done so."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tosaic import CompileOptions
+from tosaic.jit.stages import Traced
+from tosaic.lowering.dialects.emitter import Emitter
+from tosaic.lowering.fuse.fuse import fuse
+from tosaic.lowering.graph.graph import Function, Module
+from tosaic.lowering.graph.types import I8, I32, TensorType
+from tosaic.lowering.loops.interpret_steps import run_program
+from tosaic.lowering.loops.lane_operations import apply
+from tosaic.lowering.loops.verify import verify_program
+from tosaic.lowering.memory.planner import plan
+from tosaic.lowering.native.process.load import load
+from tosaic.lowering.pipeline import rewritten
+from tosaic.lowering.schedule import lower
+from tosaic.lowering.target.presets import target
+from tosaic.runtime.interpreter import Interpreter
+
+M4 = target("cortex-m4")
+Rng = np.random.Generator
+
+
+def extremes(g: Rng, shape: tuple[int, ...], least: int = -128) -> np.ndarray:
+    """Bytes, half of them the least or the largest."""
+    values = g.integers(least, 128, shape)
+    return np.where(g.random(shape) < 0.5, g.choice([least, 127], shape), values).astype(np.int8)
+
+
+def convolution(seed: int) -> Module:
+    """A convolution or a product with constants, of any sizes, strides, padding and zero point."""
+    g, e = np.random.default_rng(seed), Emitter()
+    channels, outputs = int(g.choice([1, 3, 4, 8, 12, 16, 20])), int(g.integers(1, 10))
+    kernel = tuple(int(k) for k in g.integers(1, 4, 2))
+    stride, dilation = (tuple(int(k) for k in g.integers(1, 3, 2)) for _ in range(2))
+    pad = [int(p) for p in g.integers(0, 2, 4)]
+    size = [0, 0]
+    for i in range(2):
+        reach = (kernel[i] - 1) * dilation[i] + 1
+        size[i] = max(1, reach - pad[2 * i] - pad[2 * i + 1]) + int(g.integers(0, 5))
+        pad[2 * i + 1] += -(size[i] + pad[2 * i] + pad[2 * i + 1] - reach) % stride[i]
+    x = e.blocks[0].argument(TensorType((int(g.integers(1, 3)), *size, channels), I8), "x")
+    weights = e.constant(extremes(g, (outputs, *kernel, channels), -127))
+    zero = e.constant(np.array([g.choice([-128, -5, 0, 3, 127])], np.int8))
+    bias = e.constant(g.integers(-1 << 20, 1 << 20, outputs).astype(np.int32))
+    y = e("conv2d", x, weights, bias, zero, e.constant(np.zeros(1, np.int8)), pad=tuple(pad), stride=stride, dilation=dilation,
+          acc_type=I32)
+    return Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_sums_are_those_of_the_interpreter(seed: int) -> None:
+    module = convolution(seed)
+    x = extremes(np.random.default_rng(seed), module.functions[0].arguments[0].tensor.dims)
+    whole = rewritten(module)
+    program = lower(fuse(whole, whole.function("f")), M4)
+    verify_program(program)
+    (wanted,) = Interpreter(module)(x)
+    np.testing.assert_array_equal(run_program(program, [x])[0], wanted)
+    if seed % 6 == 0:  # another machine has no such instruction
+        call = load(program, plan(program), target("host"))
+        np.testing.assert_array_equal(np.asarray(call(x)[0]), wanted)
+        call.close()
+
+
+def schedule_of(module: Module, name: str) -> str:
+    return Traced(module, "f").lower(CompileOptions(target(name))).show("schedule")
+
+
+@pytest.mark.parametrize(("name", "is_dual"), [
+    ("cortex-m4", True), ("cortex-m7", True), ("cortex-m33", True), ("cortex-m33+nodsp", False), ("cortex-m3", False),
+    ("cortex-m0plus", False), ("rv32imc", False)])
+def test_processors_with_the_extension_use_it(name: str, is_dual: bool) -> None:
+    e = Emitter()
+    x = e.blocks[0].argument(TensorType((1, 6, 6, 8), I8), "x")
+    zero = e.constant(np.zeros(1, np.int8))
+    weights = e.constant(extremes(np.random.default_rng(0), (4, 3, 3, 8), -127))
+    y = e("conv2d", x, weights, e.constant(np.zeros(4, np.int32)), zero, zero, pad=(1, 1, 1, 1), stride=(1, 1), dilation=(1, 1),
+          acc_type=I32)
+    module = Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
+    assert ("contraction: dual" in schedule_of(module, name)) == is_dual
+
+
+def test_the_offset_is_added_before_the_product_and_sums_wrap_around() -> None:
+    top, y, offset = np.array([(1 << 31) - 1], np.int32), np.full(4, -128, np.int8), np.array([128], np.int32)
+    assert apply("dot4_offset", 1, [top, np.full(4, 127, np.int8), y, offset])[0] == (1 << 31) - 1 + 4 * 255 * -128
+    assert apply("dot4_offset", 1, [top, np.full(4, 255, np.uint8), y, -offset])[0] == (1 << 31) - 1 + 4 * 127 * -128
+    assert apply("dot4_offset", 1, [top, np.full(4, -128, np.int8), y, offset * 0])[0] == -(1 << 31) + 4 * 128 * 128 - 1
