@@ -1,5 +1,5 @@
-"""Instructions of 32-bit Arm that LLVM has only as intrinsics of its own: those of the DSP extension, by which products of bytes
-are done two at a time.
+"""Instructions of 32-bit Arm that LLVM has only as intrinsics of its own: those of the DSP extension, by which products of
+bytes are done two at a time.
 """
 from __future__ import annotations
 

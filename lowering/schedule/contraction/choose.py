@@ -44,9 +44,9 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "tiles", "bf16x6" or "bf16x3". `packing` is when b is
-    packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass, or those
-    of a `group`; `prefetching` says whether panels are prefetched."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "tiles", "bf16x6" or "bf16x3". `packing` is when
+    b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass, or
+    those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
