@@ -10,10 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tosaic.lowering.kernels.kernel import Branch, CheckTrue, Compute, Loop
 from tosaic.lowering.loops.program import Program
+from tosaic.lowering.memory.algorithms.portfolio import quick
 from tosaic.lowering.memory.buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
 from tosaic.lowering.memory.check.verify import conflict_faults, placement_faults, plan_faults, verify
 from tosaic.lowering.memory.plan import Plan
-from tosaic.lowering.memory.planner import plan
+from tosaic.lowering.memory.planner import Memory, plan
 from tosaic.runtime.errors import Problem
 
 from .programs import Clobbered, Machine, Sketch, programs
@@ -86,9 +87,9 @@ def test_a_buffer_that_overruns_its_pool_is_caught() -> None:
     program = chain()
     found = plan(program)
     end = found.size_bytes
-    assert f"d lies outside the {end} bytes of workspace" in plan_faults(
+    assert f"d lies outside of bytes 0 to {end} of workspace" in plan_faults(
         changed(found, "d", byte_offset=-(-end // 64) * 64 - 64), program)
-    assert f"d lies outside the {end} bytes of workspace" in plan_faults(changed(found, "d", byte_offset=-64), program)
+    assert f"d lies outside of bytes 0 to {end} of workspace" in plan_faults(changed(found, "d", byte_offset=-64), program)
 
 
 def test_a_pool_that_is_larger_than_it_may_be_is_caught() -> None:
@@ -200,7 +201,7 @@ def test_rows_overwritten_between_two_turns_of_a_kernel_are_caught() -> None:
 @settings(max_examples=200, deadline=None)
 @given(programs(), st.data())
 def test_what_a_run_on_bytes_trips_over_the_verifier_has_seen(program: Program, data: st.DataObject) -> None:
-    found = plan(program)
+    found = plan(program, Memory(quick))  # any plan will do, and the best may take seconds
     assume(len(found.buffers) > 1)
     one, other = data.draw(st.sampled_from(list(itertools.permutations([b.name for b in found.buffers], 2))))
     moved = onto(found, one, other)
@@ -222,7 +223,7 @@ POOLS = PoolInfo("p", 40, alignment=8), PoolInfo("q", 40, alignment=2)
     ({"a": ("p", 8), "b": ("p", 0)}, ["a and b share bytes, but conflict"]),
     ({"a": ("p", 0)}, ["b has no place"]),
     ({"a": ("p", 0), "b": ("p", 14)}, ["b at offset 14 of p is not aligned to 4 bytes"]),
-    ({"a": ("p", 0), "b": ("p", -12)}, ["b at offset -12 of p begins before the pool"]),
+    ({"a": ("p", 0), "b": ("p", -12)}, ["b at offset -12 of p begins before byte 0, where the pool does"]),
     ({"a": ("p", 32), "b": ("p", 0)}, ["a at offset 32 of p ends at 42, behind the pool's 40 bytes"]),
     ({"a": ("p", 0), "b": ("q", 0)}, ["b at offset 0 of q is not aligned to 4 bytes"]),
     ({"a": ("q", 0), "b": ("p", 0)}, ["a at offset 0 of q may only lie in p",
