@@ -17,6 +17,7 @@ from tosaic.lowering.schedule.contraction.contraction_strategies import (
     Bf16LimbTiles,
     ContractionStrategy,
     Int8DotTiles,
+    Int8DualTiles,
     Int8MatrixTiles,
     VectorTiles,
 )
@@ -26,6 +27,7 @@ from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.schedule.search_space import alternatives
 from tosaic.lowering.schedule.strategies import KERNEL_STRATEGIES, STRATEGIES
 from tosaic.lowering.schedule.strategy import Strategy
+from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv
@@ -61,6 +63,11 @@ def convolution(g: Graph) -> object:
     return conv(g, g.input(1, 9, 11, 5), np.full((7, 3, 3, 5), 0.5, np.float32), np.zeros(7, np.float32), pad=(1, 1, 1, 1))
 
 
+def of_bytes(g: Graph) -> object:
+    return conv(g, g.input(1, 8, 8, 16, dtype="int8"), np.full((8, 3, 3, 16), 30, np.int8), np.zeros(8, np.int32), 2, "conv2d",
+                (1, 1, 1, 1))
+
+
 def depthwise(g: Graph) -> object:
     return conv(g, g.input(1, 8, 8, 16, dtype="int8"), np.full((3, 3, 16, 1), 3, np.int8), np.zeros(16, np.int32), 2,
                 "depthwise_conv2d", (1, 1, 1, 1))
@@ -84,6 +91,8 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], ScheduleRequest, str]] = {
     "contraction of floats": (VectorTiles, lambda: product(140, 64, 32), ScheduleRequest(V4), "contraction: fma, tiles of "),
     "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), ScheduleRequest(VNNI),
                                    "contraction: dot4, "),
+    "contraction of bytes, SMLAD": (Int8DualTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m4")),
+                                    "contraction: dual, tiles of 2 rows by 2 vectors of 1"),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), ScheduleRequest(AMX), "tiles, "),
     "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), ScheduleRequest(AMX, "bf16x6"), "bf16x6, "),
     "column reduction": (STRATEGIES[2], lambda: sums(29, 64), ScheduleRequest(replace(V4, l2_bytes=1 << 10)),
