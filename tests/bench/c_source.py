@@ -15,121 +15,59 @@ import random
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tosaic
-
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "models")]
+from tosaic.jit.aot import ArtifactForm, save
+from tosaic.tests.bench.microcontrollers.boards import BOARDS
+from tosaic.tests.bench.microcontrollers.compiled import counted
+from tosaic.tests.models.sources import wake_word_model
 
 BOARD = "cortex-m4"
 ON_BOARD = ("-O2", "-Os")
 HOST_COMPILERS = (("gcc", "any"), ("gcc", "host"), ("clang", "any"), ("clang", "host"))
 """With what processor the source is written for: `any` has loops for whatever vectors the compiler finds."""
 ROUNDS, LEAST_SECONDS = 9, 0.05
-NANOSECONDS_A_TICK = 40
-"""Of SysTick on mps2-an386, whose clock has 25 MHz; with `-icount shift=0` an instruction takes one nanosecond."""
-KINDS = {"float32": "float", "int8": "signed char", "uint8": "unsigned char", "int32": "int", "int64": "long long",
-         "bool": "unsigned char", "int16": "short", "uint16": "unsigned short"}
-
-MAIN = """#include "console.h"
-#include "tosaic_m.h"
-#define SYSTICK ((volatile unsigned *)0xE000E010u)
-{buffers}
-static volatile unsigned begin, end;
-static void print(unsigned number) {{
-    char text[12];
-    int at = 11;
-    text[at] = 0;
-    text[--at] = '\\n';
-    do text[--at] = (char)('0' + number % 10); while (number /= 10);
-    console_write(text + at);
-}}
-int main(void) {{
-    const struct tosaic_m_inputs inputs = {{{inputs}}};
-    const struct tosaic_m_outputs outputs = {{{outputs}}};
-    unsigned seed = 1, sum = 2166136261u, i, code;
-{fills}
-    SYSTICK[1] = 0xFFFFFFu;
-    SYSTICK[0] = 5;
-    code = (unsigned)tosaic_m_run(&inputs, &outputs);
-    SYSTICK[2] = 0;
-    begin = SYSTICK[2];
-    code |= (unsigned)tosaic_m_run(&inputs, &outputs);
-    end = SYSTICK[2];
-{sums}
-    print((begin - end) & 0xFFFFFFu);
-    print(sum);
-    return (int)code;
-}}
-"""
 
 
 # ---- on a board ----------------------------------------------------------------------------------------------------------
-def program(entry: Any) -> str:
-    """A program that counts its second call, and prints that and a hash of the outputs of it."""
-    buffers, fills, sums = [], [], []
-    for side, values in (("in", entry.inputs), ("out", entry.outputs)):
-        for i, value in enumerate(values):
-            count = int(np.prod(value.shape))
-            kind = KINDS[str(np.dtype(value.dtype))]
-            buffers.append(f"static {kind} {side}{i}[{max(count, 1)}];")
-            step = "seed = seed * 1664525u + 1013904223u"
-            drawn = "(float)(int)(seed >> 24) / 64.0f - 2.0f" if kind == "float" else f"({kind})(seed >> 24)"
-            fills.append(f"    for (i = 0; i < {count}; ++i) {step}, in{i}[i] = {drawn};" if side == "in" else "")
-            sums.append(f"    for (i = 0; i < sizeof out{i}; ++i) sum = (sum ^ ((unsigned char *)out{i})[i]) * 16777619u;"
-                        if side == "out" else "")
-    arguments = {side: ", ".join(f"{side}{i}, sizeof {side}{i}" for i in range(len(values)))
-                 for side, values in (("in", entry.inputs), ("out", entry.outputs))}
-    return MAIN.format(buffers="\n".join(buffers), inputs=arguments["in"], outputs=arguments["out"],
-                       fills="\n".join(filter(None, fills)), sums="\n".join(filter(None, sums)))
-
-
 def sizes(compiled: Path) -> tuple[int, int]:
     """Bytes of code and of constants of an object file."""
     listed = subprocess.run(["arm-none-eabi-size", "-A", str(compiled)], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listed.splitlines() if line.startswith(".")]
-    return tuple(sum(int(r[1]) for r in rows if r[0].startswith(kind)) for kind in (".text", ".rodata"))  # type: ignore[return-value]
-
-
-def counted(machine: Any, folder: Path, file: Path) -> tuple[int, int]:
-    """Instructions of a call, and a hash of its outputs. SysTick has 24 bits, 671 million instructions."""
-    built = machine.build(folder, [folder / "main.c", file], ["-O2"])
-    runner = [machine.runner[0], "-icount", "shift=0", *machine.runner[1:]]
-    done = subprocess.run([*runner, str(built)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
-    if done.returncode:
-        raise RuntimeError(f"the program ended with {done.returncode}: {done.stdout}")
-    ticks, outputs = map(int, done.stdout.split())
-    return ticks * NANOSECONDS_A_TICK, outputs
+    code, constants = (sum(int(r[1]) for r in rows if r[0].startswith(kind)) for kind in (".text", ".rodata"))
+    return code, constants
 
 
 def on_board(name: str, model: Any, folder: Path) -> None:
-    from aot.machines import MACHINES
-    machine = next(m for m in MACHINES if m.name == BOARD)
-    options = tosaic.CompileOptions(tosaic.target(BOARD))
-    (folder / "main.c").write_text(program(model.main))
-    compiled = {"object": model.save(folder, "m", options, self_contained=True).object}
-    source = model.save(folder, "m", options, self_contained=True, emit="c").object
+    """Rows of the object, and of the C source as gcc compiles it; the outputs of all must be the same bytes."""
+    board = BOARDS[BOARD].calibrated(folder)
+    lowered = model.main.lower(tosaic.CompileOptions(tosaic.target(BOARD)))
+    arrays = inputs_of(model.main)
+    found = {"object": save([lowered], folder, "m")}
+    source = save([lowered], folder, "m", ArtifactForm(emit="c"))
     for flag in ON_BOARD:
-        compiled[f"C source, gcc {flag}"] = folder / f"source{flag}.o"
-        subprocess.run([*machine.compiler[:4], "-ffreestanding", "-std=c99", flag, f"-I{folder}", "-c", str(source), "-o",
-                        str(compiled[f"C source, gcc {flag}"])], check=True)
-    results = set()
-    for how, file in compiled.items():
-        code, constants = sizes(file)
+        compiled = folder / f"source{flag}.o"
+        subprocess.run([*board.machine.compiler[:4], "-ffreestanding", "-std=c99", flag, f"-I{folder}", "-c",
+                        str(source.object), "-o", str(compiled)], check=True)
+        found[f"C source, gcc {flag}"] = replace(source, object=compiled)
+    outputs = set()
+    for how, artifact in found.items():
+        code, constants = sizes(artifact.object)
         try:
-            instructions, outputs = counted(machine, folder, file)
-            results.add(outputs)
-            print(f"| {name} | {BOARD} | {how} | {code:,} | {constants:,} | {instructions:,} |", flush=True)
-        except (AssertionError, RuntimeError) as error:
-            print(f"| {name} | {BOARD} | {how} | {code:,} | {constants:,} | - | {str(error).strip().splitlines()[-1][:100]}")
-    assert len(results) <= 1, "outputs differ"
+            (count,) = counted([lowered], artifact, [(0, arrays)], board, folder)
+            outputs.add(count.data)
+            instructions = f"{count.instructions:,}"
+        except AssertionError as error:  # what the linker says of a model that is too large for the board
+            instructions = f"- | {str(error).strip().splitlines()[-1][:100]}"
+        print(f"| {name} | {BOARD} | {how} | {code:,} | {constants:,} | {instructions} |", flush=True)
+    assert len(outputs) <= 1, "outputs differ"
 
 
 # ---- on this machine -----------------------------------------------------------------------------------------------------
@@ -189,7 +127,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-host", action="store_true")
     parser.add_argument("--no-board", action="store_true")
     options = parser.parse_args(arguments)
-    from sources import wake_word_model
     models: dict[str, Any] = {Path(p).stem: p for p in options.models} or {"okay_nabu": wake_word_model("okay_nabu")}
     if not options.no_board:
         print("| model | processor | form | code, bytes | constants, bytes | instructions a call |\n|---|---|---|---|---|---|")

@@ -39,8 +39,15 @@ class AffineGrid(Operator):
         return np.stack([*(a.reshape(-1) for a in found[::-1]), np.ones(math.prod(size[2:]))], -1)
 
     def reference(self, theta: Array, size: Array) -> Array:
-        found = np.einsum("pk,nak->npa", self.places(theta.shape, size.tolist()), theta.astype(np.float64))
-        return found.reshape(size[0], *size[2:], theta.shape[1]).astype(theta.dtype)
+        """Pixel by pixel: the place of its middle, or of corners that are at -1 and 1 (one pixel is at 1), times the matrix."""
+        images, _, *extents = size.tolist()
+        require(theta.shape == (images, len(extents), len(extents) + 1), "the matrices are of other images", kind="shape")
+        found = np.empty((images, *extents, len(extents)))
+        for pixel in np.ndindex(*extents):
+            place = [(1.0 if n == 1 else 2 * i / (n - 1) - 1) if self.align_corners else (2 * i + 1 - n) / n
+                     for i, n in zip(pixel, extents)]
+            found[(slice(None), *pixel)] = theta.astype(np.float64) @ np.array([*place[::-1], 1.0])
+        return found.astype(theta.dtype)
 
     def lower(self, e: Emitter, theta: Value, size: Value) -> Value:
         extents = integers(size, "the size of the images")
