@@ -255,8 +255,8 @@ def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharin
     best: Mapping[str, PoolAllocation] | None = sharing.place(buffers, free[0])
     size = sizes_of(buffers, free, best)[0] if best else None
     if size is None or size >= most_live(buffers):  # no plan that shares nothing takes less than is live
-        apart = run_algorithm(buffers, free, quick if size == bound else "portfolio").allocations
-        best = min([apart, best or apart], key=lambda places: sizes_of(buffers, free, places))
+        disjoint = run_algorithm(buffers, free, quick if size == bound else "portfolio").allocations
+        best = min([disjoint, best or disjoint], key=lambda places: sizes_of(buffers, free, places))
     assert best is not None
     return Outcome(best, {pool.name: bound}, sizes_of(buffers, free, best) == [bound])
 

@@ -24,8 +24,8 @@ class BufferLine:
     """A buffer of the program, by its name in the plan; `label` is what the model calls it. One that is planned lies at
     `offset` in `pool`, for the spans of ticks in `live`; `kind` is intermediate, scratch (inside one kernel), input, output or
     constant. `producer` is the kernel that writes it first, `last_reader` the one that reads it last, where there are such. A
-    run reads and writes so many bytes of it. Inputs, outputs, variables and constants say what their integers stand for, where
-    the model does: `scales` and `zero_points`, one of each or as many as indices along `axis`."""
+    run reads and writes `read` and `written` bytes of it. Inputs, outputs, variables and constants say what their integers
+    stand for, where the model does: `scales` and `zero_points`, one of each or as many as indices along `axis`."""
     name: str
     dtype: str
     shape: tuple[int, ...]

@@ -130,7 +130,7 @@ def places(text: str, upright: bool, box: Box) -> Iterator[Label]:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What tells some names apart that are paths: how many of them have each part, and each end."""
+    """How to shorten names that are paths so that they differ: the number of names with each part, and with each end."""
     parts: Counter[str]
     ends: Counter[str]
 

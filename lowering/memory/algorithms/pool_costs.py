@@ -14,7 +14,7 @@ Costs = Mapping[str, Mapping[str, Fraction]]
 
 
 def access_cost(pool: PoolInfo, read: int, written: int) -> Fraction | None:
-    """Seconds (cycles where the clock is not known) to read and to write so many bytes; None where nothing is known of the
+    """Seconds (cycles where the clock is not known) to read and to write these bytes; None where nothing is known of the
     pool."""
     bandwidths = pool.read_bandwidth_bytes_per_cycle, pool.write_bandwidth_bytes_per_cycle
     if not any(bandwidths) and not pool.write_latency_cycles and not pool.read_latency_cycles:
@@ -25,7 +25,7 @@ def access_cost(pool: PoolInfo, read: int, written: int) -> Fraction | None:
 
 
 def in_bursts(pool: PoolInfo, *moved: int) -> list[int]:
-    """The bytes that go through a pool where so many are wanted, of each."""
+    """The bytes that move through a pool, each amount rounded up to whole bursts."""
     return [aligned(nbytes, pool.burst_bytes) for nbytes in moved]
 
 

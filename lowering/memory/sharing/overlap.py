@@ -91,9 +91,9 @@ class Sharing:
         by_tick: dict[int, int] = {}
         for (_, tick), size in shared.items():
             by_tick[tick] = by_tick.get(tick, 0) + size
-        return max(most_occupied((self.occupied[b.name] for b in buffers), by_tick), lower_bound(self.apart(known)))
+        return max(most_occupied((self.occupied[b.name] for b in buffers), by_tick), lower_bound(self.independent(known)))
 
-    def apart(self, known: Mapping[str, BufferInfo]) -> list[BufferInfo]:
+    def independent(self, known: Mapping[str, BufferInfo]) -> list[BufferInfo]:
         """Some of the buffers of which no two may share a byte while both are live: of those of each pair that may, the smaller
         one is left out. Their alignment counts in full."""
         out: set[str] = set()
