@@ -18,6 +18,7 @@ import numpy as np
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
 from ..runtime.errors import Position, Problem, Source
+from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
 from .calls import through
@@ -216,6 +217,7 @@ class Jit:
             else:
                 structures.append((name, flatten(value, leaves)))
         names = [leaf for name, structure in structures for leaf in leaf_names(structure, name)]
+        leaves = [array_or_number(self.name, name, leaf) for name, leaf in zip(names, leaves)]
         types = tuple(leaf_type(self.name, name, leaf) for name, leaf in zip(names, leaves))
         return Call(tuple(static), tuple(structures), types), leaves
 
@@ -282,6 +284,17 @@ def kind_of(name: str, value: Any) -> Any:
     return repr(value) if isinstance(value, float) else type(value)
 
 
+def array_or_number(function: str, name: str, leaf: Any) -> Any:
+    """A leaf of the arguments; of an object of another library the array over its memory."""
+    if isinstance(leaf, np.ndarray | bool | int | float | TensorSpec | Tensor) or not has_memory(leaf):
+        return leaf
+    try:
+        return borrowed(leaf)
+    except Unreadable as error:
+        raise Problem(f"argument {name} of {function} is a {type(leaf).__name__} that cannot be read: {error}",
+                      tracing.caller(), kind="argument", help=error.help) from error
+
+
 def leaf_type(function: str, name: str, leaf: Any) -> TensorType:
     """The type of a tensor argument."""
     if isinstance(leaf, TensorSpec):
@@ -291,16 +304,15 @@ def leaf_type(function: str, name: str, leaf: Any) -> TensorType:
     if isinstance(leaf, Tensor):
         raise Problem(f"argument {name} of {function} is a tensor of a trace that has ended", tracing.caller(),
                       kind="argument", help="return it from the traced function")
-    if isinstance(leaf, str | bytes) or not hasattr(leaf, "__array__"):
+    if not isinstance(leaf, np.ndarray):
         raise Problem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
                       kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({name!r},))")
-    array = np.asarray(leaf)
-    element = BY_STORAGE.get(array.dtype.name)
-    if element is None or element == F64 or 0 in array.shape:
-        wrong = "has no elements" if 0 in array.shape else f"is an array of {array.dtype}, which TOSA does not have"
+    element = BY_STORAGE.get(leaf.dtype.name)
+    if element is None or element == F64 or 0 in leaf.shape:
+        wrong = "has no elements" if 0 in leaf.shape else f"is an array of {leaf.dtype}, which TOSA does not have"
         raise Problem(f"argument {name} of {function} {wrong}", tracing.caller(), kind="argument",
                       help="convert it: array.astype(numpy.float32)" if element == F64 else None)
-    return TensorType(array.shape, element)
+    return TensorType(leaf.shape, element)
 
 
 def as_array(leaf: Any, type: TensorType) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .arena import Array, address, empty, without_store_conflicts
 from .errors import Problem, printable
+from .foreign_arrays import Unreadable, borrowed, is_flat, is_untyped
 from .quantization import Quantization
 from .records import dataclass
 
@@ -26,7 +27,7 @@ MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64
 C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
 """NumPy's flag bits (`ndarray.flags.num`)."""
 
-GUESSED = (bool, int, float, complex, str, bytes, list, tuple, dict, set, type(None))
+GUESSED = (bool, int, float, complex, str, list, tuple, dict, set, type(None))
 """Types of Python whose values NumPy would turn into arrays of a dtype that nobody chose."""
 
 LARGE = 1 << 16
@@ -87,12 +88,13 @@ class Tensor:
                 and value.flags.num & C_CONTIGUOUS_AND_ALIGNED == C_CONTIGUOUS_AND_ALIGNED)
 
 
-def as_array(what: str, value: Any, tensor: Tensor) -> Array:
-    """`value` as an array of the tensor's type and shape, without a copy; a Problem that starts with `what` if it is
+def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Array:
+    """`value` as an array of the tensor's type and shape, over the same memory; a Problem that starts with `what` if it is
     none.
 
-    Arrays are taken, and objects that give one (`__array__`, or the buffer protocol). Numbers and lists are not:
-    their dtype would be a guess.
+    Arrays are taken, and objects that give one (DLPack, `__array_interface__`, `__array__`, the buffer protocol). Numbers and
+    lists are not: their dtype would be a guess. Bytes stand for elements of any type. (An object's own `__array__` may copy, if
+    it `may_copy`.)
     """
     if isinstance(value, GUESSED) and not isinstance(value, np.generic):
         raise Problem(f"{what} must be an array of {tensor.type}, got {_short(value)}", kind="argument",
@@ -101,11 +103,22 @@ def as_array(what: str, value: Any, tensor: Tensor) -> Array:
         raise Problem(f"{what} is a masked array", kind="argument", help="say what stands for the masked elements: "
                       "array.filled(value)")
     try:
-        array = np.asarray(value)
-    except Exception as error:
+        array = borrowed(value, may_copy)
+    except Unreadable as error:
         raise Problem(f"{what} must be an array of {tensor.type}, got {_short(value)}, which NumPy cannot take: "
-                      f"{error}", kind="argument", help="pass a NumPy array") from error
+                      f"{error}", kind="argument", help=error.help) from error
+    array = typed(value, array, tensor)
     check_type(what, array, tensor)
+    return array
+
+
+def typed(value: Any, array: Array, tensor: Tensor) -> Array:
+    """The elements of an object that cannot say their type or their shape, as the tensor has them: bytes, and `array.array`.
+    Where there are not as many it is the array as it is."""
+    if is_untyped(value) and array.nbytes == tensor.nbytes:
+        return np.frombuffer(array, tensor.numpy_dtype).reshape(tensor.shape)
+    if is_flat(value) and array.dtype == tensor.numpy_dtype and array.size == math.prod(tensor.shape):
+        return array.reshape(tensor.shape)
     return array
 
 
@@ -191,11 +204,19 @@ class Signature:
         return array
 
     def results(self, out: Any, inputs: Sequence[int]) -> tuple[Array, ...]:
-        """New arrays for the outputs, or those of `out` (one array, several in order, or a mapping by name), checked:
-        type, layout, writable, and no byte shared with an input or with each other. `inputs` are the addresses of the
-        inputs."""
+        """New arrays for the outputs, or those of `out` (one array, several in order, or a mapping by name; or objects whose
+        memory can be written like that of arrays), checked: type, layout, writable, and no byte shared with an input or with
+        each other. `inputs` are the addresses of the inputs."""
         if out is None:
             return tuple([t.new(inputs) for t in self.outputs])
+        values = self.given(out)
+        if not all(t.fits(v) and v.flags.writeable for t, v in zip(self.outputs, values)):
+            values = tuple(map(self._output, self.outputs, values))
+        self._check_disjoint(inputs, [address(v) for v in values])
+        return values
+
+    def given(self, out: Any) -> tuple[Any, ...]:
+        """What `out` has for each output, as it is."""
         if is_mapping(out):
             out = by_name(self.name, "output", self.outputs, out)
         values = tuple(out) if isinstance(out, (list, tuple)) else (out,)
@@ -203,20 +224,18 @@ class Signature:
             listed = ", ".join(map(str, self.outputs)) or "none"
             raise Problem(f"{self.name} gives {_count(len(self.outputs), 'output')}, got {len(values)} in out",
                           kind="argument", help=f"its outputs: {listed}")
-        for tensor, value in zip(self.outputs, values):
-            if not (tensor.fits(value) and value.flags.writeable):
-                self._check_output(tensor, value)
-        self._check_disjoint(inputs, [address(v) for v in values])
         return values
 
-    def _check_output(self, tensor: Tensor, value: Any) -> None:
+    def _output(self, tensor: Tensor, value: Any) -> Array:
         what = f"out for {tensor.name} of {self.name}"
-        if not isinstance(value, np.ndarray):
-            raise Problem(f"{what} must be a NumPy array of {tensor.type}, got {_short(value)}", kind="argument",
+        if isinstance(value, (*GUESSED, np.generic)):
+            raise Problem(f"{what} must be an array of {tensor.type} to write to, got {_short(value)}", kind="argument",
                           help=f"pass numpy.empty({tensor.shape}, {tensor.dtype!r})")
-        check_layout(what, as_array(what, value, tensor))
-        if not value.flags.writeable:
+        array = as_array(what, value, tensor, may_copy=False)
+        check_layout(what, array)
+        if not array.flags.writeable:
             raise Problem(f"{what} is read-only", kind="argument", help="pass an array that may be written, or a copy")
+        return array
 
     def _check_disjoint(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         spans = [(start, start + t.nbytes, "input", t) for start, t in zip(inputs, self.inputs)]

@@ -222,10 +222,10 @@ class Executable:
             self.workspaces.give(workspace)
         if status == INTERRUPTED:
             interrupts.handle()
-            return self(*inputs, out=results, num_threads=num_threads)
+            return self(*inputs, out=results if out is None else out, num_threads=num_threads)
         if status:
             self.fault(status)
-        return results
+        return results if out is None else signature.given(out)
 
     def limit(self, workspace: Workspace, threads: int | None) -> None:
         """Let what runs in a workspace use `threads` threads; None: as many as it is compiled for."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...runtime.errors import Problem
+from ...runtime.foreign_arrays import Unreadable, borrowed, has_memory, is_untyped
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Function, Module, Value
@@ -66,8 +67,13 @@ def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dic
 
 def shape_of(function: str, name: str, value: Any) -> tuple[int, ...]:
     """The shape of an argument; a Problem where it is no array."""
+    if is_untyped(value):
+        raise Problem(f"input {name} of {function} is a {type(value).__name__}, which has no shape", kind="argument",
+                      help="numpy.frombuffer(value, dtype).reshape(shape) has one")
     try:
-        return tuple(np.shape(value))
+        return tuple(np.shape(value if hasattr(value, "shape") or not has_memory(value) else borrowed(value)))
+    except Unreadable as error:
+        raise Problem(f"input {name} of {function} cannot be read: {error}", kind="argument", help=error.help) from error
     except ValueError:
         raise Problem(f"input {name} of {function} is no array: its parts have other shapes", kind="argument") from None
 

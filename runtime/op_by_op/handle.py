@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arena import Array
 from ..errors import Problem, printable
+from ..foreign_arrays import borrowed
 from .array_methods import ArrayMethods, install
 from .asynchronous import KNOWN, TRANSITION, AsyncValue, Waiting, raised
 from .callbacks import Callback, Row, run_callbacks, with_row
@@ -301,11 +302,7 @@ def as_numpy(value: Any) -> Array:
     if isinstance(value, bool | int | float | list | tuple):
         array = np.asarray(value)
         return array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
-    if isinstance(value, bytes | bytearray | memoryview):
-        return np.asarray(memoryview(value))
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
-    return np.asarray(value)
+    return borrowed(value)
 
 
 def given_away() -> Problem:

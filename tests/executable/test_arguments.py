@@ -188,7 +188,7 @@ def test_out_at_any_address_of_the_elements_alignment_is_right(added: Executable
 @pytest.mark.parametrize(("out", "text", "help"), [
     ((), "main gives 1 output, got 0 in out", "its outputs: sum: tensor<2x3xf32>"),
     ({"total": X}, "main has no output named total", "its outputs: sum: tensor<2x3xf32>"),
-    ([[1.0]], "out for sum of main must be a NumPy array of tensor<2x3xf32>, got list [1.0]",
+    ([[1.0]], "out for sum of main must be an array of tensor<2x3xf32> to write to, got list [1.0]",
      "pass numpy.empty((2, 3), 'float32')"),
     (np.zeros((2, 3)), "out for sum of main must be tensor<2x3xf32>, got tensor<2x3xf64>",
      "pass an array of dtype float32"),
