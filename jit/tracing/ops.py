@@ -5,6 +5,7 @@ operators of the specification themselves are in `tosaic.tosa`.
 """
 from __future__ import annotations
 
+from . import special as special
 from .arithmetic import *  # noqa: F403
 from .arithmetic import __all__ as _arithmetic
 from .arithmetic import absolute, divide, invert, power, remainder

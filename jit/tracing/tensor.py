@@ -147,7 +147,8 @@ class Tensor:
         return self._numpy(function.__name__, args, options)
 
     def _numpy(self, name: str, args: Any, options: Any) -> Any:
-        found = getattr(_ops(), name, None) if name in _ops().__all__ else None
+        places = [p for p in (_ops(), _ops().special) if name in p.__all__]
+        found = getattr(places[0], name) if places else None
         if found is None:
             raise self._problem(f"numpy.{name} cannot be traced", "see tosaic.ops for what can")
         try:

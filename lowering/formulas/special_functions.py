@@ -52,11 +52,15 @@ def tail_of_erfc(a: Term) -> Term:
     finite = select(a < 2.0**30, a, 2.0**30)
     square, (high, low) = finite * finite, split(finite)
     lost = low * low - ((square - high * high) - high * low * 2)
-    inverse = reciprocal(finite + TAIL_CENTER)
-    rest = polynomial((finite - TAIL_CENTER) * inverse, ERFC_TAIL[a.element]) * inverse
     decay = exp(-square)
-    found = (decay - decay * lost) * rest
+    found = (decay - decay * lost) * scaled_tail(finite)
     return select(a.equals(a), found, a)
+
+
+def scaled_tail(a: Term) -> Term:
+    """exp(a^2) erfc(a) for a >= 1 / 2 whose square is finite."""
+    inverse = reciprocal(a + TAIL_CENTER)
+    return polynomial((a - TAIL_CENTER) * inverse, ERFC_TAIL[a.element]) * inverse
 
 
 # ---- lgamma ------------------------------------------------------------------------------------------------------

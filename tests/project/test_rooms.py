@@ -31,7 +31,8 @@ CIRCLES = {
     "lowering.fuse": ("checks", "control_flow", "fuse", "inline", "variables"),
     "lowering.dialects": ("tf.interpret", "tf_executor.interpret"),
     "lowering.rewrite.tensorflow": ("special", "translate", "variables"),
-    "jit.tracing": ("arithmetic", "conversion", "functions", "indexing", "layout", "ops", "reduction", "tensor", "trace"),
+    "jit.tracing": ("arithmetic", "conversion", "functions", "indexing", "layout", "ops", "reduction", "special", "tensor",
+                    "trace"),
     "jit.op_by_op.programs": ("control", "execution", "handlers", "kernels"),
     "runtime.op_by_op": ("asynchronous", "buffer_reuse", "chain", "core", "deferred", "effects", "handle", "handler",
                          "kernel_handler", "operands", "operation", "recording", "stealing")}
