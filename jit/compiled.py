@@ -3,14 +3,17 @@
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..runtime.later import Later
+from ..runtime.records import dataclass
 from .calls import Calls, until_quick
 from .descriptors import Interface, TensorDescriptor
 from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
+    from ..lowering.options import CompileOptions
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
     from .stage_data import LoweredData
@@ -85,6 +88,58 @@ class Compiled:
         """The same code with its variables in another context. Closing one closes both."""
         return Compiled(self._lowered, self.calls.bound(context), self._results)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the graph and the options; the receiving process has the code in its cache, or makes it."""
+        return compiled_again, (self.executable.checked_recipe(), self.executable.context)
+
+    def __copy__(self) -> Compiled:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Compiled:
+        """Code is shared, as functions are; its variables are a context's."""
+        return self
+
     def close(self) -> None:
         """Give the code's memory back; it happens by itself when nobody refers to it any more."""
         self.executable.close()
+
+
+# ---- made again in another process -----------------------------------------------------------------------------------------
+class CompilableGraph(Protocol):
+    """`stages.Traced`, as far as it is needed here."""
+    def compile(self, options: CompileOptions | None = None, context: Context | None = None) -> Compiled: ...
+
+
+class CompilableLoops(Protocol):
+    """`stages.Lowered`, as far as it is needed here."""
+    def compile(self, context: Context | None = None) -> Compiled: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecipe:
+    """What a pickle has in place of code: a graph (a `Later`, which pickles as its value), and the options that it was compiled
+    with. Where it is made again, the code comes from the cache there, or is made for the machine there."""
+    traced: Callable[[], CompilableGraph]
+    options: CompileOptions | None
+
+    def compiled(self, context: Context) -> Compiled:
+        return self.traced().compile(self.options, context)
+
+    def __call__(self, context: Context) -> Executable:
+        return self.compiled(context).executable
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredRecipe:
+    """The same of a function that was compiled from its lowered stage: that very stage, for the machine it is for."""
+    lowered: CompilableLoops
+
+    def compiled(self, context: Context) -> Compiled:
+        return self.lowered.compile(context)
+
+    def __call__(self, context: Context) -> Executable:
+        return self.compiled(context).executable
+
+
+def compiled_again(recipe: GraphRecipe | LoweredRecipe, context: Context) -> Compiled:
+    return recipe.compiled(context)

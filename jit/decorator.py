@@ -108,6 +108,22 @@ class Jit:
     def __repr__(self) -> str:
         return f"<tosaic.jit of {self.name}>"
 
+    def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
+        """A pickle has its module and name, as that of a function; cloudpickle has the function itself where no other process
+        can import it; the options go along then."""
+        from .pickled_function import importable_name
+        name = importable_name(self)
+        if name is not None:
+            return name
+        return Jit, (self.function, tuple(self.static), self.options, self.context)
+
+    def __copy__(self) -> Jit:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Jit:
+        """Functions are shared, and their code with them."""
+        return self
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method: bound to its instance, which is a static argument."""
         if instance is None:

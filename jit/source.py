@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from ..lowering.graph.types import Array
@@ -68,6 +68,13 @@ class ImportedSource:
     kind: str
     evaluators: tuple[SourceEvaluator, ...]
     locate: Locate | None = None
+    absent: str = ""
+    """Why there are no evaluators, where that is no fault of what is installed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has graphs alone: the file, or what another system holds, stays where it is."""
+        return ImportedSource, (self.kind, (), None, self.absent or f"{self.kind} was pickled without its source: check it in "
+                                "the process that has loaded it")
 
 
 def first_line(error: BaseException) -> str:

@@ -20,7 +20,7 @@ from ..runtime.later import now
 from ..runtime.public_names import public
 from ..runtime.variables import Context, checked_context, process
 from .cache.programs import CachedCompiler, CodeRequest, compile, keep_findings
-from .compiled import Compiled
+from .compiled import Compiled, GraphRecipe, LoweredRecipe
 from .given_options import given
 from .stage_data import LoweredData, TracedData
 
@@ -72,7 +72,9 @@ class Traced(TracedData):
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
         `context`, or in that of the model or the function, or in the process. (`target` and `memory` are deprecated.)"""
         options = given("compile", options, target=target, memory=memory)
-        return compile(self, CodeRequest(options), checked_context(context) or self.context, COMPILER)[0]
+        compiled = compile(self, CodeRequest(options), checked_context(context) or self.context, COMPILER)[0]
+        compiled.executable.recipe = GraphRecipe(now(self), options)
+        return compiled
 
     def tune(self, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5, *,
              memory: Memory | None = None) -> Tuning:
@@ -117,7 +119,7 @@ class Lowered(LoweredData):
         chosen, start = checked_context(context) or self.traced.context or process, time.perf_counter()
         code, image = native_code(self.program, self.plan, self.target, self.elements(), concurrent=concurrent,
                                   threads=self.threads, quantized=self.quantized())
-        executable = Executable(code, chosen)
+        executable = Executable(code, chosen, recipe=LoweredRecipe(self))
         seconds = self.seconds | {"native": time.perf_counter() - start}
         return Compiled(now(replace(self, seconds=seconds)), executable, self.traced.results), image
 

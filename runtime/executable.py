@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from .arena import ALIGNMENT, Array, Workspace, address
 from .arguments import Signature
@@ -157,14 +157,25 @@ class Binding(NamedTuple):
     locks: Locks
 
 
+class Recipe(Protocol):
+    """Makes an executable again, in another process; it can be pickled."""
+    def __call__(self, context: Context) -> Executable: ...
+
+
+def remade(recipe: Recipe, context: Context) -> Executable:
+    return recipe(context)
+
+
 class Executable:
     """A compiled function. Call it with arrays: `outputs = executable(x, y)`.
 
     `close()` gives its code back to the system; an executable that nobody refers to any more does so by itself.
     """
-    __slots__ = ("_run", "_signature", "binding", "code", "context", "workspaces")
+    __slots__ = ("_run", "_signature", "binding", "code", "context", "recipe", "workspaces")
 
-    def __init__(self, code: Code, context: Context = process, workspaces: Workspaces | None = None) -> None:
+    def __init__(self, code: Code, context: Context = process, workspaces: Workspaces | None = None,
+                 recipe: Recipe | None = None) -> None:
+        self.recipe = recipe
         self.code, self._run, self._signature = code, code.run, code.signature
         self.context = context
         self.binding = self._bind()
@@ -234,7 +245,25 @@ class Executable:
 
     def bind(self, context: Context) -> Executable:
         """The same code with the variables of another context. Closing one closes both."""
-        return Executable(self.code, context, self.workspaces)
+        return Executable(self.code, context, self.workspaces, self.recipe)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has no machine code: the recipe makes it again, with variables in the context of that name."""
+        return remade, (self.checked_recipe(), self.context)
+
+    def checked_recipe(self) -> Recipe:
+        """The recipe; a Problem where nobody has given one."""
+        if self.recipe is None:
+            raise Problem(f"{self._signature.name} cannot be pickled: it is code alone, and no graph", kind="argument",
+                          help="pickle the model, its entry or the compiled function that it comes from")
+        return self.recipe
+
+    def __copy__(self) -> Executable:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Executable:
+        """Code is shared, as functions are; its variables are a context's."""
+        return self
 
     def close(self) -> None:
         """Give the code's memory back, after the calls that are running; calls that come later raise a Problem."""

@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """Call it for the value. What makes it is dropped then; where making it fails, the next call tries again."""
+    """Call it for the value. What makes it is dropped then; where making it fails, the next call tries again. It pickles as its
+    value, which is made for that."""
     __slots__ = ("_lock", "_made", "_make")
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -29,6 +30,9 @@ class Later(Generic[T]):
                         _being_made.remove(self)
                     self._make = None
         return self._made[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return now, (self(),)
 
     def after_fork(self) -> None:
         """In the child: the thread that was making it is not there, and the next that asks begins anew."""

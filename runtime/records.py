@@ -10,7 +10,7 @@ import dataclasses
 import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -78,17 +78,45 @@ def freeze(cls: Any) -> None:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
         super(cls, self).__delattr__(name)
 
-    cls.__setattr__, cls.__delattr__, cls.__getstate__, cls.__setstate__ = set_field, delete_field, state, set_state
+    cls.__setattr__, cls.__delattr__, cls.__getstate__ = set_field, delete_field, state
+    if "__setstate__" not in cls.__dict__:
+        cls.__setstate__ = set_state
+
+
+class Repeated(NamedTuple):
+    """An array whose elements repeat along an axis without being there again (a splat), as a pickle has it: NumPy's own would
+    write each of them."""
+    once: Any
+    shape: tuple[int, ...]
+
+    def array(self) -> Any:
+        import numpy
+        return numpy.broadcast_to(self.once, self.shape)
 
 
 def state(self: Any) -> list[Any]:
-    """The fields' values."""
-    return [getattr(self, f.name) for f in dataclasses.fields(self)]
+    """The fields' values, as a copy or a pickle has them."""
+    return [portable(getattr(self, f.name)) for f in dataclasses.fields(self)]
+
+
+def portable(value: Any) -> Any:
+    if type(value).__name__ != "ndarray" or 0 not in value.strides or value.size <= 1:
+        return value
+    once = value[tuple(slice(0, 1) if step == 0 else slice(None) for step in value.strides)]
+    return Repeated(once, value.shape)
 
 
 def set_state(self: Any, values: list[Any]) -> None:
     for f, value in zip(dataclasses.fields(self), values):
-        object.__setattr__(self, f.name, value)
+        object.__setattr__(self, f.name, value.array() if isinstance(value, Repeated) else value)
+
+
+def set_constant_state(self: Any, values: list[Any]) -> None:
+    """The same of what holds arrays that nobody may write: those of a pickle could be written."""
+    for value in values:
+        if type(value).__name__ == "ndarray":
+            value.flags.writeable = False
+    set_state(self, values)
 
 
 # ---- methods -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -171,9 +171,20 @@ class Locks:
             variable.lock.release()
 
 
+class ContextState(NamedTuple):
+    """The variables of a context with their values at one moment, on their way to another process or a file."""
+    name: str
+    variables: tuple[tuple[Declaration, Array | None], ...]
+
+
 class Context:
     """A namespace of variables. `name` is for messages; two contexts of one name are two contexts. With a `library` of objects
-    for C, which this process has loaded, the variables that it has in the namespace `name` are shared with it."""
+    for C, which this process has loaded, the variables that it has in the namespace `name` are shared with it.
+
+    A pickle of one has no values, as a pickle of a model has no code: in another process it is a namespace that begins with
+    the initial values, and is the same one there however often it comes, as long as anybody there holds it. The process's own
+    is there the process's own. Values go along where `state` is pickled; `Context.from_state` begins with them.
+    """
 
     def __init__(self, name: str, library: ctypes.CDLL | None = None) -> None:
         self.name = name
@@ -191,10 +202,48 @@ class Context:
         """What stands for external variables that no program has declared yet, by name and type, as long as a program reads it:
         not written, not listed."""
         self._lock = threading.Lock()
+        self._token: str | None = None
+        """What stands for it in pickles, from the first on."""
         contexts.add(self)
 
     def __repr__(self) -> str:
         return f"Context({self.name!r})"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self is process:
+            return "process"
+        if self.library is not None:
+            raise Problem(f"context {self.name} cannot be pickled: it shares its variables with a library of this process",
+                          kind="variable", help="pickle its state, context.state()")
+        with self._lock:
+            if self._token is None:
+                self._token = os.urandom(16).hex()
+                travelled[self._token] = self
+        return context_of, (self._token, self.name)
+
+    def __copy__(self) -> Context:
+        """A namespace of its own that begins with the same values; the process's namespace is one."""
+        return self if self is process else Context.from_state(self.state())
+
+    def __deepcopy__(self, memo: object) -> Context:
+        return self.__copy__()
+
+    @classmethod
+    def from_state(cls, state: ContextState, name: str | None = None) -> Context:
+        """A namespace that begins with the variables of a `state`, written or not as they were; `reset` brings them back to the
+        initial values that they have there."""
+        context = cls(state.name if name is None else name)
+        variables, _ = context.declare([declaration for declaration, _ in state.variables])
+        for variable, (_, value) in zip(variables, state.variables):
+            variable.put(value)
+        return context
+
+    def state(self) -> ContextState:
+        """All variables with copies of their values at one moment. It can be pickled."""
+        variables = self._all()
+        with Locks(variables):
+            return ContextState(self.name, tuple(
+                (v.declaration._replace(external=False), v.data.copy() if v.is_written else None) for v in variables))
 
     def __bool__(self) -> bool:
         return True
@@ -338,6 +387,20 @@ class Context:
 contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 """Every context there is."""
 
+travelled: weakref.WeakValueDictionary[str, Context] = weakref.WeakValueDictionary()
+"""Contexts that have been pickled, here or elsewhere, by what stands for them there."""
+_travelling = threading.Lock()
+
+
+def context_of(token: str, name: str) -> Context:
+    """The context that a pickle names: the one that is here already, or a new one."""
+    with _travelling:
+        found = travelled.get(token)
+        if found is None:
+            found = travelled[token] = Context(name)
+            found._token = token
+        return found
+
 process = Context("process")
 """The context of programs that are given no other."""
 
@@ -370,6 +433,8 @@ def _release() -> None:
 
 
 def _renew() -> None:
+    global _travelling
+    _travelling = threading.Lock()
     _held.clear()
     for context in list(contexts):
         context.renew_locks()

@@ -14,10 +14,12 @@ from ...runtime.errors import Problem, printable
 from ...runtime.garbage_collection import seldom_collecting
 from ...runtime.later import Later, now
 from ...runtime.public_names import public, with_named
+from ...runtime.records import dataclass
 from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from ..cache.programs import CachedCompiler, CodeRequest
 from ..calls import not_yet, through, until_quick
+from ..compiled import GraphRecipe
 from ..descriptors import Interface, TensorDescriptor
 from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, is_dynamic, shapes_of, with_shapes
@@ -166,7 +168,9 @@ class Entry:
     def _compile(self, request: CodeRequest, context: Context) -> Compiled:
         if self._cached is None:
             return self._traced().compile(request.options, context)
-        return self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
+        compiled = self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
+        compiled.executable.recipe = GraphRecipe(self._traced, request.options)
+        return compiled
 
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
               **named: Any) -> Any:
@@ -196,6 +200,28 @@ class Entry:
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""
         return None if self.is_dynamic else not_yet if self._compiled is None else self._compiled.__call__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the graph, and the name of the context; the receiving process has the code in its cache, or makes it."""
+        context = None if self._context is process else self._context
+        return Entry, (self._outline, self._portable_graph(), self._cached, self._shapes, None, context)
+
+    def _portable_graph(self) -> GraphOf | KnownGraph:
+        """What makes its graph, elsewhere, too."""
+        if isinstance(self._graph, GraphOf | KnownGraph):
+            return self._graph
+        if self.is_dynamic:
+            raise Problem(f"{self.name} cannot be pickled with its open extents: what converts it for the shapes of each call "
+                          "runs in this process alone", kind="argument", help="pickle what it is for known shapes: "
+                          f"model.{self.name}.specialize({{\"{self._outline.inputs[0]}\": (...)}})")
+        return KnownGraph(self._traced(), self._shapes)
+
+    def __copy__(self) -> Entry:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Entry:
+        """Code is shared, as functions are; its variables are a context's."""
+        return self
 
     def within(self, context: Context | None) -> Entry:
         """The entry with its variables in that context; None: as it is."""
@@ -285,6 +311,17 @@ class Model:
         model.entries = dict(entries)
         return model
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the graphs, and the names of contexts; the receiving process has code in its cache, or makes it."""
+        return model_again, (self._module, dict(self.entries), self.imported)
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Model:
+        """Code is shared, as functions are; its variables are a context's."""
+        return self
+
     @property
     def module(self) -> Module:
         """The graphs of all functions."""
@@ -369,6 +406,11 @@ class Model:
         return printable(f"<Model with {', '.join(self.entries) or 'no entries'}>")
 
 
+def model_again(module: Later[Module], entries: Mapping[str, Entry], imported: ImportedSource | None) -> Model:
+    """What a pickle of a model has."""
+    return Model(module, (), imported=imported).with_entries(entries)
+
+
 def compiler() -> CachedCompiler:
     """What compiles, imported only where the cache does not have the code."""
     from ..stages import COMPILER
@@ -408,19 +450,56 @@ def graph_of(module: Later[Module], name: str, bindings: Bindings | None, result
              imported: ImportedSource | None = None) -> Graph:
     """What makes the graphs of an entry; `results` is the nest that it gives its results in, `imported` what it was made
     from."""
-    def make(shapes: Shapes) -> Traced:
+    return GraphOf(module, name, bindings, results, imported)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphOf:
+    """Makes the graphs of an entry of a module (`graph_of`)."""
+    module: Later[Module]
+    name: str
+    bindings: Bindings | None
+    results: Structure | None
+    imported: ImportedSource | None
+
+    def __call__(self, shapes: Shapes) -> Traced:
         from ..stages import Traced
-        whole = module()
+        whole, name = self.module(), self.name
         foreign = dialect_of(whole)
         if foreign is not None:
             try:
-                graph = foreign.graph_of(whole, name, dict(shapes), bindings)
+                graph = foreign.graph_of(whole, name, dict(shapes), self.bindings)
             except Problem as problem:
                 calls = foreign.calls_by_value(whole, name, of_graph)
                 raise problem if calls is None else NeedsValues(problem, calls) from None
-            return Traced(graph, name, results, lambda: foreign.calls_of(whole, name, bindings), imported=imported)
-        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=imported)
-    return make
+            return Traced(graph, name, self.results, ForeignCalls(whole, name, self.bindings), imported=self.imported)
+        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=self.imported)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownGraph:
+    """The graph of an entry for known shapes, whatever made it."""
+    traced: Traced
+    shapes: Shapes
+
+    def __call__(self, shapes: Shapes) -> Traced:
+        if shapes != self.shapes:
+            raise Problem(f"{self.traced.name} was pickled for other shapes", kind="argument",
+                          help="pickle one for each set of shapes, where the model was made")
+        return self.traced
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignCalls:
+    """Begins calls of an entry in the interpreter of its own dialect."""
+    module: Module
+    name: str
+    bindings: Bindings | None
+
+    def __call__(self) -> SourceRun:
+        foreign = dialect_of(self.module)
+        assert foreign is not None
+        return foreign.calls_of(self.module, self.name, self.bindings)
 
 
 def load_model(source: Any, name: str | None = None, bindings: Bindings | None = None) -> Model:

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from ...runtime.errors import Position, Problem
-from ...runtime.records import dataclass
+from ...runtime.records import dataclass, set_constant_state
 from .operator import Op
 from .types import Array, TensorType, Type
 
@@ -24,6 +24,8 @@ class Value:
     type: Type
     position: Position | None = None
     constant: Array | None = field(default=None, repr=False)
+
+    __setstate__ = set_constant_state
 
     @property
     def tensor(self) -> TensorType:

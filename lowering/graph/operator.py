@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
 
 from ...runtime.errors import Problem
+from ...runtime.records import set_constant_state, state
 from .quantized import is_quantized, storage_type
 from .types import Array, TensorType, Type
 
@@ -110,6 +111,8 @@ class Op:
 
     def __delattr__(self, name: str) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+    __getstate__, __setstate__ = state, set_constant_state
 
     def infer(self, *operands: Any) -> Any:
         """The type of the result, or a tuple of types; raises a Problem for each ERROR_IF of the specification."""

@@ -41,7 +41,7 @@ def converted(x: Array, dtype: np.dtype[Any]) -> Array:
     NumPy has no other way."""
     if x.dtype.kind in "iub" and dtype.itemsize <= 2 and dtype.kind not in "iub":
         x = x.astype(np.float32)
-    if x.dtype == np.float64 and dtype.isbuiltin != 1:
+    if x.dtype == np.float64 and dtype.isbuiltin == 2:
         x = odd_neighbour(x)
     return x.astype(dtype)
 

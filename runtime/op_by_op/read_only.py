@@ -25,7 +25,7 @@ class ArrayMemory:
 
 def typestr(dtype: np.dtype[Any]) -> str:
     """The name of a dtype for NumPy; one that is not its own (bfloat16, the floats of 8 bits) as bytes without a meaning."""
-    return dtype.str if dtype.isbuiltin == 1 else f"|V{dtype.itemsize}"
+    return dtype.str if dtype.isbuiltin != 2 else f"|V{dtype.itemsize}"
 
 
 def read_only(array: Array) -> Array:

@@ -120,7 +120,7 @@ def check_import(source: ImportedSource, module: Module, function: Function, cal
             continue
         stage = SourceComparison(module, function, calls, evaluator.start(function.name), evaluator.name)
         return compared(source, evaluator, function, stage)
-    return ImportCheck(source.kind, None, ", or ".join(reasons) or "nothing here can run it")
+    return ImportCheck(source.kind, None, ", or ".join(reasons) or source.absent or "nothing here can run it")
 
 
 def compared(source: ImportedSource, evaluator: SourceEvaluator, function: Function, stage: SourceComparison) -> ImportCheck:

@@ -153,9 +153,9 @@ def widened(x: Array) -> Array:
 def rounded(x: Any, dtype: np.dtype[Any]) -> Array:
     """x in `dtype`: floats to the nearest, ties to even; integers wrap."""
     x = np.asarray(x)
-    if x.dtype.kind in "iu" and x.itemsize == 8 and dtype.isbuiltin != 1:
+    if x.dtype.kind in "iu" and x.itemsize == 8 and dtype.isbuiltin == 2:
         x = whole_to_odd(x)
-    if x.dtype == np.float64 and dtype.isbuiltin != 1:
+    if x.dtype == np.float64 and dtype.isbuiltin == 2:
         x = rounded_to_odd(x)  # ml_dtypes goes by way of float32
     return np.asarray(x.astype(dtype))
 
