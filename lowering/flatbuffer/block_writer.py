@@ -15,6 +15,7 @@ from ..dialects.tosa.data import Const, ConstShape
 from ..graph.graph import Block, Function, Operation, Value, captures
 from ..graph.types import Array, TensorType
 from .attributes import attribute_fields, check_signs, code_of
+from .model_names import location, result_names, tensor_names
 from .records import BlockRecord, OperatorRecord, RegionRecord, ShapeRecord, TensorRecord
 from .schema import BY_NAME, REGIONS
 from .tensor_names import NAME_ATTRIBUTE, BlockNames
@@ -34,7 +35,7 @@ class RegionWriter:
         """The region of a function, and those of its operators; `unused` are variables to declare although it does not use
         them."""
         writer = BlockWriter(self, function.body, BlockNames(), (), unused)
-        for value, name in given_names(function).items():
+        for value, name in (result_names(function) | given_names(function)).items():
             writer.names.define(value, name)
         writer.variables = {symbol: writer.names.free(symbol) for symbol in self.declarations}
         return writer.regions(function.name)
@@ -80,11 +81,12 @@ class BlockWriter:
         used = {*used_variables(self.block), *self.unused}  # those of regions inside, too: the model finds them block by block
         for symbol in (s for s in self.module.declarations if s in used):
             self.variable(self.module.declarations[symbol], symbol)
-        constants = constants_of_others(self.block)
+        constants, called = constants_of_others(self.block), tensor_names(self.block)
         for value in (*self.block.arguments, *self.captured):
             self.declare(value)
         for operation in (*map(constant_again, constants), *self.block.operations):
-            self.names.define_all(operation.results)
+            for value in operation.results:
+                self.names.define(value, called.get(value))
         handed = [self.handed_on(o) for o in self.block.operations]
         for value in constants:
             self.constant(constant_again(value), value)
@@ -144,7 +146,7 @@ class BlockWriter:
         """A CONST or CONST_SHAPE that gives `value`."""
         code = code_of(operation)
         name = self.declare(value, operation.op.values)  # type: ignore[attr-defined]
-        self.operators.append(OperatorRecord(code, code, {}, (), (name,), operation.location or ""))
+        self.operators.append(OperatorRecord(code, code, {}, (), (name,), location(operation)))
 
     def compute(self, operation: Operation, extra: tuple[str, ...]) -> None:
         code = code_of(operation)
@@ -158,7 +160,7 @@ class BlockWriter:
         for name, value in zip(extra, captured):
             self.add(name, value)
         self.operators.append(OperatorRecord(code, code, fields, self.uses((*operation.operands, *captured)),
-                                             (*results, *extra), operation.location or ""))
+                                             (*results, *extra), location(operation)))
 
     def variable_operation(self, operation: Operation, effect: str) -> None:
         """IDENTITY with the attributes of the operator, which is how files have it."""
@@ -166,7 +168,7 @@ class BlockWriter:
         inputs = (tensor,) if effect == "read" else self.uses(operation.operands)
         outputs = tuple(map(self.declare, operation.results)) if effect == "read" else (tensor,)
         self.operators.append(OperatorRecord(BY_NAME["IDENTITY"], BY_NAME[EFFECTS[effect]], {}, inputs, outputs,
-                                             operation.location or ""))
+                                             location(operation)))
 
     # Regions
 

@@ -40,6 +40,11 @@ from .fields import field_attributes
 IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
 
 
+def as_identifier(wanted: str) -> str:
+    """A name as MLIR can write it."""
+    return wanted if IDENTIFIER.fullmatch(wanted) else "v" + re.sub(r"[^A-Za-z0-9_$.]", "_", wanted)
+
+
 def print_module(module: Module, *, elide: int | None = None) -> str:
     """The text of a module. `elide`: constants of more elements print as a name only (to look at, not to read back)."""
     lines = [f"module{f' {symbol(module.name)}' if module.name else ''}{with_attributes(module.attributes)} {{"]
@@ -110,7 +115,7 @@ class Printer:
         return name
 
     def free(self, wanted: str) -> str:
-        name = wanted if IDENTIFIER.fullmatch(wanted) else "v" + re.sub(r"[^A-Za-z0-9_$.]", "_", wanted)
+        name = as_identifier(wanted)
         base = f"v{name}" if name[0].isdigit() else name
         while name in self.visible:
             self.counters[base] = self.counters.get(base, 0) + 1
