@@ -159,6 +159,7 @@ def parser() -> argparse.ArgumentParser:
     add_inputs(profile, "calls to measure at least", 100)
     profile.add_argument("--trace", metavar="FILE.json",
                          help="write the last call, with the bytes live in each pool, for Chrome's trace viewer")
+    profile.add_argument("--model-explorer", metavar="FOLDER", help="write node data for Model Explorer: microseconds")
     add_memory(profile)
     tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")
     add_inputs(tune, "calls of each measurement at least", 5)
@@ -240,6 +241,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--code", action="store_true", help="measure the object's code, which takes a compile")
     parser.add_argument("--html", metavar="FILE", help="write a page with a picture of each pool")
     parser.add_argument("--diff", metavar="OTHER", help="print what changes from MODEL to another model")
+    parser.add_argument("--model-explorer", metavar="FOLDER",
+                        help="write node data for Model Explorer: bytes written, bytes live, terms computed")
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:

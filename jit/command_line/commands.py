@@ -363,8 +363,8 @@ def report(options: argparse.Namespace) -> Answer:
     """Memory and time of an entry; exit code 1 where it does not fit into what --fit says."""
     from .report_command import find
 
-    def lower(path: str) -> Lowered:
-        named = argparse.Namespace(**{**vars(options), "model": path})
+    def lower(path: str, entry: str | None = options.entry) -> Lowered:
+        named = argparse.Namespace(**{**vars(options), "model": path, "entry": entry})
         return entry_of(named, progress).lower(options_with_target(options))
 
     with Progress("reading") as progress:
@@ -394,16 +394,27 @@ def targets(options: argparse.Namespace) -> Answer:
 def profile(options: argparse.Namespace) -> Answer:
     """The time of each kernel."""
     from ..aot import write_files
+    from ..tools.model_explorer import measured
     from .inputs import gather_inputs
+    from .model_explorer_files import shown_model
+    def lower(path: str, entry: str | None = options.entry) -> Lowered:
+        named = argparse.Namespace(**{**vars(options), "model": path, "entry": entry})
+        return entry_of(named, progress).lower(options_of(options))
+
     with Progress("reading") as progress:
-        lowered = entry_of(options, progress).lower(options_of(options))
+        folder = options.model_explorer
+        shown = shown_model(options.model, folder, options.entry, lower) if folder else None
+        lowered = shown.lowered if shown else lower(options.model)
         inputs = gather_inputs(lowered.traced.function, options.input, options.seed)
         progress.update("profiling")
         found = lowered.profile(inputs, options.calls)
         if options.trace:
             path = Path(options.trace)
             write_files(path.parent, {path: json.dumps(found.trace()).encode()})
-    return Answer(YES, str(found), found.as_json())
+    if shown is None:
+        return Answer(YES, str(found), found.as_json())
+    command, files = shown.write(folder, (measured(found),))
+    return Answer(YES, f"{found}\n\n{command}", found.as_json() | {"model_explorer": files})
 
 
 # ---- tune --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..stage_data import LoweredData
     from ..tools.report.boards import Board
 
-Lower = Callable[[str], "LoweredData"]
-"""Reads and lowers the model at a path."""
+Lower = Callable[..., "LoweredData"]
+"""Reads the model at a path, and lowers the entry that the options name, or another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,15 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
     """The figures of a model; with --fit a table of memories, with --boards one of boards, with --html a page in a file, with
     --diff what changes from the model to another.
 
-    JSON: the keys of `Report.as_dict`, and `fit` (`Fit.as_dict`) and `html` (the file) where asked; with --diff those of
-    `Diff.as_dict`.
+    With --model-explorer node data for that program. JSON: the keys of `Report.as_dict`, and `fit` (`Fit.as_dict`), `html` (the
+    file) and `model_explorer` (`model`, and `data`, files) where asked; with --diff those of `Diff.as_dict`.
     """
     from ..tools.report.fit import fit, parse_limits
     limits = parse_limits(options.fit) if options.fit else ()
     if options.diff:
         return compare(options, lower)
+    if options.model_explorer:
+        return show_in_model_explorer(options, lower)
     facts = facts_of(options.model, options, lower)
     verdict = fit(facts, limits) if limits else None
     parts = [str(verdict)] if verdict else []
@@ -56,11 +58,27 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
 def compare(options: argparse.Namespace, lower: Lower) -> Found:
     """What changes from the model to the one of --diff."""
     from ..tools.report.diff import diff
-    for name in ("fit", "boards", "html"):
-        if getattr(options, name):
-            raise Problem(f"--diff and --{name} do not go together", kind="option", help="give them one at a time")
+    check_alone(options, "diff")
     found = diff(facts_of(options.model, options, lower), facts_of(options.diff, options, lower))
     return Found(str(found), found.as_dict())
+
+
+def show_in_model_explorer(options: argparse.Namespace, lower: Lower) -> Found:
+    """Node data in the folder of --model-explorer, and the command that shows them."""
+    from ..tools.model_explorer import static_measures
+    from .model_explorer_files import shown_model
+    check_alone(options, "model_explorer")
+    model = shown_model(options.model, options.model_explorer, options.entry, lower)
+    command, files = model.write(options.model_explorer, static_measures(model.lowered))
+    return Found(command, {"model_explorer": files})
+
+
+def check_alone(options: argparse.Namespace, name: str) -> None:
+    """Raise a Problem where another option asks for another answer."""
+    for other in ("fit", "boards", "html", "diff", "model_explorer"):
+        if other != name and getattr(options, other):
+            first, second = (n.replace("_", "-") for n in (name, other))
+            raise Problem(f"--{first} and --{second} do not go together", kind="option", help="give them one at a time")
 
 
 def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
