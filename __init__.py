@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from .runtime.variables import process as default_context
 
     tosa: Namespace
-    __version__: str
+
+__version__ = "0.1.0"
 
 __all__ = ["CompileOptions", "Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem",
            "TensorHandle", "TensorSpec", "Variable", "__version__", "check", "compile", "cond", "custom", "default_context",
@@ -79,11 +80,8 @@ _RENAMED = {"variable": "Variable", "variables": "default_context"}
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
-    if name == "__version__":
-        from importlib.metadata import version
-        value: Any = version("tosaic")
-    elif name == "tosa":
-        value = import_module(".jit.tracing.tosa_namespace", __name__).Namespace()
+    if name == "tosa":
+        value: Any = import_module(".jit.tracing.tosa_namespace", __name__).Namespace()
     elif name in _RENAMED:
         from .runtime.deprecation import deprecated
         deprecated(f"tosaic.{name}", f"tosaic.{_RENAMED[name]}")

@@ -2,12 +2,13 @@
 one."""
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-OURS = (*(f"{ROOT / room}/" for room in ("jit", "lowering", "runtime")), str(ROOT / "__init__.py"), "<string>")
+OURS = (*(f"{ROOT / room}{os.sep}" for room in ("jit", "lowering", "runtime")), str(ROOT / "__init__.py"), "<string>")
 """Where the project's own code lies; a dataclass' methods are in <string>."""
 
 

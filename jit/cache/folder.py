@@ -10,6 +10,7 @@ import mmap
 import os
 import re
 import stat
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -233,11 +234,18 @@ def folder() -> Folder | None:
     chosen = os.environ.get("TOSAIC_CACHE", "")
     if chosen.strip().lower() == "off":
         return None
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # as its specification says
-        base = os.path.join("~", ".cache")
-    path = os.path.expanduser(chosen or os.path.join(base, "tosaic", "code"))
+    path = os.path.expanduser(chosen or os.path.join(user_caches(), "code"))
     return None if path.startswith("~") else Folder(os.path.abspath(path), limit())
+
+
+def user_caches() -> str:
+    """Where this user's programs keep what they can make again, and in it the place of tosaic: `~/Library/Caches/tosaic` on
+    macOS, `%LOCALAPPDATA%\\tosaic\\Cache` on Windows, elsewhere as the XDG Base Directory Specification says."""
+    if sys.platform in ("darwin", "win32"):
+        import platformdirs  # it would say the same elsewhere; importing it takes milliseconds of each start
+        return platformdirs.user_cache_dir("tosaic", appauthor=False)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return os.path.join(base if os.path.isabs(base) else os.path.join("~", ".cache"), "tosaic")
 
 
 def limit() -> int:

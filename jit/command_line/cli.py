@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from ... import __version__
 from ...runtime.errors import Problem, printable, printable_text, unwritten
 from .keyboard_interrupt import forget_interrupt, is_interrupt, repeated_interrupts
 from .memory_options import add_memory, plain
@@ -114,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     whole: argparse.ArgumentParser = Parser(
         "tosaic", description="Compile TOSA graphs to native code, run and inspect them.", epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    whole.add_argument("--version", action=Version, help="print the version")
+    whole.add_argument("--version", action="version", version=f"tosaic {__version__}", help="print the version")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run = command(commands, "run", "compile a model and call it; run a kernel program")
     add_inputs(run, "times to call it")
@@ -258,18 +259,6 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is below 1")
     return value
-
-
-class Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
-        super().__init__(option_strings, dest, nargs=0, help=help)
-
-    def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
-        from importlib.metadata import version
-        print(f"tosaic {version('tosaic')}")
-        parser.exit()
 
 
 if __name__ == "__main__":

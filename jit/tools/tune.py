@@ -204,7 +204,7 @@ def read_findings(path: str | os.PathLike[str]) -> Choices:
     file."""
     name, remedy = os.fspath(path), "tosaic tune MODEL -o FILE writes one"
     try:
-        source = Source(name, text := Path(name).read_text())
+        source = Source(name, text := Path(name).read_text("utf-8"))
     except OSError as error:
         raise Problem(f"{name} cannot be read: {error.strerror}", kind="file") from None
     except ValueError:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from ...runtime.errors import Problem
@@ -25,6 +27,8 @@ SHAPES_TILES = "llvm.x86.ldtilecfg"
 """The intrinsic that stands in the text of every module that uses tiles."""
 DECLARED = re.compile(r'\ndeclare [^@\n]*@("[^"\n]*"|[-\w.$]+)')
 """The name of a function that a module only declares: one to a line, as tosaic writes them."""
+ELF = "-elf"
+"""What ends a triple whose objects are ELF on a system that has another format."""
 ALLOWED = frozenset({"memcpy", "memset"})
 """Functions outside the module that it may declare, besides LLVM's intrinsics."""
 
@@ -107,7 +111,14 @@ def load_image(image: Image) -> LoadedCode:
 
 def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> bytes:
     """The object of a module, for this process."""
-    return bytes(emitting(target, "pic").emit_object(parse(text, allowed)))
+    return bytes(emitting(in_loadable_format(target), "pic").emit_object(parse(text, allowed)))
+
+
+def in_loadable_format(target: Target) -> Target:
+    """The target with the object format that LLVM's engine loads: on Windows that is ELF, too."""
+    if sys.platform != "win32" or target.triple.endswith(ELF):
+        return target
+    return replace(target, triple=target.triple + ELF)
 
 
 class EarlierCode(Protocol):
