@@ -61,8 +61,10 @@ def each(values: Any) -> list[Any]:
 @public("tosaic.load")
 def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None,
          context: Context | None = None, level: str = "none") -> Model:
-    """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its bytes: MLIR text (TOSA, or
-    TensorFlow's dialects), .tosa or .tflite.
+    """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its content: MLIR text (TOSA, or
+    TensorFlow's dialects) or bytecode, .tosa, .tflite, ONNX, an exported program of PyTorch (.pt2), a Keras file (.keras,
+    HDF5), a SavedModel's folder, a graph of TensorFlow. The last four are read by PyTorch and TensorFlow, which take a model
+    for a program.
 
     Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. `variables` are for TensorFlow's texts, which
     leave open what an argument that is a handle of a variable stands for: a name for each argument, and the first values by
@@ -76,12 +78,13 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     of 256, 64 tensors in a list, 16 extents in a shape. Without a level none of these holds; control flow nested 6 deep and a
     tensor of 2^31 - 1 bytes are the limits with and without.
     """
-    from .models.model import at_level, load_model
+    from .models import front_door
+    from .models.model import at_level
     checked_context(context)  # before a long file is read
     if variables is None:
-        return at_level(load_model(source, name), level).within(context)
+        return at_level(front_door.load(source, name), level).within(context)
     from .models.tensorflow.graph_entries import bindings_of
-    return at_level(load_model(source, name, bindings_of(variables)), level).within(context)
+    return at_level(front_door.load(source, name, bindings_of(variables)), level).within(context)
 
 
 @public("tosaic.from_tflite")

@@ -25,7 +25,8 @@ USAGE_KINDS = frozenset({"argument", "option"})
 """Kinds of problems that are the command line's fault and not the model's."""
 
 EPILOG = """\
-MODEL is MLIR text, a .tosa or a .tflite file (its bytes tell which); - is standard input.
+MODEL is MLIR, .tosa, .tflite, ONNX, .pt2, a Keras file, a GraphDef or a SavedModel's folder
+(its content tells which); - is standard input.
 exit codes: 0 yes, 1 no, 2 usage, 3 bad model, 4 internal error"""
 
 CACHE_EPILOG = """\
@@ -66,9 +67,8 @@ def carried_out(arguments: Sequence[str]) -> int:
 
 def answer(options: argparse.Namespace) -> int:
     """Carry out a command and print what it found."""
-    from .commands import COMMANDS, take_pipe
-    take_pipe(options)
-    found = COMMANDS[options.command](options)
+    from .commands import carry_out
+    found = carry_out(options)
     text = found.text
     if options.json:
         import json

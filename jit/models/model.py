@@ -288,6 +288,8 @@ class Model:
     def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
                  bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
         self._module, self.imported = module, imported
+        self.is_stand_in = False
+        """Whether `module` is for being shown alone: entries that were made one by one have graphs of their own."""
         self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings, imported=imported), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
@@ -295,7 +297,7 @@ class Model:
     def of_entries(cls, entries: Mapping[str, Entry], module: Module) -> Model:
         """A model of entries that were made one by one; `module` is what it shows."""
         model = cls(now(module), ())
-        model.entries = dict(entries)
+        model.entries, model.is_stand_in = dict(entries), True
         return model
 
     def within(self, context: Context | None) -> Model:
@@ -308,7 +310,7 @@ class Model:
     def with_entries(self, entries: Mapping[str, Entry]) -> Model:
         """The model with other entries."""
         model = Model(self._module, (), imported=self.imported)
-        model.entries = dict(entries)
+        model.entries, model.is_stand_in = dict(entries), self.is_stand_in
         return model
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -537,15 +539,24 @@ def load_tflite(source: Any, name: str | None = None) -> Model:
     return load_model(source, name or shown)
 
 
-def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
-    """Read a model from a file, or find it in the cache by what the file system says of it."""
+def known_model(path: str | os.PathLike[str], name: str | None) -> Model | None:
+    """The model of a file that the cache knows by what the file system says of it; it is not read."""
     key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
     known = known_file(key)
     cached = known.origin.recall() if known and known.origin else None
-    if known and cached:
-        again = Later(lambda: read_again(place, known.sha256))
-        return Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
-                     imported=source_of(first_bytes(path, 8), again, Path(place)))
+    if known is None or cached is None:
+        return None
+    again = Later(lambda: read_again(place, known.sha256))
+    return Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
+                 imported=source_of(first_bytes(path, 8), again, Path(place)))
+
+
+def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
+    """Read a model from a file, or find it in the cache by what the file system says of it."""
+    found = known_model(path, name)
+    if found is not None:
+        return found
+    key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
     data = file_bytes(path)
     held = known_data(data)
     if held:

@@ -1,7 +1,8 @@
 """Reading a model's bytes, and the graphs in them.
 
 What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, of which the bridge and a converter
-make a module; a message of protobuf that begins with a version is ONNX; everything else has to be MLIR text.
+make a module; a message of protobuf that begins with a version is ONNX; MLIR bytecode has a mark; everything else has to be
+MLIR text. What else a file may be, `file_kinds` says before.
 """
 from __future__ import annotations
 
@@ -49,8 +50,24 @@ def read_module(data: str | bytes | memoryview, name: str, folder: Path | None =
     if isinstance(data, bytes) and data[4:8] == b"TFL3":
         from .tflite.from_tflite import module_of_tflite
         return module_of_tflite(data, name, import_compiler)
+    if isinstance(data, bytes) and data.startswith(b"ML\xefR"):
+        return module_of_bytecode(data, name)
     from ...lowering.text.reader import read_module as read_mlir
     return read_mlir(data, name)
+
+
+def module_of_bytecode(data: bytes, name: str) -> Module:
+    """The module of MLIR bytecode; a Problem where it has something else than functions and operators of TOSA."""
+    from ...lowering.bytecode.reader import read_module as read_bytecode
+    from ...lowering.bytecode.sections import Unreadable
+    from ...lowering.dialects.foreign_dialects import advice, dialect_in
+    try:
+        return read_bytecode(memoryview(data), name)
+    except Unreadable as error:
+        foreign = dialect_in(data)
+        what = f"it is of the dialect {foreign}" if foreign else f"{error}"
+        raise Problem(f"{name} is MLIR bytecode that cannot be read: {what}", kind="file",
+                      help=advice(f"{foreign}.") or "print it as text, with mlir-opt or tosa-opt, and give that") from None
 
 
 COMPILER = ("pipeline", "native.process.concurrent_codegen", "native.process.load", "tflite.assemble")
@@ -63,6 +80,11 @@ def import_compiler() -> None:
         importlib.import_module(f"...lowering.{name}", __package__)
 
 
+DOORS = {"onnx": "tosaic.from_onnx(model)", "torch": "tosaic.from_torch(module, x)", "keras": "tosaic.from_tensorflow(model)",
+         "tensorflow": "tosaic.from_tensorflow(function, x)"}
+"""Who takes an object of a package."""
+
+
 def read_bytes(source: Any) -> tuple[bytes, str]:
     """The bytes of a source, and its name for messages."""
     if isinstance(source, bytes | bytearray | memoryview):
@@ -71,8 +93,9 @@ def read_bytes(source: Any) -> tuple[bytes, str]:
         data = source.read()
         return data.encode() if isinstance(data, str) else data, str(getattr(source, "name", "<stream>"))
     if not isinstance(source, str | os.PathLike):
+        door = DOORS.get(type(source).__module__.split(".")[0])
         raise Problem(f"a model cannot be read from a {type(source).__name__}", kind="argument",
-                      help="pass a path, an open file, bytes, or MLIR text")
+                      help=f"{door} takes it" if door else "pass a path, an open file, bytes, or MLIR text")
     return first_bytes(source, -1), str(os.fspath(source))
 
 

@@ -15,6 +15,7 @@ from dataclasses import field
 
 from ...runtime.errors import Position, Problem
 from ...runtime.records import dataclass
+from ..dialects.foreign_dialects import advice
 from ..elements.affine import Affine, Axis
 from ..elements.expression import Buffer, Expr
 from ..elements.interpret import evaluate
@@ -359,7 +360,7 @@ def unsupported(operation: Operation) -> Problem:
     """That an operator of another dialect is needed."""
     name = operation.op.name or getattr(operation.op, "spelling", "")
     return Problem(f"operator {name} cannot be compiled", operation.position, kind="unsupported",
-                   help="convert it to TOSA, or take out what needs its results")
+                   help=advice(name) or "convert it to TOSA, or take out what needs its results")
 
 
 def shared(element: Element) -> Element:

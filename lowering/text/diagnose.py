@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem, Source
+from ..dialects.foreign_dialects import advice
 from .syntax import SyntaxFault
 from .types import TypeReader, angles
 
@@ -90,7 +91,7 @@ def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -
     operator = unknown_form(error)
     if operator is not None:
         return SyntaxFault(f"the form of {operator} is not known", operator.start_pos or 0, len(operator), "unsupported",
-                           "only its generic form can be read: print the text with --mlir-print-op-generic")
+                           advice(operator) or "only its generic form can be read: print the text with --mlir-print-op-generic")
     return SyntaxFault(f"expected {listed(words(expected))}, found {name!r}", at, max(1, len(name)))
 
 

@@ -32,9 +32,10 @@ def parse(source: Source) -> FileSyntax:
         return parser.parse(source.text)  # type: ignore[return-value]
     except UnexpectedInput as error:
         from .diagnose import diagnose
-        raise diagnose(error, source) from None
+        problem = diagnose(error, source)
     except TokenFault as error:
-        raise error.fault.at(source, error.token) from None
+        problem = error.fault.at(source, error.token)
+    raise problem  # out here it has no context: where one goes along in pickles (Dask's), the parser's state is none that can
 
 
 @cache

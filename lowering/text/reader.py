@@ -63,7 +63,7 @@ def decoded(text: str | bytes, name: str) -> str:
         raise Problem(f"{name} is MLIR bytecode, not text", kind="file",
                       help="turn it into text with tosa-opt, or with the converter's option --text")
     try:
-        return bytes(text).decode("utf-8")
+        return bytes(text).removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError as error:
         before = text[:error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")

@@ -168,7 +168,7 @@ WRONG = [
     ("run M --input x=random:one", 2, "is not random:SEED"), ("run M --entry none", 2, "no function none"),
     ("run M --input x=missing.npy", 2, "No such file"), ("run M --input x=M", 2, "no .npy or .npz"),
     ("run M --save /dev/null/x.npz", 2, "cannot be written"), ("show M tea", 2, "no stage tea"),
-    ("run missing.mlir", 3, "No such file"), ("report .", 3, "directory")]
+    ("run missing.mlir", 3, "No such file"), ("report .", 3, "a folder without")]
 
 
 @pytest.mark.parametrize(("line", "code", "words"), WRONG)
@@ -189,23 +189,23 @@ def test_pickles_in_array_files_are_refused(tosaic: Any, model: str, tmp_path: P
 
 
 def test_an_error_of_tosaic_itself_is_4_and_short(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosaic.jit.command_line import commands
+    from tosaic.jit.models import front_door
 
     def broken(*arguments: Any) -> None:
         raise ZeroDivisionError("inside\x1b[31m")
-    monkeypatch.setattr(commands, "load_model", broken)
+    monkeypatch.setattr(front_door, "load", broken)
     code, out, err = tosaic("run", model)
     assert (code, out) == (4, "") and err.startswith("tosaic: internal error: ZeroDivisionError: inside\\x1b[31m\n")
     assert len(err.splitlines()) == 3 and "Traceback" in tosaic("run", model, "--traceback")[2]
 
 
 def test_a_stage_that_fails_its_verifier_is_4_too(tosaic: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosaic.jit.command_line import commands
+    from tosaic.jit.models import front_door
     from tosaic.runtime.errors import Problem
 
     def broken(*arguments: Any) -> None:
         raise Problem("a load is out of range", kind="internal")
-    monkeypatch.setattr(commands, "load_model", broken)
+    monkeypatch.setattr(front_door, "load", broken)
     assert tosaic("run", model) == (4, "", "error[internal]: a load is out of range\n")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.command_line.cli import parser
-from tosaic.jit.command_line.commands import compile as compile_command
+from tosaic.jit.command_line.compile_command import compile as compile_command
 
 from ..aot.c_programs import build, needs_gcc, run
 from ..tflite.files import Graph, Operator, Scalar, Tensor, file

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from tosaic.jit.command_line.cli import parser
-from tosaic.jit.command_line.commands import options_with_target
 from tosaic.jit.command_line.memory_options import plain
+from tosaic.jit.command_line.model_options import options_with_target
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.kernels.text import print_kernels

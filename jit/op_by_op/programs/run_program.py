@@ -19,6 +19,8 @@ MODEL_MARKS = (b"TOSA", b"TFL3")
 
 def program_text(model: str, standard_input: Callable[[], bytes]) -> tuple[bytes, str] | None:
     """The text of a file and its name, if it is a kernel program; None where it is a model."""
+    if model != "-" and not Path(model).is_file():  # a folder is no program, and what is not there is said elsewhere
+        return None
     data, name = (standard_input(), "<stdin>") if model == "-" else read_bytes(Path(model))
     if is_onnx(data) or data[4:8] in MODEL_MARKS or not any(mark in data for mark in MARKS):
         return None

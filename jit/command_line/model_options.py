@@ -1,0 +1,95 @@
+"""The model, the entry and the way to compile that a command line names."""
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import stat
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import Problem
+from ..models import front_door
+from ..models.dynamic_shapes import named_shape
+from ..models.model import Entry, Model, at_level
+from ..models.read import first_bytes
+from .memory_options import options_of
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ...lowering.options import CompileOptions
+
+
+def standard_input(options: argparse.Namespace) -> bytes:
+    """All of standard input, which can be read once."""
+    if getattr(options, "standard_input", None) is None:
+        options.standard_input = sys.stdin.buffer.read()
+    data: bytes = options.standard_input
+    return data
+
+
+def take_pipe(options: argparse.Namespace) -> None:
+    """A named pipe, which shells make for <(...), can be read once: from here on it is standard input."""
+    model = getattr(options, "model", None) or "-"
+    if model != "-" and is_pipe(model):
+        options.standard_input, options.model = first_bytes(model, -1), "-"
+
+
+def is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def model_of(options: argparse.Namespace, progress: Progress) -> Model:
+    """The model that the command line names; `-` is standard input."""
+    progress.update(f"reading {options.model}")
+    if options.model == "-":
+        return at_level(front_door.load(io.BytesIO(standard_input(options)), "<stdin>"), options.level)
+    return at_level(front_door.load(path_of(options.model)), options.level)
+
+
+def path_of(model: str) -> Path | str:
+    """The path that a command line names; an address stays as it is, for the message."""
+    return model if "://" in model else Path(model)
+
+
+def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:
+    entry = model_of(options, progress).entry(options.entry)
+    progress.update(f"compiling {entry.name}")
+    return entry.specialize(shapes_of(options)) if options.shape else entry
+
+
+def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """The shapes that the command line gives inputs, by name."""
+    return dict(map(named_shape, options.shape))
+
+
+def options_with_target(options: argparse.Namespace) -> CompileOptions | None:
+    """How to compile, of a command that takes a machine."""
+    from ...lowering.target.presets import target
+    from ..tools.tune import read_findings
+    machine = target(options.target or named_by_default(options), options.cpu, options.features)
+    found = options_of(options, machine, read_findings(options.tuning) if options.tuning else ())
+    if found is None or options.schedule is None:
+        return found
+    from ...lowering.schedule.schedule_text import ScheduleText
+    return replace(found, schedule=ScheduleText(text_of(options.schedule), options.schedule))
+
+
+def named_by_default(options: argparse.Namespace) -> str:
+    """The machine where none is named: this one, or any, of C source (a processor says its machine itself)."""
+    return "any" if getattr(options, "emit", "object") == "c" and not (options.cpu or options.features) else "host"
+
+
+def text_of(path: str) -> str:
+    """The text of a schedule's file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror or error}", kind="file") from None
+    except ValueError:
+        raise Problem(f"{path} is no text", kind="file", help="tosaic show MODEL schedule prints a schedule") from None

@@ -1,0 +1,87 @@
+"""The front door: a model from whatever holds one. `load` looks at a source, says what it is where nothing reads it, and passes
+it on to its reader: `model.load_model` for what is read here, `foreign_files` for what TensorFlow and PyTorch read.
+"""
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import Problem
+from .model import Model, known_model, load_model
+from .read import is_text, read_bytes
+
+if TYPE_CHECKING:
+    from ...lowering.rewrite.tensorflow import Bindings
+
+MLIR = re.compile(r"^\s*(?:module\b|func\b|tosa\.|\"?builtin\.module|\"?(?:tf|tf_executor|tosa|onnx)\.|[#!%]\w+\s*=)",
+                  re.MULTILINE)
+"""What a line of an MLIR text begins with; a text without any such line is something else."""
+
+
+def load(source: Any, name: str | None = None, bindings: Bindings | None = None) -> Model:
+    """A model from a path of a file or folder, an open binary file, bytes, or MLIR text; verified. Raises a Problem that says
+    what the source is, where it is no model that is read here."""
+    if is_text(source):
+        return load_model(source, name, bindings)
+    if isinstance(source, str | os.PathLike):
+        check_address(os.fspath(source))
+        if is_there_twice(source):
+            found = known_model(source, name) if bindings is None else None
+            return found or load_path(source, name, bindings)
+    data, shown = read_bytes(source)
+    return load_bytes(data, name or shown, bindings)
+
+
+def load_path(path: str | os.PathLike[str], name: str | None, bindings: Bindings | None) -> Model:
+    """The model of a file or folder that can be read again."""
+    from .file_kinds import kind_of_path
+    shown = name or os.fspath(path)
+    kind = kind_of_path(path, shown)
+    if kind.reader != "module":
+        from .foreign_files import load_foreign
+        return load_foreign(kind, path, shown)
+    try:
+        return load_model(path, name, bindings)
+    except Problem as problem:
+        raise advised(problem, shown) from None
+
+
+def load_bytes(data: bytes, shown: str, bindings: Bindings | None) -> Model:
+    from .file_kinds import kind_of_bytes
+    kind = kind_of_bytes(data, shown)
+    if kind.reader != "module":
+        from .foreign_files import load_foreign
+        return load_foreign(kind, data, shown)
+    try:
+        return load_model(data, shown, bindings)
+    except Problem as problem:
+        raise advised(problem, shown) from None
+
+
+def is_there_twice(path: str | os.PathLike[str]) -> bool:
+    """Whether a path can be read again, as a file and a folder can, and a pipe cannot."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def check_address(path: str | bytes) -> None:
+    if isinstance(path, str) and re.match(r"(?i:https?|ftp|s3|gs|hf)://", path):
+        raise Problem(f"{path} is an address, and tosaic reads files of this machine", kind="file",
+                      help="download it first, and give the file")
+
+
+def advised(problem: Problem, shown: str) -> Problem:
+    """The problem of a text that is no MLIR at all says so."""
+    place = problem.position
+    if problem.kind == "syntax" and problem.help is None and place and place.source.text is not None and not MLIR.search(
+            place.source.text[:1 << 16]):
+        from .file_kinds import READ
+        problem.message = f"{shown} is text, and no MLIR: {problem.message}"
+        problem.args = (problem.message,)
+        problem.help = f"tosaic reads {READ}"
+    return problem

@@ -1,0 +1,29 @@
+"""Dialects of MLIR that are met in models and that nothing here compiles: what to do with a text of each."""
+from __future__ import annotations
+
+STABLEHLO = ("StableHLO is not compiled: make TOSA of it with stablehlo-opt --stablehlo-legalize-to-tosa, or take the function "
+             "as TensorFlow has it (of JAX: jax2tf.convert, then tosaic.from_tensorflow)")
+TORCH = ("pass the module to tosaic.from_torch(module, x), or lower it with "
+         "torch-mlir-opt --torch-backend-to-tosa-backend-pipeline")
+LOWERED = "tosaic compiles operators of tensors: give the text from before they became loops, in TOSA's dialect"
+
+ADVICE = {
+    "stablehlo": STABLEHLO, "vhlo": STABLEHLO, "chlo": STABLEHLO, "mhlo": STABLEHLO, "sdy": STABLEHLO,
+    "tfl": "give the .tflite itself: tosaic.load reads it",
+    "torch": TORCH, "torch_c": TORCH, "aten": TORCH,
+    "linalg": LOWERED, "affine": LOWERED, "memref": LOWERED, "bufferization": LOWERED, "vector": LOWERED,
+    "llvm": LOWERED, "gpu": LOWERED, "spirv": LOWERED}
+"""What helps, by dialect."""
+
+
+def advice(spelling: str) -> str | None:
+    """What to do about an operation of another dialect, by its name; None where nothing better is known than to say so."""
+    return ADVICE.get(spelling.partition(".")[0].strip('"'))
+
+
+def dialect_in(data: bytes) -> str | None:
+    """The foreign dialect whose name stands in bytecode, where that begins."""
+    head = data[:1 << 14]
+    if head[5:15].startswith(b"StableHLO"):
+        return "vhlo"
+    return next((name for name in ADVICE if b"\0" + name.encode() + b"\0" in head), None)
