@@ -12,10 +12,10 @@ from ..models.read import read_bytes
 from ..tools.report import Report, report, saved
 
 if TYPE_CHECKING:
-    from ..stage_data import LoweredData
+    from ..stages import Lowered
     from ..tools.report.boards import Board
 
-Lower = Callable[..., "LoweredData"]
+Lower = Callable[..., "Lowered"]
 """Reads the model at a path, and lowers the entry that the options name, or another one."""
 
 
