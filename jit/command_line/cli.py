@@ -1,5 +1,5 @@
-"""The command line: `tosaic run | compile | check | show | profile | tune | report | convert | cache |
-targets`.
+"""The command line: `tosaic run | compile | check | show | profile | tune | map | report | convert |
+cache | targets`.
 
 Exit codes: 0 yes, 1 no (`check` found a difference), 2 wrong usage, 3 a bad model, 4 an error inside tosaic; 130 after
 Ctrl-C. Answers go to standard output, everything else to standard error.
@@ -166,6 +166,7 @@ def parser() -> argparse.ArgumentParser:
     add_inputs(tune, "calls of each measurement at least", 5)
     tune.add_argument("-o", "--output", metavar="FILE", help="keep it in a file, for --tuning, and not in the cache")
     add_memory(tune)
+    add_map(command(commands, "map", "run a model over many inputs, on processes of this machine or on a Dask cluster"))
     add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))
     convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
     convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
@@ -228,6 +229,15 @@ def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) ->
     """What goes into the calls of a model, and how many there are."""
     add_sources(parser)
     parser.add_argument("--calls", type=positive, default=default, metavar="N", help=f"{calls} (default: {default})")
+
+
+def add_map(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", metavar="INPUT", nargs="+",
+                        help=".npy or .npz files, folders of them, a Zarr store, or Parquet files")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True,
+                        help="a folder for the results; one that a run has begun is gone on with")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="the scheduler of a Dask cluster (default: no cluster)")
+    parser.add_argument("--workers", type=positive, metavar="N", help="processes of this machine (default: one for each core)")
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from .answer import Answer
 MODULES = {
     "run": "run_command", "compile": "compile_command", "show": "show_command", "convert": "convert_command",
     "check": "measure_commands", "profile": "measure_commands", "tune": "measure_commands", "report": "measure_commands",
-    "cache": "cache_command", "targets": "cache_command"}
+    "map": "map_command", "cache": "cache_command", "targets": "cache_command"}
 """The module that a command is in, where a function has its name."""
 
 

@@ -1,18 +1,14 @@
-"""Arrays for the command line: inputs from `.npy` and `.npz` files or from a seed, and results to `.npz` files."""
+"""Arrays for the command line: inputs from `.npy` and `.npz` files (`tools.array_files`) or from a seed."""
 from __future__ import annotations
 
-import io
-import os
-import zipfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...lowering.graph.graph import Function, Value
 from ...lowering.graph.types import Array
-from ...runtime.errors import Problem, unwritten
+from ...runtime.errors import Problem
+from ..tools.array_files import read_arrays, save_arrays
 from ..tools.random_array import random_array
 
 
@@ -74,18 +70,6 @@ def arrays_by_name(path: str, names: Sequence[str]) -> dict[str, Array]:
     return {names[0]: found}
 
 
-def read_arrays(path: str) -> Array | dict[str, Array]:
-    """A .npy file's array, or a .npz file's by name. Nothing in a file is run."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-        found = np.load(io.BytesIO(data), allow_pickle=False)
-        return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        reason = getattr(error, "strerror", None) or "it is no .npy or .npz file that NumPy can read"
-        raise Problem(f"{path} cannot be read: {reason}", kind="argument") from None
-
-
 def fitted(array: Array, value: Value) -> Array:
     """The array, its bytes seen as the input's type where NumPy's files cannot name it (bf16, fp8)."""
     dtype = value.tensor.element.dtype
@@ -94,18 +78,4 @@ def fitted(array: Array, value: Value) -> Array:
     return np.require(array, requirements=["C", "A"])
 
 
-def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
-    """Write a .npz file; one that is there stays as it was until the new one is whole."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
-        os.replace(partial, target)
-    except OSError as error:
-        raise unwritten(error, f"{path} cannot be written", "argument") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+__all__ = ["gather_inputs", "read_arrays", "save_arrays"]

@@ -139,3 +139,11 @@ def test_the_kernel_program_prints_its_sum(capsys: pytest.CaptureFixture[str]) -
 def test_every_sample_is_tested_and_in_the_tutorial() -> None:
     tutorial, here = (ROOT / "samples" / "README.md").read_text(), pathlib.Path(__file__).read_text()
     assert SAMPLES and all(s.name in tutorial and s.name in here for s in SAMPLES)
+
+
+@pytest.mark.parametrize(("name", "package", "printed"), [
+    ("14_dask.py", "distributed", "64 images in 4 blocks, equal to calls in this process: True"),
+    ("15_ray.py", "ray", "64 images in batches of 16, equal to calls in this process: True")])
+def test_a_model_runs_on_other_processes_data(name: str, package: str, printed: str) -> None:
+    pytest.importorskip(package, reason=f"the package {package} is not installed")
+    assert printed in output(name)

@@ -1,0 +1,31 @@
+"""One compile for all processes of a machine: who holds the lock compiles and keeps the code in the cache, where the others
+find it when they have waited. Where there is no cache, or no lock of files, each compiles for itself.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from ..cache.folder import folder
+
+NAME = "compiling.lock"
+"""A file of the cache's folder, which is no entry."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """A block that one process of this machine is in at a time."""
+    where = folder()
+    descriptor = None
+    if where is not None:
+        with suppress(ImportError, OSError):
+            import fcntl
+            os.makedirs(where.path, 0o700, exist_ok=True)
+            descriptor = os.open(os.path.join(where.path, NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)

@@ -1,0 +1,120 @@
+"""Items that are row groups of Parquet files, with a column for each input; results that are Parquet files with a column for
+each output, one file for each item, whose names are in the order of the rows. A tensor of a row is a list of its elements, or
+a tensor of Arrow's. (The extra `parquet`.)
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...lowering.graph.types import Array
+from ...runtime.errors import Problem
+from ..descriptors import TensorDescriptor
+from ..tools.array_files import whole
+
+ENDING = ".parquet"
+
+
+class ParquetItem(NamedTuple):
+    """A row group of a file. `shapes` are those of a row of each input."""
+    name: str
+    path: str
+    group: int
+    shapes: tuple[tuple[int, ...], ...]
+
+    def read(self, inputs: Sequence[str]) -> Mapping[str, Array]:
+        table = opened(self.path).read_row_group(self.group)
+        columns = columns_for(self.path, table.schema.names, inputs)
+        return {name: rows_of(table.column(columns[name]), name, shape) for name, shape in zip(inputs, self.shapes)}
+
+    @property
+    def stamp(self) -> list[int]:
+        status = os.stat(self.path)
+        return [status.st_size, status.st_mtime_ns]
+
+
+class ParquetResults(NamedTuple):
+    """A folder with a file for each item."""
+    folder: str
+
+    def write(self, item: ParquetItem, outputs: Mapping[str, Array]) -> int:
+        import pyarrow
+        from pyarrow import parquet
+        table = pyarrow.table({name: column_of(array) for name, array in outputs.items()})
+        with whole(str(Path(self.folder, f"{item.name}{ENDING}"))) as partial:
+            parquet.write_table(table, partial)
+        return sum(a.nbytes for a in outputs.values())
+
+
+def opened(path: str) -> Any:
+    """A file; a Problem where it cannot be read."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise Problem(f"{path} is a Parquet file, which needs the package pyarrow", kind="argument",
+                      help='pip install "tosaic[parquet]"') from None
+    try:
+        return parquet.ParquetFile(path)
+    except Exception as error:  # of whatever kind its readers raise
+        raise Problem(f"{path} cannot be read: {error}", kind="file") from None
+
+
+def columns_for(path: str, names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
+    """The column of each input: that of its name, or the only one for the only input."""
+    if len(inputs) == len(names) == 1:
+        return {inputs[0]: names[0]}
+    missing = next((name for name in inputs if name not in names), None)
+    if missing is not None:
+        raise Problem(f"{path} has no column for input {missing}", kind="argument", help=f"it has {', '.join(names) or 'none'}")
+    return {name: name for name in inputs}
+
+
+def rows_of(column: Any, name: str, shape: Sequence[int]) -> Array:
+    """A column as one array, a tensor of that shape for each row."""
+    if column.null_count:
+        raise Problem(f"column {name} has rows without a value", kind="argument")
+    array = column.combine_chunks()
+    array = getattr(array, "storage", array)  # of Arrow's tensors
+    depth = 0
+    while hasattr(array, "flatten") and hasattr(array.type, "value_type"):
+        array, depth = array.flatten(), depth + 1
+    values = array.to_numpy(zero_copy_only=False)
+    if values.dtype.kind not in "biuf" or values.size != len(column) * int(np.prod(shape)):
+        raise Problem(f"column {name} is {column.type}, which is no {list(shape)} numbers in each row", kind="argument")
+    return values.reshape(len(column), *shape)
+
+
+def column_of(array: Array) -> Any:
+    """An array as a column: numbers, or a list of the elements of each row."""
+    import pyarrow
+    flat = pyarrow.array(np.ascontiguousarray(array).reshape(-1))
+    size = int(np.prod(array.shape[1:]))
+    return flat if array.ndim == 1 else pyarrow.FixedSizeListArray.from_arrays(flat, size)
+
+
+def parquet_files(paths: Sequence[str]) -> list[Path]:
+    """The Parquet files, and those in the folders; none unless all are such."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path] if path.suffix == ENDING else []
+        if not files:
+            return []
+        found += files
+    return found
+
+
+def parquet_items(files: Sequence[Path], inputs: Sequence[TensorDescriptor]) -> list[ParquetItem]:
+    """The row groups of all files, in order."""
+    shapes = []
+    for tensor in inputs:
+        if tensor.shape is None or None in tensor.shape:
+            raise Problem(f"input {tensor.name} has open extents, and a column does not say them", kind="argument",
+                          help=f"give it a shape: --shape {tensor.name}=...")
+        shapes.append(tuple(n for n in tensor.shape if n is not None))
+    groups = [(file, group) for file in files for group in range(opened(str(file)).num_row_groups)]
+    return [ParquetItem(f"part-{number:06}", str(file.resolve()), group, tuple(shapes))
+            for number, (file, group) in enumerate(groups)]
