@@ -19,21 +19,25 @@ from typing import TYPE_CHECKING, Any
 
 from .runtime import import_time  # noqa: F401  # isort: skip  before all others
 from .jit.api import compile, from_tflite, load
-from .runtime.errors import Problem
+from .runtime.errors import AttributeProblem, IndexProblem, KeyProblem, Problem, TypeProblem, ValueProblem
 
 if TYPE_CHECKING:
     from .jit import planner
     from .jit.api import jit
-    from .jit.decorator import TensorSpec
+    from .jit.compiled import Compiled
+    from .jit.decorator import Jit, TensorSpec
+    from .jit.models.model import Entry, Model
     from .jit.models.onnx import backend as onnx
     from .jit.models.onnx.from_onnx import from_onnx
     from .jit.models.tensorflow.from_tensorflow import from_tensorflow
     from .jit.models.torch.from_torch import from_torch
     from .jit.op_by_op.runtime import CoreRuntime
+    from .jit.stages import Lowered, Traced
     from .jit.tracing import ops
+    from .jit.tracing import tosa_operators as tosa
     from .jit.tracing.check import check
     from .jit.tracing.control_flow import cond, while_loop
-    from .jit.tracing.tosa_namespace import Namespace
+    from .jit.tracing.tensor import Tensor
     from .jit.tracing.variable import Variable
     from .lowering.dialects.tosa.custom import custom
     from .lowering.graph.operator import Op
@@ -48,18 +52,20 @@ if TYPE_CHECKING:
     from .runtime.variables import Context
     from .runtime.variables import process as default_context
 
-    tosa: Namespace
-
 __version__ = "0.1.0"
 
-__all__ = ["CompileOptions", "Context", "CoreRuntime", "Memory", "Op", "OpAttrs", "OpHandler", "Pool", "Problem",
-           "TensorHandle", "TensorSpec", "Variable", "__version__", "check", "compile", "cond", "custom", "default_context",
-           "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit", "load", "onnx",
-           "ops", "planner", "set_num_threads", "target", "tosa", "while_loop"]
+__all__ = ["AttributeProblem", "CompileOptions", "Compiled", "Context", "CoreRuntime", "Entry", "IndexProblem", "Jit",
+           "KeyProblem", "Lowered", "Memory", "Model", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "Tensor",
+           "TensorHandle", "TensorSpec", "Traced", "TypeProblem", "ValueProblem", "Variable", "__version__", "check",
+           "compile", "cond", "custom", "default_context", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
+           "get_num_threads", "jit", "load", "onnx", "ops", "planner", "set_num_threads", "target", "tosa", "while_loop"]
 
 _PLACES = {"planner": ("jit.planner", None), "ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
-           "TensorSpec": ("jit.decorator", "TensorSpec"), "Variable": ("jit.tracing.variable", "Variable"),
+           "TensorSpec": ("jit.decorator", "TensorSpec"), "Jit": ("jit.decorator", "Jit"),
+           "Model": ("jit.models.model", "Model"), "Entry": ("jit.models.model", "Entry"),
+           "Compiled": ("jit.compiled", "Compiled"), "Traced": ("jit.stages", "Traced"), "Lowered": ("jit.stages", "Lowered"),
+           "Tensor": ("jit.tracing.tensor", "Tensor"), "Variable": ("jit.tracing.variable", "Variable"),
            "default_context": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),
            "Memory": ("lowering.memory.planner", "Memory"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "CompileOptions": ("lowering.options", "CompileOptions"),
@@ -91,9 +97,16 @@ def __getattr__(name: str) -> Any:
         module = import_module(f".{place}", __name__)
         value = module if attribute is None else getattr(module, attribute)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise unknown_attribute(name)
     globals()[name] = value
     return value
+
+
+def unknown_attribute(name: str) -> AttributeProblem:
+    from .runtime.public_names import closest
+    meant = None if name.startswith("_") else closest(name, __all__)
+    return AttributeProblem(f"module {__name__!r} has no attribute {name!r}", kind="symbol",
+                            help=f"did you mean tosaic.{meant}?" if meant else None)
 
 
 def __dir__() -> list[str]:

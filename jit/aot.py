@@ -28,7 +28,7 @@ from ..lowering.native.c_object.pools import CPool
 from ..lowering.native.c_object.variables import Owner, StateForm
 from ..lowering.target.presets import host
 from ..lowering.target.target import Target
-from ..runtime.errors import Problem, unwritten
+from ..runtime.errors import Problem, ValueProblem, unwritten
 
 if TYPE_CHECKING:
     from .stage_data import LoweredData
@@ -56,17 +56,17 @@ class ArtifactForm:
 
     def __post_init__(self) -> None:
         if self.emit not in EMITTED:
-            raise Problem(f"emit is {self.emit!r}", kind="option", help=f"it may be {' or '.join(EMITTED)}")
+            raise ValueProblem(f"emit is {self.emit!r}", kind="option", help=f"it may be {' or '.join(EMITTED)}")
         if self.pool_form not in FORMS:
-            raise Problem(f"pool_form is {self.pool_form!r}", kind="option", help=f"it may be {' or '.join(FORMS)}")
+            raise ValueProblem(f"pool_form is {self.pool_form!r}", kind="option", help=f"it may be {' or '.join(FORMS)}")
         if self.emit == "c" and self.library:
-            raise Problem("a static library has objects, and C source is none", kind="option",
-                          help="leave out the library, or make it with the C compiler and ar")
+            raise ValueProblem("a static library has objects, and C source is none", kind="option",
+                               help="leave out the library, or make it with the C compiler and ar")
 
     @property
     def variables(self) -> StateForm:
         if self.state not in STATES:
-            raise Problem(f"state is {self.state!r}", kind="option", help=f"it may be {' or '.join(STATES)}")
+            raise ValueProblem(f"state is {self.state!r}", kind="option", help=f"it may be {' or '.join(STATES)}")
         return StateForm(self.namespace, STATES[self.state])
 
 

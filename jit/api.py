@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..runtime.public_names import public
 from ..runtime.variables import checked_context
@@ -16,16 +16,24 @@ if TYPE_CHECKING:
     from .compiled import Compiled
     from .decorator import Jit
     from .models.model import Model
+    from .stages import Lowered
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 
 @overload
-def jit(function: Callable[..., Any]) -> Jit: ...
+def jit(function: Callable[Given, Result], *, static: str | int | Iterable[str | int] = (),
+        static_argnums: int | Iterable[int] = (), options: CompileOptions | None = None, context: Context | None = None,
+        target: Target | None = None, memory: Memory | None = None, num_threads: int | None = None, precision: str | None = None
+        ) -> Jit[Given, Result]: ...
 
 
 @overload
 def jit(*, static: str | int | Iterable[str | int] = (), static_argnums: int | Iterable[int] = (),
         options: CompileOptions | None = None, context: Context | None = None, target: Target | None = None,
         memory: Memory | None = None, num_threads: int | None = None, precision: str | None = None
-        ) -> Callable[[Callable[..., Any]], Jit]: ...
+        ) -> Callable[[Callable[Given, Result]], Jit[Given, Result]]: ...
 
 
 @public("tosaic.jit")
@@ -104,11 +112,11 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
 @public("tosaic.compile")
 def compile(source: Any, *arguments: Any, entry: str | None = None, options: CompileOptions | None = None,
             context: Context | None = None, target: Target | None = None, memory: Memory | None = None,
-            num_threads: int | None = None, precision: str | None = None) -> Compiled:
+            num_threads: int | None = None, precision: str | None = None) -> Compiled[Lowered]:
     """Compile a model (as `load` takes it), or a Python function for these arguments; options are those of `jit`."""
     options = given("tosaic.compile", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     checked_context(context)
     if callable(source):
-        compiled: Compiled = jit(options=options, context=context)(source).compile(*arguments)
+        compiled: Compiled[Lowered] = jit(options=options, context=context)(source).compile(*arguments)
         return compiled
     return load(source).entry(entry).compile(options, context)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..runtime.errors import printable
 from ..runtime.function_object import NEVER, function_object
@@ -26,6 +26,11 @@ CONTEXTS = 64
 """Namespaces of variables that a compiled function remembers at most."""
 
 Call = Callable[..., Any]
+Results: TypeAlias = "Array | tuple[Array, ...] | Any"
+"""What a call gives: an array, or a tuple of several. How many, a type checker cannot know; `Any` lets code take it for
+either."""
+Numbers: TypeAlias = "Array | tuple[Array, ...] | dict[str, Array] | Any"
+"""What a conversion gives: an array, a tuple of several, or a dict for a mapping by name."""
 
 
 def not_yet(*arguments: Any, **named: Any) -> Any:

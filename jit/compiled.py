@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..runtime.later import Later
 from ..runtime.records import dataclass
-from .calls import Calls, until_quick
+from .calls import Calls, Numbers, Results, until_quick
 from .descriptors import Interface, TensorDescriptor
 from .tracing.pytree import Structure
 
@@ -20,25 +20,29 @@ if TYPE_CHECKING:
     from .tools.report import Report
 
 
-class Compiled:
+Stage = TypeVar("Stage", bound="LoweredData", covariant=True)
+
+
+class Compiled(Generic[Stage]):
     """A function as machine code. Call it with arrays, in the order of `inputs`, by their names, or as one mapping by name.
 
     It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
     arrays that the outputs are written to, `context=` the namespace of variables of this call (without it, that which it has
     been compiled with), `num_threads=` how many threads it may use at most (no more than it has been compiled for).
     """
-    __slots__ = ("__call__", "__weakref__", "_lowered", "_results", "calls", "executable")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None, **named: Any) -> Any: ...
+                     num_threads: int | None = None, **named: Any) -> Results: ...
+    else:
+        __slots__ = ("__call__", "__weakref__", "_lowered", "_results", "calls", "executable")
 
-    def __init__(self, lowered: Later[LoweredData], executable: Executable, results: Structure | None = None) -> None:
+    def __init__(self, lowered: Later[Stage], executable: Executable, results: Structure | None = None) -> None:
         self._lowered, self.executable, self._results = lowered, executable, results
         self.calls = Calls(executable, results)
         self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
 
     @property
-    def lowered(self) -> LoweredData:
+    def lowered(self) -> Stage:
         """The stage before. Where the code came from the cache, the function is lowered now."""
         return self._lowered()
 
@@ -61,11 +65,11 @@ class Compiled:
         """Descriptors of the variables that it uses; as strings, names."""
         return tuple(TensorDescriptor.of(d.tensor) for d in self.executable.code.variables)
 
-    def quantize(self, *inputs: Any, **named: Any) -> Any:
+    def quantize(self, *inputs: Any, **named: Any) -> Numbers:
         """The stored arrays of float inputs: by position, by name, or one mapping by name (`Entry.quantize`)."""
         return Interface(self.name, self.inputs, self.outputs).quantized(inputs, named)
 
-    def dequantize(self, *outputs: Any) -> Any:
+    def dequantize(self, *outputs: Any) -> Numbers:
         """The real numbers of stored outputs (`Entry.dequantize`)."""
         return Interface(self.name, self.inputs, self.outputs).dequantized(outputs)
 
@@ -84,7 +88,7 @@ class Compiled:
         from .tools.report import report
         return report(self.lowered)
 
-    def bind(self, context: Context) -> Compiled:
+    def bind(self, context: Context) -> Compiled[Stage]:
         """The same code with its variables in another context. Closing one closes both."""
         return Compiled(self._lowered, self.calls.bound(context), self._results)
 

@@ -11,13 +11,13 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
-from ..runtime.errors import Position, Problem, Source
+from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
 from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
@@ -31,6 +31,10 @@ from .tracing.tensor import Tensor
 if TYPE_CHECKING:
     from ..lowering.options import CompileOptions
     from ..runtime.variables import Context
+
+Given = ParamSpec("Given")
+More = ParamSpec("More")
+Result = TypeVar("Result", covariant=True)
 
 JIT_OPTIONS = {name: f"{name}=..." for name in ("static", "static_argnums", "options", "context")} | {
     name: f"options=tosaic.CompileOptions({field}=...)" for name, field in (
@@ -81,20 +85,34 @@ class Pending:
 
     def __init__(self) -> None:
         self.done = threading.Event()
-        self.compiled: Compiled | None = None
+        self.compiled: Compiled[Lowered] | None = None
 
 
-class Jit:
+class Jit(Generic[Given, Result]):
     """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
-    __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
+        @overload
+        def __call__(self: Jit[Given, Tensor], *arguments: Given.args, **named: Given.kwargs) -> Array: ...
+        @overload
+        def __call__(self: Jit[Given, tuple[Tensor, Tensor]], *arguments: Given.args, **named: Given.kwargs
+                     ) -> tuple[Array, Array]: ...
+        @overload
+        def __call__(self: Jit[Given, tuple[Tensor, Tensor, Tensor]], *arguments: Given.args, **named: Given.kwargs
+                     ) -> tuple[Array, Array, Array]: ...
+        @overload
+        def __call__(self: Jit[Given, tuple[Tensor, ...]], *arguments: Given.args, **named: Given.kwargs
+                     ) -> tuple[Array, ...]: ...
+        @overload
+        def __call__(self, *arguments: Given.args, **named: Given.kwargs) -> Result: ...
         def __call__(self, *arguments: Any, **named: Any) -> Any: ...
+    else:
+        __slots__ = ("__call__", "__dict__", "__weakref__")
 
-    def __init__(self, function: Callable[..., Any], static: Iterable[str | int] = (),
+    def __init__(self, function: Callable[Given, Result], static: Iterable[str | int] = (),
                  options: CompileOptions | None = None, context: Context | None = None) -> None:
         if not callable(function):
-            raise Problem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
-                          help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
+            raise TypeProblem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
+                              help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
         self.function, self.options, self.context = function, options, checked_context(context)
         self.signature = inspect.signature(function)
         self.static = static_names(self.signature, static)
@@ -124,6 +142,11 @@ class Jit:
         """Functions are shared, and their code with them."""
         return self
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Jit[Given, Result]: ...
+    @overload
+    def __get__(self: Jit[Concatenate[Any, More], Result], instance: object, owner: type | None = None
+                ) -> Jit[More, Result]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method: bound to its instance, which is a static argument."""
         if instance is None:
@@ -157,8 +180,8 @@ class Jit:
         call, leaves = self._bind(arguments, named)
         abstract = next((leaf for leaf in leaves if isinstance(leaf, TensorSpec)), None)
         if abstract is not None:
-            raise Problem(f"{self.name} is called with {abstract}, which has no values", tracing.caller(),
-                          kind="argument", help="trace, lower and compile take it")
+            raise TypeProblem(f"{self.name} is called with {abstract}, which has no values", tracing.caller(),
+                              kind="argument", help="trace, lower and compile take it")
         compiled = self._compiled(call)
         arrays = [as_array(leaf, type) for leaf, type in zip(leaves, call.types)]
         plain = not (named or self.static) and len(arguments) == len(leaves) and all(
@@ -178,7 +201,7 @@ class Jit:
         """Loops and memory plan for these arguments."""
         return self.trace(*arguments, **named).lower(self.options)
 
-    def compile(self, *arguments: Any, **named: Any) -> Compiled:
+    def compile(self, *arguments: Any, **named: Any) -> Compiled[Lowered]:
         """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest."""
         return self._compiled(self._bind(arguments, named)[0])
 
@@ -194,7 +217,7 @@ class Jit:
         self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
 
     # ---- one compile for each signature ------------------------------------------------------------------------------
-    def _compiled(self, call: Call) -> Compiled:
+    def _compiled(self, call: Call) -> Compiled[Lowered]:
         while True:
             with self._lock:
                 pending = self._kept.get(call)
@@ -207,7 +230,7 @@ class Jit:
             if pending.compiled is not None:
                 return pending.compiled
 
-    def _compile(self, call: Call, pending: Pending) -> Compiled:
+    def _compile(self, call: Call, pending: Pending) -> Compiled[Lowered]:
         try:
             pending.compiled = self._trace(call).compile(self.options, self.context)
             with self._lock:
@@ -225,16 +248,16 @@ class Jit:
         try:
             bound = self.signature.bind(*arguments, **named)
         except TypeError as error:
-            raise Problem(f"{self.name}: {error}", tracing.caller(), kind="argument", help=self._help(named)) from None
+            raise TypeProblem(f"{self.name}: {error}", tracing.caller(), kind="argument", help=self._help(named)) from None
         static, structures, leaves = [], [], []  # type: ignore[var-annotated]
         for name, value in bound.arguments.items():
             if name in self.static:
                 static.append((name, value, kind_of(name, value)))
             else:
                 structures.append((name, flatten(value, leaves)))
-        names = [leaf for name, structure in structures for leaf in leaf_names(structure, name)]
-        leaves = [array_or_number(self.name, name, leaf) for name, leaf in zip(names, leaves)]
-        types = tuple(leaf_type(self.name, name, leaf) for name, leaf in zip(names, leaves))
+        names = [(leaf, name) for name, structure in structures for leaf in leaf_names(structure, name)]
+        leaves = [array_or_number(self.name, name, leaf) for (name, _), leaf in zip(names, leaves)]
+        types = tuple(leaf_type(self.name, *name, leaf) for name, leaf in zip(names, leaves))
         return Call(tuple(static), tuple(structures), types), leaves
 
     def _help(self, named: Iterable[str]) -> str:
@@ -251,7 +274,10 @@ class Jit:
         with tracing.tracing() as trace, trace.inside(trace.scope()) as scope:
             names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
             position = self.position()
-            tensors = iter([scope.argument(type, name, position) for name, type in zip(names, call.types)])
+            arguments = [scope.argument(type, name, position) for name, type in zip(names, call.types)]
+            of = [name for name, structure in call.structures for _ in leaf_names(structure, name)]
+            trace.parameters.update(zip((a.value for a in arguments), of))
+            tensors = iter(arguments)
             values = {name: value for name, value, _ in call.static}
             values |= {name: unflatten(structure, tensors) for name, structure in call.structures}
             results: list[Any] = []
@@ -282,8 +308,8 @@ def static_names(signature: inspect.Signature, static: Iterable[str | int]) -> f
     found = set()
     for each in (static,) if isinstance(static, str | int) else static:
         if not (-len(names) <= each < len(names) if isinstance(each, int) else each in names):
-            raise Problem(f"static parameter {each!r} is none of ({', '.join(names)})", tracing.caller(),
-                          kind="argument")
+            raise ValueProblem(f"static parameter {each!r} is none of ({', '.join(names)})", tracing.caller(),
+                               kind="argument")
         found.add(names[each] if isinstance(each, int) else each)
     return frozenset(found)
 
@@ -293,8 +319,8 @@ def kind_of(name: str, value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise Problem(f"static argument {name} is a {type(value).__name__}, which cannot be a key", tracing.caller(),
-                      kind="argument", help="use a tuple for a list; arrays are not static") from None
+        raise TypeProblem(f"static argument {name} is a {type(value).__name__}, which cannot be a key", tracing.caller(),
+                          kind="argument", help="use a tuple for a list; arrays are not static") from None
     if isinstance(value, tuple):
         return tuple(kind_of(name, v) for v in value)
     return repr(value) if isinstance(value, float) else type(value)
@@ -307,34 +333,34 @@ def array_or_number(function: str, name: str, leaf: Any) -> Any:
     try:
         return borrowed(leaf)
     except Unreadable as error:
-        raise Problem(f"argument {name} of {function} is a {type(leaf).__name__} that cannot be read: {error}",
-                      tracing.caller(), kind="argument", help=error.help) from error
+        raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__} that cannot be read: {error}",
+                          tracing.caller(), kind="argument", help=error.help) from error
 
 
-def leaf_type(function: str, name: str, leaf: Any) -> TensorType:
-    """The type of a tensor argument."""
+def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType:
+    """The type of a tensor argument, or of the part of a parameter's nest that is called `name`."""
     if isinstance(leaf, TensorSpec):
         return leaf.type
     if isinstance(leaf, bool | int | float):
         return TensorType((), I1 if isinstance(leaf, bool) else I32 if isinstance(leaf, int) else F32)
     if isinstance(leaf, Tensor):
-        raise Problem(f"argument {name} of {function} is a tensor of a trace that has ended", tracing.caller(),
-                      kind="argument", help="return it from the traced function")
+        raise ValueProblem(f"argument {name} of {function} is a tensor of a trace that has ended", tracing.caller(),
+                           kind="argument", help="return it from the traced function")
     if not isinstance(leaf, np.ndarray):
-        raise Problem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
-                      kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({name!r},))")
+        raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
+                          kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))")
     element = BY_STORAGE.get(leaf.dtype.name)
     if element is None or element == F64 or 0 in leaf.shape:
         wrong = "has no elements" if 0 in leaf.shape else f"is an array of {leaf.dtype}, which TOSA does not have"
-        raise Problem(f"argument {name} of {function} {wrong}", tracing.caller(), kind="argument",
-                      help="convert it: array.astype(numpy.float32)" if element == F64 else None)
+        raise TypeProblem(f"argument {name} of {function} {wrong}", tracing.caller(), kind="argument",
+                          help="convert it: array.astype(numpy.float32)" if element == F64 else None)
     return TensorType(leaf.shape, element)
 
 
 def as_array(leaf: Any, type: TensorType) -> Array:
     """A leaf as an array that native code can read."""
     if isinstance(leaf, int) and not isinstance(leaf, bool) and not -(1 << 31) <= leaf < 1 << 31:
-        raise Problem(f"{leaf} does not fit i32, the type of a Python int", tracing.caller(), kind="argument")
+        raise ValueProblem(f"{leaf} does not fit i32, the type of a Python int", tracing.caller(), kind="argument")
     return np.require(leaf, type.element.dtype, ["C", "A"])
 
 
@@ -344,8 +370,8 @@ def returned(function: str, value: Any) -> Tensor:
     try:
         return tensor(value)
     except Problem as problem:
-        raise Problem(f"{function} returns a {type(value).__name__} that is no tensor: {problem.message}",
-                      problem.position, kind=problem.kind, help=problem.help) from None
+        raise type(problem)(f"{function} returns a {type(value).__name__} that is no tensor: {problem.message}",
+                            problem.position, kind=problem.kind, help=problem.help) from None
 
 
 def unique(names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..runtime.arguments import MLIR_NAMES, Tensor, dtype_of
-from ..runtime.errors import Problem, printable
+from ..runtime.errors import KeyProblem, TypeProblem, printable
 from ..runtime.public_names import with_named
 from ..runtime.quantization import Quantization, quantization_from
 
@@ -69,12 +69,12 @@ class TensorDescriptor(str):
         return self.quantization.axis if self.quantization else None
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> float | Array | None:
         """The scale, an array of them where they differ along an axis, None where the model says none."""
         return None if self.quantization is None else self.scales[0] if self.axis is None else np.array(self.scales)
 
     @property
-    def zero_point(self) -> Any:
+    def zero_point(self) -> int | Array | None:
         """The zero point, an array of them where scales differ along an axis, None where the model says none."""
         return None if self.quantization is None else self.zero_points[0] if self.axis is None else np.array(self.zero_points)
 
@@ -97,8 +97,8 @@ class TensorDescriptor(str):
             return array
         if array.dtype.kind == "f" and is_float(dtype):
             return array.astype(dtype)
-        raise Problem(f"the model does not say what the numbers of {self.name}, {self.element}, stand for", kind="argument",
-                      help=f"pass an array of dtype {self.dtype}, which is taken as it is")
+        raise TypeProblem(f"the model does not say what the numbers of {self.name}, {self.element}, stand for", kind="argument",
+                          help=f"pass an array of dtype {self.dtype}, which is taken as it is")
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints: scale and zero point are numbers, or lists where they differ along an axis, or null."""
@@ -133,7 +133,7 @@ class Interface(NamedTuple):
     def quantized(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Stored arrays for float arrays."""
         if named:
-            inputs = (with_named(printable(self.name), [t.name for t in self.inputs], inputs, named),)
+            inputs = (with_named(printable(self.name), [t.name for t in self.inputs], inputs, named, True),)
         return self._each(self.inputs, "input", inputs, TensorDescriptor.quantize)
 
     def dequantized(self, outputs: Sequence[Any]) -> Any:
@@ -150,11 +150,11 @@ class Interface(NamedTuple):
             known = {t.name: t for t in tensors}
             for name in values[0]:
                 if name not in known:
-                    raise Problem(printable(f"{self.name} has no {kind} named {name}"), kind="argument", help=listed)
+                    raise KeyProblem(printable(f"{self.name} has no {kind} named {name}"), kind="argument", help=listed)
             return {name: convert(known[name], value) for name, value in values[0].items()}
         if len(values) != len(tensors):
-            raise Problem(printable(f"{self.name} has {len(tensors)} {kind}{'s' * (len(tensors) != 1)}, got {len(values)}"),
-                          kind="argument", help=listed)
+            raise TypeProblem(printable(f"{self.name} has {len(tensors)} {kind}{'s' * (len(tensors) != 1)}, got {len(values)}"),
+                              kind="argument", help=listed)
         found = tuple(convert(t, v) for t, v in zip(tensors, values))
         return found[0] if len(found) == 1 else found
 

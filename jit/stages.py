@@ -68,7 +68,7 @@ class Traced(TracedData):
 
     @public("compile")
     def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
-                *, target: Target | None = None) -> Compiled:
+                *, target: Target | None = None) -> Compiled[Lowered]:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
         `context`, or in that of the model or the function, or in the process. (`target` and `memory` are deprecated.)"""
         options = given("compile", options, target=target, memory=memory)
@@ -104,13 +104,13 @@ class Lowered(LoweredData):
     def __str__(self) -> str:
         return self.show()
 
-    def compile(self, context: Context | None = None) -> Compiled:
+    def compile(self, context: Context | None = None) -> Compiled[Lowered]:
         """Machine code in this process, with its variables in `context`, or in that of the model or the function, or in the
         process."""
         return self.compile_with_image(context)[0]
 
     def compile_with_image(self, context: Context | None = None,
-                           concurrent: ConcurrentCodegen | None = None) -> tuple[Compiled, Image]:
+                           concurrent: ConcurrentCodegen | None = None) -> tuple[Compiled[Lowered], Image]:
         """The same, and the machine code as data; `concurrent` has functions that are compiled already."""
         from ..lowering.native.process.load import native_code
         from ..lowering.target.presets import check_runs_here
@@ -159,7 +159,8 @@ class Lowered(LoweredData):
         return report(self, ladder, code, judge_boards(self, boards_named(boards)) if boards else ())
 
 
-def lower_and_compile(traced: TracedData, options: CompileOptions | None, context: Context | None) -> tuple[Compiled, Image]:
+def lower_and_compile(traced: TracedData, options: CompileOptions | None, context: Context | None
+                      ) -> tuple[Compiled[Lowered], Image]:
     """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
     from ..lowering.native.process.concurrent_codegen import concurrent_codegen
     from ..lowering.target.presets import host

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
 from ..runtime.deprecation import deprecated
-from ..runtime.errors import Problem
+from ..runtime.errors import TypeProblem, ValueProblem
 from ..runtime.public_names import checked_fields
 from ..runtime.threads import checked
 from .memory.planner import Memory
@@ -50,7 +50,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         check_is_target(self.target)
         if not isinstance(self.memory, Memory):
-            raise Problem(f"memory is a {type(self.memory).__name__}", kind="option", help="give a tosaic.Memory")
+            raise TypeProblem(f"memory is a {type(self.memory).__name__}", kind="option", help="give a tosaic.Memory")
         for name, value in self.memory.moved:
             if getattr(self, name) == DEFAULTS[name]:
                 object.__setattr__(self, name, value)
@@ -61,9 +61,10 @@ class CompileOptions:
         if self.threads is not None:
             checked(self.threads)
         if self.rows not in (None, *get_args(RowPolicy)):
-            raise Problem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
+            raise ValueProblem(f"rows is {self.rows!r}", kind="option", help=f"it may be {', '.join(get_args(RowPolicy))}")
         if self.precision not in get_args(Precision):
-            raise Problem(f"precision is {self.precision!r}", kind="option", help=f"it may be {', '.join(get_args(Precision))}")
+            raise ValueProblem(f"precision is {self.precision!r}", kind="option",
+                               help=f"it may be {', '.join(get_args(Precision))}")
 
 
 DEFAULTS = {f.name: f.default for f in fields(CompileOptions)}
@@ -76,8 +77,8 @@ def chosen(function: str, options: CompileOptions | Target | None, **given: Any)
         deprecated(f"{function}(target)", f"{function}(tosaic.CompileOptions(target=...))")
         options = CompileOptions(target=options)
     elif not isinstance(options, CompileOptions | None):
-        raise Problem(f"the options of {function} are a {type(options).__name__}", kind="option",
-                      help="give a tosaic.CompileOptions")
+        raise ValueProblem(f"the options of {function} are a {type(options).__name__}", kind="option",
+                           help="give a tosaic.CompileOptions")
     used = {name: value for name, value in given.items() if value is not None}
     if not used:
         return options

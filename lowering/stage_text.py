@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..runtime.errors import Problem, Source, printable_text
+from ..runtime.errors import Problem, Source, ValueProblem, printable_text
 from .graph.graph import Module
 from .kernels.kernel import Compute, walk
 from .kernels.text import print_kernels
@@ -35,7 +35,7 @@ ELIDED = 32
 
 def known_stage(stage: str) -> str:
     if stage not in STAGES:
-        raise Problem(f"there is no stage {stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
+        raise ValueProblem(f"there is no stage {stage}", kind="argument", help=f"one of {', '.join(STAGES)}")
     return stage
 
 

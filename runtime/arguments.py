@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arena import Array, address, empty, without_store_conflicts
-from .errors import Problem, printable
+from .errors import KeyProblem, TypeProblem, ValueProblem, printable
 from .foreign_arrays import Unreadable, borrowed, is_flat, is_untyped
 from .quantization import Quantization
 from .records import dataclass
@@ -97,16 +97,16 @@ def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Ar
     it `may_copy`.)
     """
     if isinstance(value, GUESSED) and not isinstance(value, np.generic):
-        raise Problem(f"{what} must be an array of {tensor.type}, got {_short(value)}", kind="argument",
-                      help=f"pass numpy.asarray(..., dtype={tensor.dtype!r}), of shape {tensor.shape}")
+        raise TypeProblem(f"{what} must be an array of {tensor.type}, got {_short(value)}", kind="argument",
+                          help=f"pass numpy.asarray(..., dtype={tensor.dtype!r}), of shape {tensor.shape}")
     if isinstance(value, np.ndarray) and hasattr(value, "filled"):
-        raise Problem(f"{what} is a masked array", kind="argument", help="say what stands for the masked elements: "
-                      "array.filled(value)")
+        raise TypeProblem(f"{what} is a masked array", kind="argument", help="say what stands for the masked elements: "
+                          "array.filled(value)")
     try:
         array = borrowed(value, may_copy)
     except Unreadable as error:
-        raise Problem(f"{what} must be an array of {tensor.type}, got {_short(value)}, which NumPy cannot take: "
-                      f"{error}", kind="argument", help=error.help) from error
+        raise TypeProblem(f"{what} must be an array of {tensor.type}, got {_short(value)}, which NumPy cannot take: "
+                          f"{error}", kind="argument", help=error.help) from error
     array = typed(value, array, tensor)
     check_type(what, array, tensor)
     return array
@@ -143,14 +143,14 @@ def check_type(what: str, array: Array, tensor: Tensor) -> None:
     if dtype == wanted and array.shape == tensor.shape:
         return
     if dtype != wanted and dtype.newbyteorder("=") == wanted:
-        raise Problem(f"{what} is in the byte order of another machine (dtype {dtype.str!r})", kind="argument",
-                      help="convert it: array.astype(array.dtype.newbyteorder('='))")
+        raise TypeProblem(f"{what} is in the byte order of another machine (dtype {dtype.str!r})", kind="argument",
+                          help="convert it: array.astype(array.dtype.newbyteorder('='))")
     got = tensor_text(array.shape, MLIR_NAMES.get(dtype.name, dtype.name))
     if dtype != wanted:
-        raise Problem(f"{what} must be {tensor.type}, got {got}", kind="argument",
-                      help=f"pass an array of dtype {tensor.dtype}")
-    raise Problem(f"{what} must be {tensor.type}, got {got}", kind="argument",
-                  help=_shape_help(array.shape, tensor.shape))
+        raise TypeProblem(f"{what} must be {tensor.type}, got {got}", kind="argument",
+                          help=f"pass an array of dtype {tensor.dtype}")
+    raise ValueProblem(f"{what} must be {tensor.type}, got {got}", kind="argument",
+                       help=_shape_help(array.shape, tensor.shape))
 
 
 def _shape_help(got: tuple[int, ...], wanted: tuple[int, ...]) -> str:
@@ -162,11 +162,11 @@ def _shape_help(got: tuple[int, ...], wanted: tuple[int, ...]) -> str:
 def check_layout(what: str, array: Array) -> None:
     """A Problem unless the array is C-contiguous, and starts at a multiple of its element's size."""
     if not array.flags.c_contiguous:
-        raise Problem(f"{what} is not C-contiguous: its strides are {array.strides} bytes for shape {array.shape}",
-                      kind="argument", help="pass numpy.ascontiguousarray(array)")
+        raise ValueProblem(f"{what} is not C-contiguous: its strides are {array.strides} bytes for shape {array.shape}",
+                           kind="argument", help="pass numpy.ascontiguousarray(array)")
     if not array.flags.aligned or address(array) % array.dtype.itemsize:
-        raise Problem(f"{what} starts at an address that is not a multiple of {array.dtype.itemsize} bytes",
-                      kind="argument", help="pass array.copy()")
+        raise ValueProblem(f"{what} starts at an address that is not a multiple of {array.dtype.itemsize} bytes",
+                           kind="argument", help="pass array.copy()")
 
 
 def _short(value: Any) -> str:
@@ -190,8 +190,8 @@ class Signature:
             arguments = by_name(f"{self.name}", "input", self.inputs, arguments[0])
         if len(arguments) != len(self.inputs):
             listed = ", ".join(map(str, self.inputs)) or "none"
-            raise Problem(f"{self.name} takes {_count(len(self.inputs), 'input')}, got {len(arguments)}",
-                          kind="argument", help=f"its inputs: {listed}")
+            raise TypeProblem(f"{self.name} takes {_count(len(self.inputs), 'input')}, got {len(arguments)}",
+                              kind="argument", help=f"its inputs: {listed}")
         for tensor, value in zip(self.inputs, arguments):
             if not tensor.fits(value):
                 return [self._input(t, v) for t, v in zip(self.inputs, arguments)]
@@ -222,19 +222,19 @@ class Signature:
         values = tuple(out) if isinstance(out, (list, tuple)) else (out,)
         if len(values) != len(self.outputs):
             listed = ", ".join(map(str, self.outputs)) or "none"
-            raise Problem(f"{self.name} gives {_count(len(self.outputs), 'output')}, got {len(values)} in out",
-                          kind="argument", help=f"its outputs: {listed}")
+            raise ValueProblem(f"{self.name} gives {_count(len(self.outputs), 'output')}, got {len(values)} in out",
+                               kind="argument", help=f"its outputs: {listed}")
         return values
 
     def _output(self, tensor: Tensor, value: Any) -> Array:
         what = f"out for {tensor.name} of {self.name}"
         if isinstance(value, (*GUESSED, np.generic)):
-            raise Problem(f"{what} must be an array of {tensor.type} to write to, got {_short(value)}", kind="argument",
-                          help=f"pass numpy.empty({tensor.shape}, {tensor.dtype!r})")
+            raise TypeProblem(f"{what} must be an array of {tensor.type} to write to, got {_short(value)}", kind="argument",
+                              help=f"pass numpy.empty({tensor.shape}, {tensor.dtype!r})")
         array = as_array(what, value, tensor, may_copy=False)
         check_layout(what, array)
         if not array.flags.writeable:
-            raise Problem(f"{what} is read-only", kind="argument", help="pass an array that may be written, or a copy")
+            raise ValueProblem(f"{what} is read-only", kind="argument", help="pass an array that may be written, or a copy")
         return array
 
     def _check_disjoint(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -243,8 +243,8 @@ class Signature:
             end = first + tensor.nbytes
             for start, stop, kind, other in spans:
                 if first < stop and start < end:
-                    raise Problem(f"out for {tensor.name} of {self.name} shares memory with {kind} {other.name}",
-                                  kind="argument", help="pass an array of its own for each output")
+                    raise ValueProblem(f"out for {tensor.name} of {self.name} shares memory with {kind} {other.name}",
+                                       kind="argument", help="pass an array of its own for each output")
             spans.append((first, end, "output", tensor))
 
 
@@ -259,10 +259,10 @@ def by_name(function: str, kind: str, tensors: Sequence[Tensor], values: Mapping
     listed = f"its {kind}s: {', '.join(map(str, tensors)) or 'none'}"
     for name in values:
         if name not in names:
-            raise Problem(f"{function} has no {kind} named {name}", kind="argument", help=listed)
+            raise KeyProblem(f"{function} has no {kind} named {name}", kind="argument", help=listed)
     for name in names:
         if name not in values:
-            raise Problem(f"{kind} {name} of {function} is missing", kind="argument", help=listed)
+            raise KeyProblem(f"{kind} {name} of {function} is missing", kind="argument", help=listed)
     return [values[name] for name in names]
 
 

@@ -1,7 +1,8 @@
 """What goes wrong, where, and what to do: the one exception that a user's input can cause.
 
-Every stage raises `Problem`. A `Position` is cheap to make (a line and a column of a `Source`); the text of the line is
-only cut out and shortened when the message is printed.
+Every stage raises `Problem`, and where Python itself would raise a TypeError, ValueError, IndexError, KeyError or
+AttributeError, a `Problem` that is one of these, too. A `Position` is cheap to make (a line and a column of a `Source`); the
+text of the line is only cut out and shortened when the message is printed.
 """
 from __future__ import annotations
 
@@ -127,6 +128,13 @@ class Problem(Exception):
         """Whether the input is right and it is tosaic that cannot do it."""
         return self.kind == "unsupported"
 
+    def copy(self) -> Problem:
+        """The same problem as an exception of its own, of the class of this module that it belongs to."""
+        like: type[Problem] = next(c for c in type(self).__mro__ if c.__module__ == __name__)
+        copy = like(self.message, self.position, kind=self.kind, help=self.help, labels=self.labels)
+        copy.__cause__ = self.__cause__
+        return copy
+
     def at(self, position: Position | None) -> Problem:
         """The same problem, at `position` unless it has one already."""
         if self.position is None:
@@ -153,6 +161,30 @@ class Problem(Exception):
         if self.help:
             lines.append(f"  help: {printable(self.help)}")
         return "\n".join(lines)
+
+
+class TypeProblem(Problem, TypeError):
+    """A Problem where Python raises a TypeError: a value of a wrong type, or arguments that a function does not take."""
+
+
+class ValueProblem(Problem, ValueError):
+    """A Problem where Python raises a ValueError: a value of the right type that is not possible here, such as a shape."""
+
+
+class IndexProblem(Problem, IndexError):
+    """A Problem where Python raises an IndexError: an index outside a tensor, or something that is no index."""
+
+
+class KeyProblem(Problem, KeyError):
+    """A Problem where Python raises a KeyError: a name that a mapping does not have, such as a model's entry."""
+
+
+class AttributeProblem(Problem, AttributeError):
+    """A Problem where Python raises an AttributeError: a name that an object does not have."""
+
+
+class AxisProblem(IndexProblem, ValueProblem):
+    """An axis that a tensor does not have: an IndexError and a ValueError, as NumPy's AxisError is both."""
 
 
 def require(condition: bool, message: str, help: str | None = None, kind: str = "type") -> None:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .errors import Position, Problem
+from .errors import Position, Problem, TypeProblem, ValueProblem
 from .interpreter_variables import InterpreterVariables, RunVariables, fits
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -137,7 +137,7 @@ class Interpreter:
         """The results, as arrays of their own, for inputs of the arguments' dtypes and shapes."""
         arguments = self.function.body.arguments
         if len(inputs) != len(arguments):
-            raise Problem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
+            raise TypeProblem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
         values = [checked_input(x, argument) for x, argument in zip(inputs, arguments)]
         run = GraphRun(self._plan.initial.copy(), RunVariables(self.variables), observe)
         with np.errstate(all="ignore"):
@@ -174,12 +174,12 @@ def checked_input(x: Any, argument: Name) -> Array:
     try:
         array = np.asarray(x)
     except ValueError as error:
-        raise Problem(f"input {argument.name} is not an array: {error}", kind="argument") from None
+        raise TypeProblem(f"input {argument.name} is not an array: {error}", kind="argument") from None
     if array.dtype != type.element.dtype:
-        raise Problem(f"input {argument.name} is an array of {array.dtype}, not of {type.element.dtype}",
-                      kind="argument", help=f"the argument is {type}")
+        raise TypeProblem(f"input {argument.name} is an array of {array.dtype}, not of {type.element.dtype}",
+                          kind="argument", help=f"the argument is {type}")
     if not fits(type.shape, array.shape):
-        raise Problem(f"input {argument.name} has shape {list(array.shape)}, the argument is {type}", kind="argument")
+        raise ValueProblem(f"input {argument.name} has shape {list(array.shape)}, the argument is {type}", kind="argument")
     return array
 
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from .errors import Problem
+from .errors import Problem, TypeProblem
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -15,13 +15,15 @@ OPTIONS = ("out", "context", "num_threads")
 """What every call of a compiled function takes besides its inputs."""
 
 
-def unknown_name(function: str, kind: str, name: str, groups: Mapping[str, Sequence[str]]) -> Problem:
-    """The Problem for a name that a function does not take; `groups` are those that it takes, by what they are."""
+def unknown_name(function: str, kind: str, name: str, groups: Mapping[str, Sequence[str]],
+                 raised: type[Problem] = TypeProblem) -> Problem:
+    """The Problem for a name that a function does not take; `groups` are those that it takes, by what they are, `raised` is the
+    problem's class."""
     every = [n for names in groups.values() for n in names]
     meant = closest(name, every)
     takes = "; ".join(f"its {what}: {', '.join(names) or 'none'}" for what, names in groups.items())
-    return Problem(f"{function} has no {kind} named {name}", kind="argument",
-                   help=f"did you mean {meant}? {takes}" if meant else takes)
+    return raised(f"{function} has no {kind} named {name}", kind="argument",
+                  help=f"did you mean {meant}? {takes}" if meant else takes)
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
@@ -31,21 +33,30 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """All inputs of a call by name: those in order (or one mapping), and those that are named."""
+def missing_input(function: str, name: str, names: Sequence[str]) -> Problem:
+    """The Problem for a call that leaves an input out."""
+    return TypeProblem(f"input {name} of {function} is missing", kind="argument", help=f"its inputs: {', '.join(names)}")
+
+
+def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any], partial: bool = False
+               ) -> dict[str, Any]:
+    """All inputs of a call by name: those in order (or one mapping), and those that are named. Unless they may be `partial`,
+    none is missing."""
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         given = dict(inputs[0])
     elif len(inputs) <= len(names):
         given = dict(zip(names, inputs))
     else:
-        raise Problem(f"{function} takes {len(names)} inputs, got {len(inputs)} and {', '.join(named)}", kind="argument",
-                      help=f"its inputs: {', '.join(names) or 'none'}")
+        raise TypeProblem(f"{function} takes {len(names)} inputs, got {len(inputs)} and {', '.join(named)}", kind="argument",
+                          help=f"its inputs: {', '.join(names) or 'none'}")
     for name, value in named.items():
         if name not in names:
             raise unknown_name(function, "input or option", name, {"inputs": names, "options": OPTIONS})
         if name in given:
-            raise Problem(f"{function} gets input {name} twice", kind="argument", help="name it, or pass it in its place")
+            raise TypeProblem(f"{function} gets input {name} twice", kind="argument", help="name it, or pass it in its place")
         given[name] = value
+    if len(given) < len(names) and not partial:
+        raise missing_input(function, next(n for n in names if n not in given), names)
     return given
 
 

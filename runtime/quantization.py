@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arena import Array
-from .errors import Problem
+from .errors import TypeProblem, ValueProblem
 from .records import dataclass
 
 
@@ -40,8 +40,8 @@ class Quantization:
         """The real numbers of stored integers, float32."""
         stored = np.asarray(values)
         if stored.dtype != dtype:
-            raise Problem(f"{what} must be an array of {dtype}, got {stored.dtype}", kind="argument",
-                          help="pass what a call has returned")
+            raise TypeProblem(f"{what} must be an array of {dtype}, got {stored.dtype}", kind="argument",
+                              help="pass what a call has returned")
         scales, zeros = self.aligned(what, stored)
         with np.errstate(all="ignore"):
             return np.asarray(scales.astype(np.float64) * (stored.astype(np.int64) - zeros), np.float64).astype(np.float32)
@@ -56,8 +56,9 @@ class Quantization:
         if self.axis is None:
             return scales[0], zeros[0]
         if array.ndim <= self.axis or array.shape[self.axis] != len(scales):
-            raise Problem(f"{what} is quantized along axis {self.axis} with {len(scales)} scales, got an array of shape "
-                          f"{array.shape}", kind="argument", help=f"its extent along axis {self.axis} must be {len(scales)}")
+            raise ValueProblem(f"{what} is quantized along axis {self.axis} with {len(scales)} scales, got an array of shape "
+                               f"{array.shape}", kind="argument",
+                               help=f"its extent along axis {self.axis} must be {len(scales)}")
         shape = [-1 if i == self.axis else 1 for i in range(array.ndim)]
         return scales.reshape(shape), zeros.reshape(shape)
 
@@ -73,9 +74,10 @@ def real_numbers(what: str, values: Any) -> Array:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise Problem(f"{what} must be an array of real numbers: {error}", kind="argument", help="pass a NumPy array") from None
+        raise TypeProblem(f"{what} must be an array of real numbers: {error}", kind="argument",
+                          help="pass a NumPy array") from None
     if array.dtype.kind not in "iuf" and array.dtype.name not in ("bfloat16",):
-        raise Problem(f"{what} must be an array of real numbers, got {array.dtype}", kind="argument",
-                      help="pass an array of float32")
+        raise TypeProblem(f"{what} must be an array of real numbers, got {array.dtype}", kind="argument",
+                          help="pass an array of float32")
     with np.errstate(all="ignore"):
         return array.astype(np.float32)

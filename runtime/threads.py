@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arena import address, empty
-from .errors import Problem
+from .errors import ValueProblem
 from .public_names import public
 
 MOST = 64
@@ -128,7 +128,7 @@ if hasattr(os, "register_at_fork"):
 def checked(number: Any) -> int:
     """A number of threads; a Problem where it is none."""
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MOST:
-        raise Problem(f"the number of threads is {number!r}", kind="option", help=f"it may be 1 to {MOST}")
+        raise ValueProblem(f"the number of threads is {number!r}", kind="option", help=f"it may be 1 to {MOST}")
     return number
 
 
@@ -136,7 +136,7 @@ def of_environment(text: str | None) -> int:
     if not text:
         return 1
     if not text.strip().isdigit():
-        raise Problem(f"{VARIABLE} is {text!r}", kind="option", help=f"it may be 1 to {MOST}")
+        raise ValueProblem(f"{VARIABLE} is {text!r}", kind="option", help=f"it may be 1 to {MOST}")
     return checked(int(text))
 
 

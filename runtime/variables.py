@@ -22,7 +22,7 @@ import numpy as np
 
 from .arena import Array, address, empty
 from .arguments import Tensor, as_array
-from .errors import Label, Position, Problem, printable
+from .errors import KeyProblem, Label, Position, Problem, TypeProblem, printable
 
 if TYPE_CHECKING:
     from .shared_library import LibraryMemory
@@ -134,11 +134,11 @@ class Variable:
         """A Problem unless `other` has the same type and shape."""
         mine, tensor = self.tensor, other.tensor
         if (mine.element, mine.dtype, mine.shape) != (tensor.element, tensor.dtype, tensor.shape):
-            raise Problem(f"variable {self.name} is {'read' if other.external else 'declared'} as {tensor.type}, but it is "
-                          f"{mine.type} in this process",
-                          other.position, kind="variable", help="give one of them another name, load them in different "
-                          "contexts, or delete the variable first",
-                          labels=(Label(self.declaration.position, f"{self.name} was declared first as {mine.type}"),))
+            raise TypeProblem(f"variable {self.name} is {'read' if other.external else 'declared'} as {tensor.type}, but it is "
+                              f"{mine.type} in this process",
+                              other.position, kind="variable", help="give one of them another name, load them in different "
+                              "contexts, or delete the variable first",
+                              labels=(Label(self.declaration.position, f"{self.name} was declared first as {mine.type}"),))
 
 
 class Locks:
@@ -369,8 +369,8 @@ class Context:
         variable = self._variables.get(name)
         if variable is None:
             known = ", ".join(sorted(self._variables)) or "none"
-            raise Problem(f"there is no variable {name} in context {self.name}", kind="variable",
-                          help=f"a variable exists from when a program that declares it is loaded; known: {known}")
+            raise KeyProblem(f"there is no variable {name} in context {self.name}", kind="variable",
+                             help=f"a variable exists from when a program that declares it is loaded; known: {known}")
         return variable
 
     def renew_locks(self) -> None:
@@ -409,8 +409,8 @@ def checked_context(given: object) -> Context | None:
     """A context that a caller may give or leave out; a Problem for anything else."""
     if given is None or isinstance(given, Context):
         return given
-    raise Problem(f"context is a {type(given).__name__}, not a tosaic.Context, a namespace of variables", kind="argument",
-                  help='make one: tosaic.Context("name"); without one, variables belong to the process')
+    raise TypeProblem(f"context is a {type(given).__name__}, not a tosaic.Context, a namespace of variables", kind="argument",
+                      help='make one: tosaic.Context("name"); without one, variables belong to the process')
 
 FORK_WAIT = 0.5
 """Seconds that a fork waits for running calls, so that the child finds whole variables; then it goes on

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...runtime.errors import Problem
+from ...runtime.errors import KeyProblem, Problem, TypeProblem, ValueProblem
 from ...runtime.foreign_arrays import Unreadable, borrowed, has_memory, is_untyped
+from ...runtime.public_names import missing_input, unknown_name
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Function, Module, Value
@@ -39,7 +40,7 @@ def input_types(function: Function, shapes: Mapping[str, Shape]) -> list[TensorT
     names = [v.name for v in function.arguments]
     for name in shapes:
         if name not in names:
-            raise Problem(f"{function.name} has no input named {name}", kind="argument", help=f"its inputs: {', '.join(names)}")
+            raise unknown_name(function.name, "input", name, {"inputs": names}, KeyProblem)
     return [shaped(v, shapes.get(v.name)) for v in function.arguments]
 
 
@@ -48,7 +49,7 @@ def shaped(value: Value, shape: Shape | None) -> TensorType:
     type = value.tensor
     if shape is None:
         if not type.is_static:
-            raise Problem(f"input {value.name} is {type}: its shape must be given", kind="argument")
+            raise ValueProblem(f"input {value.name} is {type}: its shape must be given", kind="argument")
         return type
     from ...lowering.graph.types import TensorType
     return TensorType(tuple(map(int, shape)), type.element)
@@ -61,21 +62,22 @@ def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dic
         arrays = inputs[0]
     missing = next((name for name in names if name not in arrays), None)
     if missing is not None:
-        raise Problem(f"input {missing} of {function} is missing", kind="argument", help=f"its inputs: {', '.join(names)}")
+        raise missing_input(function, missing, names)
     return {name: shape_of(function, name, arrays[name]) for name in names}
 
 
 def shape_of(function: str, name: str, value: Any) -> tuple[int, ...]:
     """The shape of an argument; a Problem where it is no array."""
     if is_untyped(value):
-        raise Problem(f"input {name} of {function} is a {type(value).__name__}, which has no shape", kind="argument",
-                      help="numpy.frombuffer(value, dtype).reshape(shape) has one")
+        raise TypeProblem(f"input {name} of {function} is a {type(value).__name__}, which has no shape", kind="argument",
+                          help="numpy.frombuffer(value, dtype).reshape(shape) has one")
     try:
         return tuple(np.shape(value if hasattr(value, "shape") or not has_memory(value) else borrowed(value)))
     except Unreadable as error:
-        raise Problem(f"input {name} of {function} cannot be read: {error}", kind="argument", help=error.help) from error
+        raise TypeProblem(f"input {name} of {function} cannot be read: {error}", kind="argument",
+                          help=error.help) from error
     except ValueError:
-        raise Problem(f"input {name} of {function} is no array: its parts have other shapes", kind="argument") from None
+        raise ValueProblem(f"input {name} of {function} is no array: its parts have other shapes", kind="argument") from None
 
 
 def named_shape(text: str) -> tuple[str, tuple[int, ...]]:

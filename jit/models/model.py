@@ -6,19 +6,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...runtime.errors import Problem, printable
+from ...runtime.errors import AttributeProblem, KeyProblem, Problem, printable
 from ...runtime.garbage_collection import seldom_collecting
 from ...runtime.later import Later, now
-from ...runtime.public_names import public, with_named
+from ...runtime.public_names import closest, public, with_named
 from ...runtime.records import dataclass
 from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from ..cache.programs import CachedCompiler, CodeRequest
-from ..calls import not_yet, through, until_quick
+from ..calls import Numbers, Results, not_yet, through, until_quick
 from ..compiled import GraphRecipe
 from ..descriptors import Interface, TensorDescriptor
 from ..given_options import given
@@ -50,18 +50,19 @@ Graph = Callable[[Shapes], "Traced"]
 class Entry:
     """An entry function of a model. The first call compiles it. Its variables belong to the model's context, or where that has
     none to the process; a call, and `compile`, may name another `context`, and then make nothing in the model's."""
-    __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None, **named: Any) -> Any: ...
+                     num_threads: int | None = None, **named: Any) -> Results: ...
+    else:
+        __slots__ = ("__call__", "__dict__", "__weakref__")
 
     def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
                  traced: Later[Traced] | None = None, context: Context | None = None) -> None:
         self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
         self._context = process if context is None else context
         self._traced = traced or Later(lambda: in_context(graph(shapes), context))
-        self._compiled: Compiled | None = None
-        self._elsewhere: Compiled | None = None
+        self._compiled: Compiled[Lowered] | None = None
+        self._elsewhere: Compiled[Lowered] | None = None
         """The code with the variables of another context, as long as only calls with one have been made."""
         self._by_value: dict[Shapes, CallsByValue] = {}
         """Calls with inputs of shapes for which there is no code that suits all values."""
@@ -113,18 +114,19 @@ class Entry:
             self._tensors = kept or self._traced().tensors
         return self._tensors
 
-    def quantize(self, *inputs: Any, **named: Any) -> Any:
+    def quantize(self, *inputs: Any, **named: Any) -> Numbers:
         """The stored arrays of float inputs: `real / scale + zero_point`, rounded to nearest, halves away from zero, and held
         within the range of the storage, as TensorFlow Lite's reference has it. One array, a tuple for several, a dict for one
         mapping by name. Inputs of floats pass as they are. A Problem where the model does not say what integers stand for."""
         return self.tensors.quantized(inputs, named)
 
-    def dequantize(self, *outputs: Any) -> Any:
+    def dequantize(self, *outputs: Any) -> Numbers:
         """The real numbers of stored outputs: `scale * (stored - zero_point)` in float32. Takes arrays in order, what a call
         has returned, or one mapping by name."""
         return self.tensors.dequantized(outputs)
 
-    def on_floats(self, *inputs: Any, context: Context | None = None, num_threads: int | None = None, **named: Any) -> Any:
+    def on_floats(self, *inputs: Any, context: Context | None = None, num_threads: int | None = None, **named: Any
+                  ) -> Numbers:
         """A call with float arrays: quantized, called, dequantized."""
         stored = self.quantize(*inputs, **named)
         results = self(*(stored if isinstance(stored, tuple) else (stored,)), context=context, num_threads=num_threads)
@@ -144,7 +146,7 @@ class Entry:
 
     @public("compile")
     def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
-                *, target: Target | None = None) -> Compiled:
+                *, target: Target | None = None) -> Compiled[Lowered]:
         """Machine code with its variables in `context`, or in the model's; kept for calls where neither options nor a context
         are given. (`target` and `memory` are deprecated: they are options.)"""
         options = given("compile", options, target=target, memory=memory)
@@ -156,7 +158,7 @@ class Entry:
                 self._compiled = here.bind(self._context) if here else self._compile(CodeRequest(), self._context)
             return self._compiled
 
-    def _code(self, context: Context | None) -> Compiled:
+    def _code(self, context: Context | None) -> Compiled[Lowered]:
         """What a call with that context may call: of other contexts it makes no variable."""
         if self._compiled is not None or context is None or context is self._context:
             return self._compiled or self.compile()
@@ -165,7 +167,7 @@ class Entry:
                 self._elsewhere = self._compile(CodeRequest(), context)
             return self._compiled or self._elsewhere
 
-    def _compile(self, request: CodeRequest, context: Context) -> Compiled:
+    def _compile(self, request: CodeRequest, context: Context) -> Compiled[Lowered]:
         if self._cached is None:
             return self._traced().compile(request.options, context)
         compiled = self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
@@ -280,10 +282,11 @@ def key_of_shapes(shapes: Mapping[str, Shape]) -> Shapes:
 class Model:
     """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
     too, whatever its name is. Its variables belong to the process, or to the context that it was loaded with (`within`)."""
-    __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
-                     num_threads: int | None = None, **named: Any) -> Any: ...
+                     num_threads: int | None = None, **named: Any) -> Results: ...
+    else:
+        __slots__ = ("__call__", "__dict__", "__weakref__")
 
     def __init__(self, module: Later[Module], outlines: Sequence[Outline], cached: CachedModel | None = None,
                  bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
@@ -337,11 +340,13 @@ class Model:
             name = "main"
         if name in self.entries:
             return self.entries[name]
-        found = self.module.function(name)
-        if found.name not in self.entries:
-            raise Problem(f"{found.name} is private, it cannot be called from outside", found.position, kind="argument",
-                          help=f"the entries are {', '.join(self.entries) or 'none'}")
-        return self.entries[found.name]
+        found = next((f for f in self.module.functions if f.name == name), None) if name else self.module.function()
+        if found is not None and found.name in self.entries:
+            return self.entries[found.name]
+        if found is not None:
+            raise KeyProblem(f"{found.name} is private, it cannot be called from outside", found.position, kind="argument",
+                             help=f"the entries are {', '.join(self.entries) or 'none'}")
+        raise no_entry(KeyProblem, str(name), self.entries)
 
     def __getitem__(self, name: str) -> Entry:
         return self.entry(name)
@@ -351,7 +356,7 @@ class Model:
         if name == "main" and len(entries) == 1:
             return next(iter(entries.values()))
         if name not in entries:
-            raise AttributeError(printable(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}"))
+            raise no_entry(AttributeProblem, name, entries)
         return entries[name]
 
     def __dir__(self) -> list[str]:
@@ -411,6 +416,13 @@ class Model:
 def model_again(module: Later[Module], entries: Mapping[str, Entry], imported: ImportedSource | None) -> Model:
     """What a pickle of a model has."""
     return Model(module, (), imported=imported).with_entries(entries)
+
+
+def no_entry(raised: type[Problem], name: str, entries: Iterable[str]) -> Problem:
+    """The Problem for an entry that a model does not have."""
+    meant = None if name.startswith("_") else closest(name, entries)
+    return raised(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}", kind="argument",
+                  help=f"did you mean {meant}?" if meant else None)
 
 
 def compiler() -> CachedCompiler:

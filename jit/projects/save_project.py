@@ -13,7 +13,7 @@ from ...lowering.native.c_object.pool_files import pool_files
 from ...lowering.native.c_object.pools import CPool
 from ...lowering.native.c_object.recorded_data import data_header
 from ...lowering.native.c_object.recorded_example import example_header, example_source
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, ValueProblem
 from .. import aot
 from ..aot import Artifact, ArtifactForm, ModelFiles, interface_of, model_files
 from ..stage_data import LoweredData
@@ -32,7 +32,8 @@ def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name
     if project is not None:
         return save_project(entries, directory, name, form, project, calls)
     if calls is not None:
-        raise Problem("calls are recorded in projects, and no project is written", kind="option", help="say for which system")
+        raise ValueProblem("calls are recorded in projects, and no project is written", kind="option",
+                           help="say for which system")
     return aot.save(entries, directory, name, form)
 
 
@@ -57,7 +58,7 @@ def check_form(form: ArtifactForm) -> None:
     """A Problem for what a project has anyway, in its own way."""
     for option, is_there, what in (("library", form.library, "builds a static library"), ("main", form.main, "has an example")):
         if is_there:
-            raise Problem(f"a project {what} itself", kind="option", help=f"leave out the {option}")
+            raise ValueProblem(f"a project {what} itself", kind="option", help=f"leave out the {option}")
 
 
 def calls_of(entries: Sequence[LoweredData], given: Calls | Mapping[str, Calls] | None) -> list[Calls]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...lowering.target.target import Target
-from ...runtime.errors import Problem
+from ...runtime.errors import ValueProblem
 from . import arduino, cmake, esp_idf, make, platformio, zephyr
 from .contents import Contents
 
@@ -31,7 +31,7 @@ SYSTEMS: Mapping[str, System] = {
 def system_of(name: str) -> System:
     """The system of that name."""
     if name not in SYSTEMS:
-        raise Problem(f"project is {name!r}", kind="option", help=f"it may be {', '.join(SYSTEMS)}")
+        raise ValueProblem(f"project is {name!r}", kind="option", help=f"it may be {', '.join(SYSTEMS)}")
     return SYSTEMS[name]
 
 

@@ -6,15 +6,17 @@ results may be nested in tuples, lists and dicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ...lowering.graph.graph import Block
 from ...lowering.graph.types import I1
-from ...runtime.errors import Position
+from ...runtime.errors import Position, TypeProblem
 from .conversion import tensor
 from .pytree import Structure, flatten, unflatten
 from .tensor import Tensor
 from .trace import Scope, caller, current, operator, problem, record
+
+Result = TypeVar("Result")
 
 
 class TracedRegion:
@@ -23,7 +25,7 @@ class TracedRegion:
     def __init__(self, label: str, name: str, function: Callable[..., Any], structure: Structure,
                  state: Sequence[Tensor]) -> None:
         if not callable(function):
-            raise problem(f"{name} is a {type(function).__name__}, not a function", "argument")
+            raise problem(f"{name} is a {type(function).__name__}, not a function", "argument", raised=TypeProblem)
         self.trace = current().trace
         self.scope: Scope = self.trace.scope(label)
         self.leaves: list[Any] = []
@@ -40,7 +42,7 @@ class TracedRegion:
             return self.scope.finish([tensor(x, e) for x, e in zip(self.leaves, elements)], position)
 
 
-def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *arguments: Any) -> Any:
+def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., Result], *arguments: Any) -> Result:
     """`then(*arguments)` where the predicate, one bool, is true when running, else `otherwise(*arguments)`.
 
     Both functions return the same nest of tensors of the same types. Only the chosen one runs, its writes to variables
@@ -67,10 +69,11 @@ def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any]
             raise problem(f"result {number} of cond is {a.type} where the condition is true, else {b.type}",
                           help="both functions must return the same types: astype, broadcast_to")
     results = record(operator("cond_if")(), test, *state, regions=blocks)
-    return unflatten(first.structure, iter(results))
+    found: Result = unflatten(first.structure, iter(results))
+    return found
 
 
-def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) -> Any:
+def while_loop(test: Callable[..., Any], body: Callable[..., Result], *state: Any) -> Result:
     """The state after `state = body(*state)` as often as `test(*state)`, one bool, is true.
 
     `body` returns the new state: a tuple, or one value for one; its types stay. Numbers in the first state become
@@ -98,4 +101,5 @@ def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) 
         raise problem(f"the test of while_loop returns {', '.join(str(t.type) for t in tests) or 'nothing'}, "
                       "it must be one bool", help="x.any() or x.all() make one")
     results = record(operator("while_loop")(), *values, regions=blocks)
-    return unflatten(step.structure, iter(results))
+    found: Result = unflatten(step.structure, iter(results))
+    return found

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...lowering.graph.types import BY_STORAGE, ELEMENT_TYPES, F32, I1, I32, Array, ElementType, TensorType
+from ...runtime.errors import AxisProblem, Problem, TypeProblem
 from .tensor import Tensor
 from .trace import apply, constant, current, problem, shape, usable
 
@@ -34,7 +35,8 @@ def element_type(dtype: Any) -> ElementType:
         except TypeError:
             found = None
     if found is None:
-        raise problem(f"{dtype!r} is no element type", "argument", help=f"one of {', '.join(ELEMENT_TYPES)}")
+        raise problem(f"{dtype!r} is no element type", "argument", help=f"one of {', '.join(ELEMENT_TYPES)}",
+                      raised=TypeProblem)
     return found
 
 
@@ -116,7 +118,7 @@ def from_python(value: Any) -> Array:
             raise problem(f"a list of uneven lengths is no tensor: {error}", "argument") from None
     if not isinstance(value, np.ndarray | np.generic):
         raise problem(f"a {type(value).__name__} cannot be a tensor", "argument",
-                      help="tensors are made of NumPy arrays and Python numbers")
+                      help="tensors are made of NumPy arrays and Python numbers", raised=TypeProblem)
     return np.asarray(value)
 
 
@@ -166,8 +168,10 @@ def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
     """A shape from an int or a sequence of ints; one -1 stands for what is left of `size` elements."""
     try:
         dims = [operators.index(n) for n in ([values] if isinstance(values, int | np.integer) else values)]
+    except Problem:
+        raise
     except TypeError:
-        raise problem(f"a shape is a list of ints, not {values!r}", "argument") from None
+        raise problem(f"a shape is a list of ints, not {values!r}", "argument", raised=TypeProblem) from None
     if size is not None and dims.count(-1) == 1:
         rest = math.prod(n for n in dims if n != -1)
         if rest > 0 and size % rest == 0:
@@ -180,7 +184,7 @@ def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
 def axis_of(axis: int, rank: int) -> int:
     """`axis` counted from the front."""
     if not isinstance(axis, int | np.integer) or not -rank <= axis < rank:
-        raise problem(f"axis {axis} is outside a tensor of {rank} dimensions", "argument")
+        raise problem(f"axis {axis} is outside a tensor of {rank} dimensions", "argument", raised=AxisProblem)
     return int(axis) % rank
 
 

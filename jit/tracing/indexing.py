@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.errors import IndexProblem, TypeProblem
 from .layout import expand_dims, pad, reshape, take
 from .tensor import Tensor
 from .trace import apply, problem, shape
@@ -50,11 +51,11 @@ def expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
                           help="tosaic.ops.where(mask, x, 0) keeps the shape")
         if not (key is None or key is Ellipsis or is_array(key) or isinstance(key, int | np.integer | slice)):
             raise problem(f"{key!r} is no index", "argument",
-                          help="an int, a slice, None, ... or one array of integers")
+                          help="an int, a slice, None, ... or one array of integers", raised=IndexProblem)
     dots = [i for i, key in enumerate(keys) if key is Ellipsis]
     used = sum(key is not None and key is not Ellipsis for key in keys)
     if used > x.ndim or len(dots) > 1:
-        raise problem(f"{used} indices and {len(dots)} ellipses for {x.type}", "argument")
+        raise problem(f"{used} indices and {len(dots)} ellipses for {x.type}", "argument", raised=IndexProblem)
     place = dots[0] if dots else len(keys)
     return [*keys[:place], *[slice(None)] * (x.ndim - used), *keys[place + 1:]]
 
@@ -63,7 +64,7 @@ def position(x: Tensor, key: int, axis: int) -> int:
     """An int as an index from the front."""
     extent = x.shape[axis]
     if not -extent <= key < extent:
-        raise problem(f"index {key} is outside axis {axis} of {x.type}", "argument")
+        raise problem(f"index {key} is outside axis {axis} of {x.type}", "argument", raised=IndexProblem)
     return int(key) % extent
 
 
@@ -71,7 +72,7 @@ def sliced(x: Tensor, key: slice, axis: int) -> Tensor:
     """`x` from start to stop along one axis."""
     if not all(v is None or isinstance(v, int | np.integer) for v in (key.start, key.stop, key.step)):
         raise problem("the bounds of a slice are ints", "unsupported",
-                      help="tosaic.ops.take reads at indices that are only known when running")
+                      help="tosaic.ops.take reads at indices that are only known when running", raised=TypeProblem)
     if key.step == 0:
         raise problem("the step of a slice is not 0", "argument")
     extent = x.shape[axis]

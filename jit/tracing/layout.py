@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...lowering.graph.types import I32
+from ...runtime.errors import IndexProblem, Problem, TypeProblem
 from .arithmetic import astype
 from .conversion import axis_of, broadcast, extents, in_range, operands, tensor
 from .tensor import Tensor
@@ -110,7 +111,7 @@ def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:
 def joinable(parts: Sequence[Any], operator: str) -> list[Tensor]:
     """Tensors of one element type; numbers among them take it."""
     if isinstance(parts, Tensor) or not isinstance(parts, list | tuple) or not parts:
-        raise problem(f"{operator} takes a list of tensors", "argument")
+        raise problem(f"{operator} takes a list of tensors", "argument", raised=TypeProblem)
     element = next((p.element for p in parts if isinstance(p, Tensor)), None)
     given = [tensor(p, element) for p in parts]
     for part in given:
@@ -137,6 +138,8 @@ def pad(x: Any, width: Any, value: Any = 0) -> Tensor:
     x = tensor(x)
     try:
         pairs = np.broadcast_to(np.asarray(width, np.int64), (x.ndim, 2))
+    except Problem:
+        raise
     except (ValueError, TypeError):
         raise problem(f"pad needs a (before, after) pair for each of {x.ndim} axes, not {width!r}",
                       "argument") from None
@@ -183,7 +186,7 @@ def places(indices: Any, x: Tensor, axis: int) -> Tensor:
         raise problem(f"indices are integers, not {indices!r}")
     if known.min() < -extent or known.max() >= extent:
         wrong = known.min() if known.min() < -extent else known.max()
-        raise problem(f"index {wrong} is outside axis {axis} of {x.type}", "argument")
+        raise problem(f"index {wrong} is outside axis {axis} of {x.type}", "argument", raised=IndexProblem)
     in_range(int(known.min()), int(known.max()), I32)
     return constant(np.where(known < 0, known + extent, known).astype(np.int32))
 

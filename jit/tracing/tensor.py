@@ -6,16 +6,19 @@ there by name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from ...lowering.graph.graph import Value
 from ...lowering.graph.types import ElementType, TensorType
-from ...runtime.errors import Problem, printable
+from ...runtime.errors import Problem, TypeProblem, printable
 
 if TYPE_CHECKING:
     from .trace import Scope
+
+
+Raised: TypeAlias = type[Problem]
 
 
 def _ops() -> Any:
@@ -102,7 +105,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise self._problem(f"{self.type} has no length")
+            raise self._problem(f"{self.type} has no length", raised=TypeProblem)
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -153,23 +156,27 @@ class Tensor:
             raise self._problem(f"numpy.{name} cannot be traced", "see tosaic.ops for what can")
         try:
             return found(*args, **options)
+        except Problem:
+            raise
         except TypeError as error:
-            raise self._problem(f"numpy.{name} of a traced tensor: {error}", "tosaic.ops has fewer options") from None
+            raise self._problem(f"numpy.{name} of a traced tensor: {error}", "tosaic.ops has fewer options",
+                                TypeProblem) from None
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise self._problem("a traced tensor cannot be changed", "build a new one with tosaic.ops.where or concatenate")
+        raise self._problem("a traced tensor cannot be changed", "build a new one with tosaic.ops.where or concatenate",
+                            TypeProblem)
 
     def __bool__(self) -> NoReturn:
         raise self._problem("the truth of a traced tensor is only known when it runs", "tosaic.cond(test, then, "
-                            "otherwise) chooses when running, tosaic.ops.where element by element")
+                            f"otherwise) chooses when running, tosaic.ops.where element by element; {self._static()}")
 
     def __array__(self, *args: Any, **options: Any) -> NoReturn:
         raise self._problem("a traced tensor has no values to make an array of",
-                            "use tosaic.ops in place of NumPy here")
+                            "use tosaic.ops in place of NumPy here", TypeProblem)
 
     def _number(self) -> NoReturn:
         raise self._problem("a traced tensor has no values to make a Python number of",
-                            "make the argument static (tosaic.jit(static=...)) if Python needs its value")
+                            self._static(), TypeProblem)
 
     def __int__(self) -> int: self._number()
     def __float__(self) -> float: self._number()
@@ -177,6 +184,12 @@ class Tensor:
     def item(self) -> NoReturn: self._number()
     def tolist(self) -> NoReturn: self._number()
 
-    def _problem(self, message: str, help: str | None = None) -> Problem:
+    def _problem(self, message: str, help: str | None = None, raised: Raised | None = None) -> Problem:
         from .trace import problem
-        return problem(message, "argument", help)
+        return problem(message, "argument", help, raised)
+
+    def _static(self) -> str:
+        """What to do where Python needs the value: which argument is to be static, if the tensor is one."""
+        name = self.scope.trace.parameters.get(self.value)
+        given = f"static=({name!r},)" if name else "static=..."
+        return f"if Python needs the value of an argument, make it static: tosaic.jit({given})"

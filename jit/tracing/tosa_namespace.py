@@ -17,6 +17,8 @@ from typing import Any
 
 from ...lowering.graph.operator import OPERATORS, Op
 from ...lowering.graph.types import BF16, F8E4M3, F8E5M2, F16, F32, I4, I8, I16, I32, I48, ElementType, TensorType
+from ...runtime.errors import AttributeProblem, Problem, TypeProblem
+from ...runtime.public_names import closest
 from .conversion import element_type, is_number, tensor
 from .tensor import Tensor
 from .trace import problem, record, shape
@@ -43,10 +45,16 @@ class Namespace:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
         if f"tosa.{name}" not in OPERATORS or name in ELSEWHERE:
-            other = f", it is written {ELSEWHERE[name]}" if name in ELSEWHERE else ""
-            raise AttributeError(f"tosaic.tosa has no operator {name}{other}")
+            raise self._unknown(name)
         found: Any = OPERATORS[f"tosa.{name}"]
         return function(found)
+
+    def _unknown(self, name: str) -> AttributeProblem:
+        if name in ELSEWHERE:
+            return AttributeProblem(f"tosaic.tosa has no operator {name}, it is written {ELSEWHERE[name]}", kind="symbol")
+        meant = None if name.startswith("_") else closest(name, dir(self))
+        return AttributeProblem(f"tosaic.tosa has no operator {name}", kind="symbol",
+                                help=f"did you mean {meant}?" if meant else "dir(tosaic.tosa) lists them")
 
     def __dir__(self) -> list[str]:
         from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
@@ -97,7 +105,8 @@ def attribute_values(operator: Any, given: Mapping[str, Any], operands: tuple[An
     title = operator.name.removeprefix("tosa.")
     for name in given:
         if name not in fields:
-            raise problem(f"{title} has no attribute {name}", "argument", help=f"it has {', '.join(fields) or 'none'}")
+            raise problem(f"{title} has no attribute {name}", "argument", help=f"it has {', '.join(fields) or 'none'}",
+                          raised=TypeProblem)
     values: dict[str, Any] = {}
     for name, field in fields.items():
         if name in given:
@@ -123,8 +132,10 @@ def attribute_value(title: str, name: str, kind: str, value: Any) -> Any:
                 return str(value).upper()
             case _:
                 return value
+    except Problem:
+        raise
     except TypeError:
-        raise problem(f"attribute {name} of {title} is {kind}, not {value!r}", "argument") from None
+        raise problem(f"attribute {name} of {title} is {kind}, not {value!r}", "argument", raised=TypeProblem) from None
 
 
 def default(title: str, name: str, operands: tuple[Any, ...]) -> Any:
@@ -147,7 +158,7 @@ def default(title: str, name: str, operands: tuple[Any, ...]) -> Any:
                 return True
             case "rounding_mode":
                 return "SINGLE_ROUND"
-    raise problem(f"{title} needs the attribute {name}", "argument")
+    raise problem(f"{title} needs the attribute {name}", "argument", raised=TypeProblem)
 
 
 def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...],
@@ -159,7 +170,7 @@ def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...],
         return [shape(v) if title == "concat_shape" and isinstance(v, list | tuple) else tensor(v) for v in given]
     if len(operands) > len(parameters):
         raise problem(f"{title} takes {len(parameters)} operands, not {len(operands)}", "argument",
-                      help=f"they are {', '.join(p.name for p in parameters)}; attributes go by keyword")
+                      help=f"they are {', '.join(p.name for p in parameters)}; attributes go by keyword", raised=TypeProblem)
     values = dict(zip((p.name for p in parameters), operands)) | dict(named)
     tensors = {name: v for name, v in values.items() if isinstance(v, Tensor) and isinstance(v.value.type, TensorType)}
     return [operand(op, p.name, values, tensors) for p in parameters]
@@ -172,7 +183,7 @@ def operand(op: Op, name: str, values: Mapping[str, Any], tensors: Mapping[str, 
     element = element_of(op, name, tensors, peers[0].element if peers else None)
     if name not in values:
         if not (name.endswith("_zp") or (title, name) in (("mul", "shift"), ("pad", "pad_const"))):
-            raise problem(f"{title} needs the operand {name}", "argument")
+            raise problem(f"{title} needs the operand {name}", "argument", raised=TypeProblem)
         return tensor(0, element, 1)
     value = values[name]
     if name in SHAPES and (title, name) not in NUMBERS and not isinstance(value, Tensor):

@@ -23,7 +23,7 @@ from ...lowering.formulas.tosa_builder import PlacedBuilder
 from ...lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from ...lowering.graph.operator import OPERATORS, Op
 from ...lowering.graph.types import BY_STORAGE, Array, ElementType, Type
-from ...runtime.errors import Position, Problem, Source
+from ...runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -54,9 +54,13 @@ def place(code: CodeType, instruction: int, line: int) -> Position:
     return Position(source, line, column + 1, max(1, last - column))
 
 
-def problem(message: str, kind: str = "type", help: str | None = None) -> Problem:
-    """A Problem at the user's line."""
-    return Problem(message, caller(), kind=kind, help=help)
+PYTHON: dict[str, type[Problem]] = {"type": TypeProblem, "shape": ValueProblem, "argument": ValueProblem}
+"""What Python would raise, by the kind of a problem, where nothing else is said."""
+
+
+def problem(message: str, kind: str = "type", help: str | None = None, raised: type[Problem] | None = None) -> Problem:
+    """A Problem at the user's line; `raised` is its class where it does not follow from the kind."""
+    return (raised or PYTHON.get(kind, Problem))(message, caller(), kind=kind, help=help)
 
 
 class Scope:
@@ -77,12 +81,13 @@ class Scope:
 
 class Trace:
     """One run of a Python function. `declarations` are the variables that it named, by symbol; `arrays` the constants
-    that it made of NumPy arrays, by the array's identity."""
+    that it made of NumPy arrays, by the array's identity, `parameters` the names of those that its arguments are of."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
         self.declarations: dict[str, Operation] = {}
         self.arrays: dict[int, tuple[Array, Tensor]] = {}
+        self.parameters: dict[Value, str] = {}
         self._regions = 0
 
     def scope(self, label: str = "") -> Scope:
@@ -160,8 +165,8 @@ def usable(tensor: Tensor, scope: Scope, position: Position | None) -> Value:
     if tensor.scope.active and tensor.scope.trace is scope.trace:
         return tensor.value
     where = "another call" if tensor.scope.trace is not scope.trace else f"{tensor.scope.label}, which has ended"
-    raise Problem(f"this {tensor.type} belongs to {where}", position, kind="argument",
-                  help="return it from there instead of keeping it in a variable outside")
+    raise ValueProblem(f"this {tensor.type} belongs to {where}", position, kind="argument",
+                       help="return it from there instead of keeping it in a variable outside")
 
 
 def record(op: Op, *operands: Tensor, regions: Sequence[Block] = (), types: tuple[Type, ...] | None = None,

@@ -12,8 +12,10 @@ import numpy as np
 
 from ...lowering.graph.graph import Operation
 from ...lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, TensorType
+from ...runtime.errors import Problem, TypeProblem
 from ...runtime.variables import Declaration, process
 from .conversion import element_type, extents, is_number, tensor
+from .tensor import Tensor
 from .trace import apply, caller, current, frozen, is_tracing, operator, problem, record
 
 
@@ -28,7 +30,7 @@ class Variable:
 
     def __init__(self, name: str, initial: Any = None, shape: Sequence[int] | int | None = None, dtype: Any = None) -> None:
         if not isinstance(name, str) or not name:
-            raise problem(f"the name of a variable is a string, not {name!r}", "argument")
+            raise problem(f"the name of a variable is a string, not {name!r}", "argument", raised=TypeProblem)
         self.name, self.position = name, caller()
         element = element_type(dtype) if dtype is not None else None
         self.initial: Array | None = None
@@ -57,7 +59,7 @@ class Variable:
     def dtype(self) -> np.dtype[Any]:
         return self.type.element.dtype
 
-    def read(self) -> Any:
+    def read(self) -> Tensor | Any:
         """The value: a tensor inside a traced function, outside a copy as an array."""
         if is_tracing():
             self._declare()
@@ -85,7 +87,7 @@ class Variable:
     set = write
 
     @property
-    def value(self) -> Any:
+    def value(self) -> Tensor | Any:
         return self.read()
 
     @value.setter
@@ -128,6 +130,8 @@ def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple
             default = {"f": F32, "i": I32}.get(value.dtype.kind) if plain else None
             element = default or BY_STORAGE[value.dtype.name]
         return value.astype(element.dtype), element
+    except Problem:
+        raise
     except (KeyError, ValueError, TypeError):
         raise problem(f"the initial value of variable {name} is a {type(initial).__name__} that is no tensor",
                       "argument") from None

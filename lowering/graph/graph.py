@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ...runtime.errors import Position, Problem
+from ...runtime.errors import KeyProblem, Position, Problem
 from ...runtime.records import dataclass, set_constant_state
 from .operator import Op
 from .types import Array, TensorType, Type
@@ -110,8 +110,8 @@ class Module:
         for f in self.functions:
             if f.name == name:
                 return f
-        raise Problem(f"the module has no function {name}", kind="argument",
-                      help=f"it has {', '.join(f.name for f in self.functions)}")
+        raise KeyProblem(f"the module has no function {name}", kind="argument",
+                         help=f"it has {', '.join(f.name for f in self.functions)}")
 
 
 def uses(block: Block) -> dict[Value, list[Operation | None]]:

@@ -114,11 +114,11 @@ class Op:
 
     __getstate__, __setstate__ = state, set_constant_state
 
-    def infer(self, *operands: Any) -> Any:
+    def infer(self, *operands: Any, **named: Any) -> Any:  # in an operator: its operands, by their names
         """The type of the result, or a tuple of types; raises a Problem for each ERROR_IF of the specification."""
         raise Problem(f"{self.name} has no type rule", kind="unsupported")
 
-    def reference(self, *arrays: Any) -> Any:
+    def reference(self, *arrays: Any, **named: Any) -> Any:
         """The result as arrays, in NumPy, near the specification's words."""
         raise Problem(f"{self.name} has no reference", kind="unsupported")
 

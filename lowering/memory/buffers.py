@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ...runtime.errors import Problem
+from ...runtime.errors import ValueProblem
 from ...runtime.public_names import checked_fields
 
 Kind = Literal["intermediate", "input", "output", "constant"]
@@ -59,21 +59,21 @@ class PoolInfo:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise Problem("a pool has no name", kind="option")
+            raise ValueProblem("a pool has no name", kind="option")
         if self.size_hint_bytes is not None and self.size_hint_bytes < 0:
-            raise Problem(f"pool {self.name} has a size of {self.size_hint_bytes} bytes", kind="option",
-                          help="give None for a pool without a limit")
+            raise ValueProblem(f"pool {self.name} has a size of {self.size_hint_bytes} bytes", kind="option",
+                               help="give None for a pool without a limit")
         if self.alignment is not None and not is_alignment(self.alignment):
-            raise Problem(f"pool {self.name} has an alignment of {self.alignment} bytes, not a power of two",
-                          kind="option")
+            raise ValueProblem(f"pool {self.name} has an alignment of {self.alignment} bytes, not a power of two",
+                               kind="option")
         if self.pool_offset < 0 or (self.size_hint_bytes is not None and self.pool_offset > self.size_hint_bytes):
             size = "" if self.size_hint_bytes is None else f" and a size of {self.size_hint_bytes}"
-            raise Problem(f"pool {self.name} has an offset of {self.pool_offset} bytes{size}", kind="option",
-                          help="give the number of bytes at its beginning that are somebody else's")
+            raise ValueProblem(f"pool {self.name} has an offset of {self.pool_offset} bytes{size}", kind="option",
+                               help="give the number of bytes at its beginning that are somebody else's")
         for target, nbytes in self.target_burst_bytes.items():
             if nbytes < 1:
-                raise Problem(f"pool {self.name} has a burst of {nbytes} bytes for {target}", kind="option",
-                              help="a burst has one byte at least")
+                raise ValueProblem(f"pool {self.name} has a burst of {nbytes} bytes for {target}", kind="option",
+                                   help="a burst has one byte at least")
 
     @property
     def burst_bytes(self) -> int:
@@ -117,10 +117,10 @@ class BufferInfo:
 
     def __post_init__(self) -> None:
         if self.size_bytes < 0:
-            raise Problem(f"buffer {self.name} has a size of {self.size_bytes} bytes", kind="option")
+            raise ValueProblem(f"buffer {self.name} has a size of {self.size_bytes} bytes", kind="option")
         if not is_alignment(self.alignment):
-            raise Problem(f"buffer {self.name} has an alignment of {self.alignment} bytes, not a power of two",
-                          kind="option")
+            raise ValueProblem(f"buffer {self.name} has an alignment of {self.alignment} bytes, not a power of two",
+                               kind="option")
 
     @property
     def traffic(self) -> tuple[int, int]:
@@ -175,7 +175,7 @@ def by_name(buffers: Iterable[BufferInfo]) -> dict[str, BufferInfo]:
     found: dict[str, BufferInfo] = {}
     for buffer in buffers:
         if found.setdefault(buffer.name, buffer) is not buffer:
-            raise Problem(f"two buffers have the name {buffer.name}", kind="option")
+            raise ValueProblem(f"two buffers have the name {buffer.name}", kind="option")
     return found
 
 
@@ -189,7 +189,7 @@ def symmetric(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
     for buffer in buffers:
         if not known.keys() >= buffer.conflicts:
             unknown = min(buffer.conflicts - known.keys())
-            raise Problem(f"buffer {buffer.name} conflicts with {unknown}, which is not in the list", kind="option")
+            raise ValueProblem(f"buffer {buffer.name} conflicts with {unknown}, which is not in the list", kind="option")
         both[buffer.name] |= buffer.conflicts
         for other in buffer.conflicts:
             both[other].add(buffer.name)

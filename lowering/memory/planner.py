@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...runtime.deprecation import deprecated
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, ValueProblem
 from ...runtime.public_names import checked_fields
 from ...runtime.threads import checked
 from ..elements.expression import Buffer
@@ -95,17 +95,17 @@ class Memory:
             deprecated("tosaic.Memory(target=...)", "tosaic.Memory(accessor=...)")
             object.__setattr__(self, "accessor", target)
         if self.alignment is not None and not is_alignment(self.alignment):
-            raise Problem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
+            raise ValueProblem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
             find_algorithm(self.algorithm)
         names = [p.name for p in (*self.pools, *self.constant_pools)]
         for name in names:
             if names.count(name) > 1:
-                raise Problem(f"two pools are named {name}", kind="option", help="give each memory one name, once")
+                raise ValueProblem(f"two pools are named {name}", kind="option", help="give each memory one name, once")
         for pool in self.constant_pools:
             if pool.pool_offset:
-                raise Problem(f"pool {pool.name} holds constants and has an offset of {pool.pool_offset} bytes", kind="option",
-                              help="the linker places it: name a section for the pool")
+                raise ValueProblem(f"pool {pool.name} holds constants and has an offset of {pool.pool_offset} bytes",
+                                   kind="option", help="the linker places it: name a section for the pool")
 
     @property
     def algorithm_name(self) -> str:
@@ -155,8 +155,8 @@ def pinned_variables(program: Program, memory: Memory, buffers: Collection[str])
         if pool is None or buffer.name in buffers:
             continue
         if pool in constants:
-            raise Problem(f"variable {buffer.name} is pinned to {pool}, which holds constants", kind="option",
-                          help=f"a run writes {', '.join(sorted(workspaces))}")
+            raise ValueProblem(f"variable {buffer.name} is pinned to {pool}, which holds constants", kind="option",
+                               help=f"a run writes {', '.join(sorted(workspaces))}")
         found.append(PlannedVariable(buffer.name, pool, buffer.nbytes, alignment_in(memory, buffer)))
     return in_order(found)
 
@@ -335,8 +335,8 @@ def allowed(pools: Sequence[PoolInfo], target: str | None, access: PoolAccess) -
     found = tuple(p.name for p in pools if p.allows(target, access))
     if not found:
         verb = "read and write" if access == "rw" else "read"
-        raise Problem(f"target {target} may {verb} none of the pools {', '.join(p.name for p in pools) or '(there are none)'}",
-                      kind="option")
+        named = ", ".join(p.name for p in pools) or "(there are none)"
+        raise ValueProblem(f"target {target} may {verb} none of the pools {named}", kind="option")
     return found
 
 
@@ -346,8 +346,8 @@ def check_pins(memory: Memory, names: Iterable[str]) -> None:
     for name, pool in memory.pins.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, 3)
-            raise Problem(f"there is no buffer named {name} to pin to {pool}", kind="option",
-                          help=f"did you mean {' or '.join(near)}?" if near else "the plan lists the buffers' names")
+            raise ValueProblem(f"there is no buffer named {name} to pin to {pool}", kind="option",
+                               help=f"did you mean {' or '.join(near)}?" if near else "the plan lists the buffers' names")
         if pool not in pools:
-            raise Problem(f"buffer {name} is pinned to {pool}, which is no pool", kind="option",
-                          help=f"there are {', '.join(pools)}")
+            raise ValueProblem(f"buffer {name} is pinned to {pool}, which is no pool", kind="option",
+                               help=f"there are {', '.join(pools)}")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Set
 from typing import Literal
 
-from ...runtime.errors import Problem
+from ...runtime.errors import ValueProblem
 
 DotProduct = Literal["u8s8"]
 """Products of bytes that are summed four to a lane of int32, by the types of the operands: u8 x s8 is VNNI."""
@@ -37,7 +37,7 @@ def merged(features: str, others: str) -> str:
     """A list of features, and others after it, of which the last mention counts."""
     for feature in filter(None, others.split(",")):
         if feature[0] not in "+-":
-            raise Problem(f"feature {feature!r} is neither on nor off", kind="option", help=f"+{feature} or -{feature}")
+            raise ValueProblem(f"feature {feature!r} is neither on nor off", kind="option", help=f"+{feature} or -{feature}")
     return ",".join({f[1:]: f for f in f"{features},{others}".split(",") if f}.values())
 
 
@@ -93,5 +93,5 @@ def check_names(triple: str, cpu: str, features: str) -> None:
     found = re.search(r"'([^']*)' is not a recognized (processor|feature)", answer.stderr)
     if found is not None or answer.returncode:
         what = f"{found[2]} {found[1]}" if found is not None else f"processor {cpu} with features {features}"
-        raise Problem(f"LLVM knows no {what} for {triple}", kind="option",
-                      help="names are LLVM's: those of clang's -mcpu, and of its -mattr")
+        raise ValueProblem(f"LLVM knows no {what} for {triple}", kind="option",
+                           help="names are LLVM's: those of clang's -mcpu, and of its -mattr")

@@ -8,7 +8,7 @@ import functools
 import pathlib
 from dataclasses import replace
 
-from ...runtime.errors import Problem
+from ...runtime.errors import ValueProblem
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
 from .features import check_names, enabled, matrix_unit, merged
@@ -36,7 +36,7 @@ def named(name: str) -> Target:
     """A machine of the tables; names may be in any case."""
     found = BY_ANY_NAME.get(name.lower())
     if found is None:
-        raise Problem(f"there is no target {name!r}", kind="option", help=similar(name))
+        raise ValueProblem(f"there is no target {name!r}", kind="option", help=similar(name))
     return found.target
 
 
@@ -53,7 +53,7 @@ def of_processor(base: Target, cpu: str, name: str) -> Target:
         return base
     row = BY_ANY_NAME.get(cpu.lower())
     if row is None and not base.has_object_code:
-        raise Problem(f"{name} has no other processors", kind="option", help=similar(cpu))
+        raise ValueProblem(f"{name} has no other processors", kind="option", help=similar(cpu))
     if row is None:
         from .processors import described_processors
         found = list(described_processors(cpu))
@@ -63,10 +63,11 @@ def of_processor(base: Target, cpu: str, name: str) -> Target:
     if same:
         return with_caches(same[0], base)
     if not found:
-        raise Problem(f"there is no processor {cpu!r}, and LLVM knows none", kind="option", help=similar(cpu))
+        raise ValueProblem(f"there is no processor {cpu!r}, and LLVM knows none", kind="option", help=similar(cpu))
     if name != "host":
-        raise Problem(f"{cpu} is no processor of {name}'s family ({base.architecture}, {64 if base.has_int64 else 32} bits)",
-                      kind="option", help=f"--cpu {cpu} without --target is enough")
+        bits = 64 if base.has_int64 else 32
+        raise ValueProblem(f"{cpu} is no processor of {name}'s family ({base.architecture}, {bits} bits)", kind="option",
+                           help=f"--cpu {cpu} without --target is enough")
     return found[0]
 
 
@@ -81,7 +82,8 @@ def specific(base: Target, features: str) -> Target:
     """The machine with more or fewer features."""
     changed = merged(base.features, features)
     if not base.has_object_code:
-        raise Problem(f"{base.cpu} takes no features", kind="option", help="its code is C source, and the C compiler chooses")
+        raise ValueProblem(f"{base.cpu} takes no features", kind="option",
+                           help="its code is C source, and the C compiler chooses")
     check_names(base.triple, base.cpu, changed)
     if base.architecture == "x86":
         unit = matrix_unit(enabled(changed))
@@ -110,8 +112,8 @@ def host() -> Target:
 def check_is_target(given: object) -> None:
     """A Problem where the name of a target is given for the target."""
     if isinstance(given, str):
-        raise Problem(f"target is the text {given!r}, not a machine", kind="option",
-                      help=f"tosaic.target({given!r}) gives one")
+        raise ValueProblem(f"target is the text {given!r}, not a machine", kind="option",
+                           help=f"tosaic.target({given!r}) gives one")
 
 
 def check_runs_here(target: Target | None) -> None:
@@ -126,8 +128,8 @@ def check_runs_here(target: Target | None) -> None:
         return
     why = f"this processor has no {', '.join(lacking)}" if target.architecture == here.architecture and lacking else (
         f"this is {here.triple}")
-    raise Problem(f"code for {target.triple}, {target.cpu}, cannot run in this process: {why}", kind="option",
-                  help="lower it and save it for that machine; without a target, code is for this one")
+    raise ValueProblem(f"code for {target.triple}, {target.cpu}, cannot run in this process: {why}", kind="option",
+                       help="lower it and save it for that machine; without a target, code is for this one")
 
 
 def described(triple: str, cpu: str, features: str) -> Target:

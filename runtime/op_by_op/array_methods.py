@@ -6,7 +6,7 @@ call. All else takes the way of `CoreRuntime.run`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,44 +25,45 @@ class ArrayMethods:
     __array_ufunc__ = None
     __hash__ = object.__hash__
     if TYPE_CHECKING:
-        def __add__(self, other: Any) -> Any: ...
-        def __radd__(self, other: Any) -> Any: ...
-        def __sub__(self, other: Any) -> Any: ...
-        def __rsub__(self, other: Any) -> Any: ...
-        def __mul__(self, other: Any) -> Any: ...
-        def __rmul__(self, other: Any) -> Any: ...
-        def __truediv__(self, other: Any) -> Any: ...
-        def __matmul__(self, other: Any) -> Any: ...
-        def __neg__(self) -> Any: ...
-        def __lt__(self, other: Any) -> Any: ...
-        def __gt__(self, other: Any) -> Any: ...
+        def __add__(self, other: Any) -> Self: ...
+        def __radd__(self, other: Any) -> Self: ...
+        def __sub__(self, other: Any) -> Self: ...
+        def __rsub__(self, other: Any) -> Self: ...
+        def __mul__(self, other: Any) -> Self: ...
+        def __rmul__(self, other: Any) -> Self: ...
+        def __truediv__(self, other: Any) -> Self: ...
+        def __matmul__(self, other: Any) -> Self: ...
+        def __neg__(self) -> Self: ...
+        def __lt__(self, other: Any) -> Self: ...
+        def __gt__(self, other: Any) -> Self: ...
 
     # ---- methods -----------------------------------------------------------------------------------------------------
-    def _run(self, name: str, *operands: Any, **attributes: Any) -> Any:
-        return runtime_of(self).run(name, self, *operands, **{n: v for n, v in attributes.items() if v is not None})
+    def _run(self, name: str, *operands: Any, **attributes: Any) -> Self:
+        found: Self = runtime_of(self).run(name, self, *operands, **{n: v for n, v in attributes.items() if v is not None})
+        return found
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any) -> Self:
         """In another shape; a handle as the shape makes the result's metadata depend on data."""
         given = shape[0] if len(shape) == 1 else shape
         if isinstance(given, ArrayMethods):
             return self._run("reshape", given)
         return self._run("reshape", shape=[given] if isinstance(given, int) else list(given))
 
-    def transpose(self, *axes: int) -> Any: return self._run("transpose", axes=list(axes) or None)
-    def astype(self, dtype: Any) -> Any: return self._run("astype", dtype=np.dtype(dtype))
-    def ravel(self) -> Any: return self._run("ravel")
-    def squeeze(self, axis: int | None = None) -> Any: return self._run("squeeze", axis=axis)
-    def sum(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("sum", axis=axis, keepdims=keepdims)
-    def mean(self, axis: Any = None, keepdims: bool | None = None) -> Any:
+    def transpose(self, *axes: int) -> Self: return self._run("transpose", axes=list(axes) or None)
+    def astype(self, dtype: Any) -> Self: return self._run("astype", dtype=np.dtype(dtype))
+    def ravel(self) -> Self: return self._run("ravel")
+    def squeeze(self, axis: int | None = None) -> Self: return self._run("squeeze", axis=axis)
+    def sum(self, axis: Any = None, keepdims: bool | None = None) -> Self: return self._run("sum", axis=axis, keepdims=keepdims)
+    def mean(self, axis: Any = None, keepdims: bool | None = None) -> Self:
         return self._run("mean", axis=axis, keepdims=keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("max", axis=axis, keepdims=keepdims)
-    def min(self, axis: Any = None, keepdims: bool | None = None) -> Any: return self._run("min", axis=axis, keepdims=keepdims)
-    def argmax(self, axis: int) -> Any: return self._run("argmax", axis=axis)
-    def argmin(self, axis: int) -> Any: return self._run("argmin", axis=axis)
-    def clip(self, low: Any, high: Any) -> Any: return self._run("clip", low, high)
+    def max(self, axis: Any = None, keepdims: bool | None = None) -> Self: return self._run("max", axis=axis, keepdims=keepdims)
+    def min(self, axis: Any = None, keepdims: bool | None = None) -> Self: return self._run("min", axis=axis, keepdims=keepdims)
+    def argmax(self, axis: int) -> Self: return self._run("argmax", axis=axis)
+    def argmin(self, axis: int) -> Self: return self._run("argmin", axis=axis)
+    def clip(self, low: Any, high: Any) -> Self: return self._run("clip", low, high)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Self:
         return self._run("getitem", key=repr(plain_key(key)))
 
     # ---- what is known -----------------------------------------------------------------------------------------------
@@ -82,14 +83,14 @@ class ArrayMethods:
     def ndim(self) -> int: return len(self.shape)
 
     @property
-    def T(self) -> Any: return self.transpose()
+    def T(self) -> Self: return self.transpose()
 
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a tensor of rank 0 has no length")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Self]:
         return (self[i] for i in range(len(self)))
 
     # ---- values ------------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class ArrayMethods:
     def __int__(self) -> int: return int(self.item())
     def __float__(self) -> float: return float(self.item())
     def __index__(self) -> int: return self._value().__index__()
-    def __pos__(self) -> Any: return self
+    def __pos__(self) -> Self: return self
 
 
 def runtime_of(*operands: Any) -> Any:
@@ -165,9 +166,10 @@ def plain_key(key: Any) -> Any:
             try:
                 return operator.index(key)
             except TypeError:
-                from ..errors import Problem
-                raise Problem(f"a handle cannot be indexed by a {type(key).__name__}", kind="argument",
-                              help="index by integers, slices, None and ...; runtime.run('take', ...) takes a tensor") from None
+                from ..errors import TypeProblem
+                raise TypeProblem(f"a handle cannot be indexed by a {type(key).__name__}", kind="argument",
+                                  help="index by integers, slices, None and ...; runtime.run('take', ...) takes a "
+                                       "tensor") from None
 
 
 install(ArrayMethods)

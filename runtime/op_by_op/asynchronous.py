@@ -158,9 +158,7 @@ def wake(loop: Any, future: Any) -> None:
 def raised(error: Problem) -> Problem:
     """The same problem as an exception of its own, to be raised here: one error is read in many places. `error` notes that."""
     error.__dict__["raised"] = True
-    copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
-    copy.__cause__ = error.__cause__
-    return copy
+    return error.copy()
 
 
 def _after_fork_in_child() -> None:

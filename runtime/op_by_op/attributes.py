@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arguments import dtype_of
-from ..errors import Problem
+from ..errors import KeyProblem, Problem, TypeProblem, ValueProblem
 
 INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in
             (("i8", 8), ("i16", 16), ("i32", 32), ("i64", 64))} | {
@@ -58,14 +58,14 @@ class Attributes:
     def _find(self, name: str, type: str | None, is_array: bool) -> Attribute:
         found = self._entries.get(name)
         if found is None:
-            raise Problem(f"missing '{name}' attribute", kind="attribute",
-                          help=f"there are: {', '.join(self.names()) or 'none'}")
+            raise KeyProblem(f"missing '{name}' attribute", kind="attribute",
+                             help=f"there are: {', '.join(self.names()) or 'none'}")
         if found.is_array != is_array and type is None and not is_array:
             return found
         if found.is_array != is_array or type not in (None, found.type):
             wanted = f"array of {type or 'something'}" if is_array else type
-            raise Problem(f"attribute '{name}' is {found.kind}, not {wanted}", kind="attribute",
-                          help="ask for the type that was set")
+            raise TypeProblem(f"attribute '{name}' is {found.kind}, not {wanted}", kind="attribute",
+                              help="ask for the type that was set")
         return found
 
     def names(self) -> tuple[str, ...]:
@@ -160,23 +160,23 @@ def type_of(name: str, value: Any) -> str:
         case list() | tuple(): return "shape"
     if callable(value):
         return "function"
-    raise Problem(f"attribute '{name}' cannot be a {type(value).__name__}", kind="attribute",
-                  help=f"it is one of {', '.join(TYPES)}")
+    raise TypeProblem(f"attribute '{name}' cannot be a {type(value).__name__}", kind="attribute",
+                      help=f"it is one of {', '.join(TYPES)}")
 
 
 def checked(name: str, value: Any, type: str) -> Any:
     """The value as it is kept, immutable; a Problem where it is not of the type."""
     if type not in TYPES:
-        raise Problem(f"attribute '{name}' has the type {type}, which there is not", kind="attribute",
-                      help=f"one of {', '.join(TYPES)}")
+        raise TypeProblem(f"attribute '{name}' has the type {type}, which there is not", kind="attribute",
+                          help=f"one of {', '.join(TYPES)}")
     try:
         kept = KEPT.get(type, integer)(value)
     except (TypeError, ValueError):
-        raise Problem(f"attribute '{name}' is {type}, not {value!r}", kind="attribute") from None
+        raise TypeProblem(f"attribute '{name}' is {type}, not {value!r}", kind="attribute") from None
     low, high = INTEGERS.get(type, (None, None))
     if low is not None and not low <= kept <= high:
-        raise Problem(f"attribute '{name}' is {type}, which {kept} does not fit", kind="attribute",
-                      help=f"values are {low} to {high}")
+        raise ValueProblem(f"attribute '{name}' is {type}, which {kept} does not fit", kind="attribute",
+                           help=f"values are {low} to {high}")
     return kept
 
 

@@ -7,9 +7,9 @@ import sys
 import threading
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, Literal, overload
 
-from ..errors import Position, Problem
+from ..errors import KeyProblem, Position, Problem
 from ..variables import Context, checked_context, process
 from .asynchronous import AsyncValue, raised
 from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
@@ -85,8 +85,8 @@ class CoreRuntime:
         """The handler of that name; a Problem where there is none."""
         found = self.handlers.get(name)
         if found is None:
-            raise Problem(f"op_handler not found: {name}", kind="argument",
-                          help=f"there are {', '.join(sorted(self.handlers))}")
+            raise KeyProblem(f"op_handler not found: {name}", kind="argument",
+                             help=f"there are {', '.join(sorted(self.handlers))}")
         return found
 
     def register(self, op_name: str, dispatch: DispatchFunction, metadata: MetadataFunction | None = None, *,
@@ -208,6 +208,10 @@ class CoreRuntime:
             invocation.problem = self.originate(problem, invocation.location, invocation.op_name)
             invocation.fail(invocation.problem)
 
+    @overload
+    def run(self, op_name: str, *operands: Any, outputs: Literal[1] = 1, **attributes: Any) -> TensorHandle: ...
+    @overload
+    def run(self, op_name: str, *operands: Any, outputs: int, **attributes: Any) -> tuple[TensorHandle, ...] | Any: ...
     def run(self, op_name: str, *operands: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Run an operation from Python: operands are handles, arrays and numbers (which take the type of the first handle), and
         the result one handle, or a tuple where several `outputs` are wanted. Side effects follow each other in the order of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arena import Array
-from ..errors import Problem, printable
+from ..errors import Problem, TypeProblem, printable
 from ..foreign_arrays import borrowed
 from .array_methods import ArrayMethods, install
 from .asynchronous import KNOWN, TRANSITION, AsyncValue, Waiting, raised
@@ -259,7 +259,8 @@ class TensorResolver:
         borrowed = borrow(array)
         metadata, known = TensorMetadata.of(borrowed), self._handle.metadata
         if known is not None and known is not metadata:
-            raise Problem(f"a handle of {known} cannot be set to {metadata}", kind="argument", help=f"give an array of {known}")
+            raise TypeProblem(f"a handle of {known} cannot be set to {metadata}", kind="argument",
+                              help=f"give an array of {known}")
         return self._handle._set(borrowed, metadata)
 
     def set_metadata(self, metadata: TensorMetadata) -> None:
@@ -284,10 +285,10 @@ def borrow(value: Any) -> Array:
     try:
         array = as_numpy(value)
     except Exception as error:
-        raise Problem(f"a {type(value).__name__} is no tensor: {error}", kind="argument", help="pass an array") from error
+        raise TypeProblem(f"a {type(value).__name__} is no tensor: {error}", kind="argument", help="pass an array") from error
     if array.dtype.kind not in "biufV" or array.dtype.fields is not None or not array.dtype.isnative:
-        raise Problem(f"an array of {array.dtype} is no tensor", kind="argument", help="tensors hold numbers, bools or "
-                      "strings, in this machine's byte order")
+        raise TypeProblem(f"an array of {array.dtype} is no tensor", kind="argument", help="tensors hold numbers, bools or "
+                          "strings, in this machine's byte order")
     if array.flags.num & READABLE != READABLE:
         array = np.array(array, order="C")
     view = array.view(np.ndarray)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arena import Array
-from ..errors import Problem
+from ..errors import Problem, TypeProblem, ValueProblem
 from .handle import TensorHandle, as_numpy, given_away
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def of_type(value: Any, dtype: np.dtype[Any]) -> Array:
     is_float = dtype.kind in "fV"
     if is_float or dtype.kind == array.dtype.kind or (array.dtype.kind == "b" and dtype.kind != "b"):
         if not is_float and not np.array_equal(array.astype(dtype), array):
-            raise Problem(f"{value!r} does not fit {dtype.name}", kind="argument")
+            raise ValueProblem(f"{value!r} does not fit {dtype.name}", kind="argument")
         return array.astype(dtype)
     if array.dtype.kind == "i" and dtype.kind in "ub" and np.array_equal(array.astype(dtype), array):
         return array.astype(dtype)
     if isinstance(value, np.ndarray):
         return as_numpy(value)
-    raise Problem(f"{value!r} meets a tensor of {dtype.name}, which cannot hold it", kind="type",
-                  help="convert the tensor first: x.astype('float32')")
+    raise TypeProblem(f"{value!r} meets a tensor of {dtype.name}, which cannot hold it", kind="type",
+                      help="convert the tensor first: x.astype('float32')")
 
 
 def later(runtime: CoreRuntime, value: Any, like: TensorHandle) -> TensorHandle:

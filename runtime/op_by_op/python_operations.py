@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import Tensor
-from ..errors import Problem, printable
+from ..errors import Problem, TypeProblem, ValueProblem, printable
 from ..variables import Declaration
 from .attributes import FrozenOpAttrs
 from .logging_handler import tensor_text
@@ -51,7 +51,7 @@ def register_all(runtime: CoreRuntime) -> None:
 def arguments_of(call: OpCall, count: int) -> Sequence[Any]:
     """The arrays of a call, of which there must be `count`."""
     if len(call.arguments) != count:
-        raise Problem(f"{call.op_name} takes {count} arguments, not {len(call.arguments)}", kind="argument")
+        raise TypeProblem(f"{call.op_name} takes {count} arguments, not {len(call.arguments)}", kind="argument")
     return call.arrays
 
 
@@ -59,13 +59,13 @@ def reshape(call: OpCall) -> Any:
     """The first argument in the shape that the second one lists; one extent may be -1."""
     x, shape = arguments_of(call, 2)
     if shape.dtype.kind not in "iu" or shape.ndim > 1:
-        raise Problem(f"a shape is a list of integers, not {TensorMetadata.of(shape)}", kind="type")
+        raise TypeProblem(f"a shape is a list of integers, not {TensorMetadata.of(shape)}", kind="type")
     wanted = [int(n) for n in shape.reshape(-1)]
     try:
         return call.arguments[0]._array.reshape(wanted)  # type: ignore[union-attr]
     except ValueError:
-        raise Problem(f"{TensorMetadata.of(x)} has {x.size} elements, which shape {wanted} does not hold",
-                      kind="shape") from None
+        raise ValueProblem(f"{TensorMetadata.of(x)} has {x.size} elements, which shape {wanted} does not hold",
+                           kind="shape") from None
 
 
 def unique(call: OpCall) -> Any:
@@ -90,7 +90,7 @@ def noop(call: OpCall) -> Any:
 def to_dense(call: OpCall) -> Any:
     x, = arguments_of(call, 1)
     if x.dtype == STRINGS:
-        raise Problem("a tensor of strings has no numbers", kind="type")
+        raise TypeProblem("a tensor of strings has no numbers", kind="type")
     return x.copy()
 
 

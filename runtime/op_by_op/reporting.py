@@ -35,9 +35,7 @@ def problem_of(error: BaseException, op_name: str) -> Problem:
     """What went wrong in an operation, as a Problem of its own."""
     match error:
         case Problem() if is_sound(error):
-            copy = Problem(error.message, error.position, kind=error.kind, help=error.help, labels=error.labels)
-            copy.__cause__ = error.__cause__
-            return copy.of(op_name)
+            return error.copy().of(op_name)
         case MemoryError():
             return Problem(f"{op_name}: cannot allocate the result: {text_of(error)}", kind="memory",
                            help="free memory, or work on less")

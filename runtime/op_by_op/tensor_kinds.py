@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arena import Array
-from ..errors import Problem
+from ..errors import TypeProblem
 from .read_only import owner_of
 
 STRINGS = np.dtype(object)
@@ -37,8 +37,8 @@ def strings(value: Any) -> Array:
     flat = array.reshape(-1)
     for number, element in enumerate(flat):
         if not isinstance(element, str | bytes):
-            raise Problem(f"a tensor of strings has the element {element!r}", kind="argument",
-                          help="all elements are text or bytes; tensors of numbers are arrays of one dtype")
+            raise TypeProblem(f"a tensor of strings has the element {element!r}", kind="argument",
+                              help="all elements are text or bytes; tensors of numbers are arrays of one dtype")
         flat[number] = element.encode() if isinstance(element, str) else bytes(element)
     array.flags.writeable = False
     return array

@@ -165,7 +165,7 @@ def test_a_tflite_file_runs_whatever_its_name(tosaic: Any, tmp_path: Path) -> No
 WRONG = [
     ("", 2, "usage"), ("fly", 2, "invalid choice"), ("run", 2, "MODEL"), ("run M --calls 0", 2, "below 1"),
     ("run M --calls x", 2, "invalid"), ("run M --input y=random:1", 2, "no input named y"),
-    ("run M --input x=random:one", 2, "is not random:SEED"), ("run M --entry none", 2, "no function none"),
+    ("run M --input x=random:one", 2, "is not random:SEED"), ("run M --entry none", 2, "no entry none"),
     ("run M --input x=missing.npy", 2, "No such file"), ("run M --input x=M", 2, "no .npy or .npz"),
     ("run M --save /dev/null/x.npz", 2, "cannot be written"), ("show M tea", 2, "no stage tea"),
     ("run missing.mlir", 3, "No such file"), ("report .", 3, "a folder without")]

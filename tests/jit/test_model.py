@@ -73,7 +73,7 @@ def test_names_that_are_not_there_are_problems() -> None:
     model = tosaic.load(TWO)
     with pytest.raises(AttributeError, match="no entry main; it has increase, both"):
         print(model.main)
-    with pytest.raises(tosaic.Problem, match="no function main"):
+    with pytest.raises(tosaic.Problem, match="no entry main"):
         print(model["main"])
     with pytest.raises(tosaic.Problem, match="hidden is private"):
         print(model["hidden"])

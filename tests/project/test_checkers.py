@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 def test_types_are_right(tmp_path: pathlib.Path) -> None:
     (tmp_path / "tosaic").symlink_to(ROOT)  # the repository is the package, whatever its folder is called
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "-p", "tosaic.jit", "-p",
-               "tosaic.lowering", "-p", "tosaic.runtime", "--cache-dir", str(ROOT / ".mypy_cache")]
+               "tosaic.lowering", "-p", "tosaic.runtime", "-m", "tosaic.tests.project.every_public_name", "--cache-dir",
+               str(ROOT / ".mypy_cache")]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
                             env={**os.environ, "MYPYPATH": str(tmp_path)})
     assert result.returncode == 0, result.stdout + result.stderr

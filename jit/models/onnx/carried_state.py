@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....runtime.errors import Problem
+from ....runtime.errors import KeyProblem, Problem
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Function, Module
@@ -32,8 +32,8 @@ def with_state(module: Module, state: Mapping[str, Any]) -> Module:
         output, value = given if isinstance(given, tuple) else (given, None)
         for wanted, known, what in ((name, list(inputs), "input"), (output, outputs, "output")):
             if wanted not in known:
-                raise Problem(f"the model has no {what} named {wanted}", kind="argument",
-                              help=f"its {what}s: {', '.join(known)}")
+                raise KeyProblem(f"the model has no {what} named {wanted}", kind="argument",
+                                 help=f"its {what}s: {', '.join(known)}")
         if output in pairs.values():
             raise Problem(f"the output {output} becomes two inputs", kind="argument")
         pairs[name] = output

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ....runtime.errors import Problem
+from ....runtime.errors import KeyProblem, Problem
 from ....runtime.later import now
 from ....runtime.public_names import public
 from ..model import Model, load_model, outlines_of
@@ -72,7 +72,7 @@ def valued(model: Model, values: Mapping[str, Any]) -> Model:
     function, imported = model.module.function("main"), model.imported
     names = [v.name for v in function.arguments]
     if unknown := next((n for n in values if n not in names), None):
-        raise Problem(f"the model has no input named {unknown}", kind="argument", help=f"its inputs: {', '.join(names)}")
+        raise KeyProblem(f"the model has no input named {unknown}", kind="argument", help=f"its inputs: {', '.join(names)}")
     module = with_values(model.module, "main", values)
     if imported is not None:
         def begins(one: SourceEvaluator) -> SourceEvaluator:

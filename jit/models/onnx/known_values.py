@@ -105,9 +105,7 @@ class CallsByValue:
         """The outputs for arrays in order, by name, or in one mapping; `options` are those of a call."""
         function = self.module.function(self.name)
         given = with_named(self.name, [v.name for v in function.arguments], inputs, named)
-        arrays = {v.name: checked(v, given[v.name]) for v in function.arguments if v.name in given}
-        if missing := next((v.name for v in function.arguments if v.name not in arrays), None):
-            raise Problem(f"input {missing} of {self.name} is missing", kind="argument")
+        arrays = {v.name: checked(v, given[v.name]) for v in function.arguments}
         with self.lock:
             prepared = self.prepared(function, arrays)
         return prepared(arrays, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ....runtime.errors import Problem
+from ....runtime.errors import KeyProblem, Problem, ValueProblem
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Function, Value
@@ -18,8 +18,8 @@ def input_types(function: Function, shapes: Mapping[str, Sequence[int]], extents
     known = dict(extents)
     names = {v.name for v in function.arguments}
     if unknown := next((each for each in shapes if each not in names), None):
-        raise Problem(f"the model has no input named {unknown}", kind="argument",
-                      help=f"its inputs: {', '.join(sorted(names))}")
+        raise KeyProblem(f"the model has no input named {unknown}", kind="argument",
+                         help=f"its inputs: {', '.join(sorted(names))}")
     check_names(function, extents)
     for value, own in zip(function.arguments, names_of(function)):
         if value.name in shapes:
@@ -43,8 +43,8 @@ def learn(value: Value, names: Sequence[str], shape: tuple[int, ...], known: dic
     if declared is None:
         return
     if len(declared) != len(shape) or any(n is not None and n != m for n, m in zip(declared, shape)):
-        raise Problem(f"input {value.name} is {value.type}, it cannot be of shape {list(shape)}", kind="argument",
-                      help="give each extent that the model leaves open, and the others as they are")
+        raise ValueProblem(f"input {value.name} is {value.type}, it cannot be of shape {list(shape)}", kind="argument",
+                           help="give each extent that the model leaves open, and the others as they are")
     for name, extent, own in zip(names, shape, declared):
         if own is None and name and known.setdefault(name, extent) != extent:
             raise Problem(f"{name} is {known[name]} elsewhere, and {extent} in the shape of input {value.name}",
@@ -55,7 +55,7 @@ def check_names(function: Function, extents: Mapping[str, int]) -> None:
     """A Problem where the model has no extent of such a name."""
     names = dict.fromkeys(name for own in names_of(function) for name in own if name)
     if unknown := next((each for each in extents if each not in names), None):
-        raise Problem(f"the model has no input or extent named {unknown}", kind="argument", help=", ".join((
+        raise KeyProblem(f"the model has no input or extent named {unknown}", kind="argument", help=", ".join((
             f"its inputs: {', '.join(v.name for v in function.arguments)}", *(f"the extent {n}" for n in names))))
 
 

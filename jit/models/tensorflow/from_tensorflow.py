@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....runtime.errors import Problem
+from ....runtime.errors import KeyProblem, Problem, TypeProblem
 from ....runtime.later import now
 from ....runtime.public_names import public
 from ....runtime.variables import checked_context
@@ -80,8 +80,8 @@ def concrete_functions(tf: Any, source: Any, arguments: Sequence[Any], outputs: 
     if hasattr(source, "captured_inputs") and hasattr(source, "graph"):
         return {identifier(title_of(source)): source}
     if not callable(source):
-        raise Problem(f"a {type(source).__name__} is no TensorFlow function, model or graph", kind="argument",
-                      help="pass a tf.function, a Keras model, a SavedModel's folder or a GraphDef")
+        raise TypeProblem(f"a {type(source).__name__} is no TensorFlow function, model or graph", kind="argument",
+                          help="pass a tf.function, a Keras model, a SavedModel's folder or a GraphDef")
     return {identifier(title_of(source)): traced(tf, source, arguments)}
 
 
@@ -131,7 +131,7 @@ def of_path(tf: Any, path: str, outputs: Sequence[str], signatures: Sequence[str
             raise Problem(f"{path} is no SavedModel: {first_line(error)}", kind="file") from None
         found = {identifier(k): f for k, f in loaded.signatures.items()}
         for missing in [s for s in signatures if s not in found]:
-            raise Problem(f"{path} has no signature {missing}", kind="argument", help=f"it has {', '.join(found) or 'none'}")
+            raise KeyProblem(f"{path} has no signature {missing}", kind="argument", help=f"it has {', '.join(found) or 'none'}")
         if not found:
             raise Problem(f"{path} has no signatures", kind="file", help="save it with signatures=..., or pass its function")
         chosen = {k: found[k] for k in signatures or found}
