@@ -28,7 +28,7 @@ from ..lowering.native.c_object.pools import CPool
 from ..lowering.native.c_object.variables import Owner, StateForm
 from ..lowering.target.presets import host
 from ..lowering.target.target import Target
-from ..runtime.errors import Problem, ValueProblem, unwritten
+from ..runtime.errors import Problem, ValueProblem, printable, unwritten
 
 if TYPE_CHECKING:
     from .stage_data import LoweredData
@@ -83,6 +83,9 @@ class Artifact:
     others: tuple[Path, ...] = ()
     pools: tuple[CPool, ...] = ()
     stack: ModelStack | None = None
+
+    def __repr__(self) -> str:
+        return printable(f"<Artifact {', '.join(map(str, self.paths[:6]))}{', ...' * (len(self.paths) > 6)}>")
 
     @property
     def paths(self) -> tuple[Path, ...]:

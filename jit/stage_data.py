@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..runtime.errors import printable_text
+from ..runtime.errors import printable, printable_text
 from ..runtime.variables import Context
 from .descriptors import Interface, TensorDescriptor
 from .tracing.pytree import Structure
@@ -37,6 +37,11 @@ class TracedData:
     source: Source | None = None
     context: Context | None = None
     imported: ImportedSource | None = None
+
+    def __repr__(self) -> str:
+        given, made = ", ".join(self.inputs), ", ".join(self.outputs)
+        operations = sum(1 for _ in self.function.body.walk())
+        return printable(f"<Traced {self.name}({given}) -> ({made}): {operations} operations>")
 
     @property
     def function(self) -> Function:
@@ -77,6 +82,11 @@ class LoweredData:
     threads: int
     options: CompileOptions
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        given, made = ", ".join(self.traced.inputs), ", ".join(self.traced.outputs)
+        return printable(f"<Lowered {self.traced.name}({given}) -> ({made}): {len(self.kernels.kernels)} kernels, arena "
+                         f"{self.plan.size_bytes:,} bytes, for {self.target.triple}, {self.target.cpu}>")
 
     def show(self, stage: str = "loops", whole: bool = False) -> str:
         """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm; `whole` with all constants, so that it reads

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .tools.report import Report
     from .tools.tune import Tuning
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Traced(TracedData):
     """A function as a tensor graph: print it, lower it, compile it, check it, tune it."""
 
@@ -97,7 +97,7 @@ class Traced(TracedData):
         return crosscheck(module, module.function(self.name), calls, executable, options, self.source, self.imported)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lowered(LoweredData):
     """A function after the pipeline: print each stage, compile it, save it as an object, profile it, report on it."""
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from ..runtime.deprecation import deprecated
 from ..runtime.errors import TypeProblem, ValueProblem
 from ..runtime.public_names import checked_fields
+from ..runtime.records import shown_changes
 from ..runtime.threads import checked
 from .memory.planner import Memory
 from .row_tiling.row_tiling import RowPolicy
@@ -34,6 +35,7 @@ class CompileOptions:
     of one, as `show("schedule")` prints it, whose strategies and tasks are used. `memory` says which memories there are, and
     how they are planned.
     """
+    __repr__ = shown_changes
     target: Target | None = None
     threads: int | None = None
     precision: Precision = "f32"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..runtime.errors import Problem
+from ..runtime.errors import Problem, printable
 from ..runtime.threads import get_num_threads
 from .fuse.fuse import fuse
 from .fuse.halve_constants import halve_constants
@@ -66,6 +66,10 @@ class State:
     programs: tuple[Program, ...] = ()
     plan: Plan | None = None
     ready: Ready | None = None
+
+    def __repr__(self) -> str:
+        made = [name for name in ("module", "kernels", "programs", "plan") if getattr(self, name)]
+        return printable(f"<State {self.name} for {self.target.triple}, {self.target.cpu}: {', '.join(made)}>")
 
     @property
     def graph(self) -> Module:

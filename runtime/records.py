@@ -181,5 +181,16 @@ def shown(cls: Any, frozen: bool) -> Callable[..., Any]:
     return text
 
 
+def shown_changes(self: Any) -> str:
+    """A `__repr__` that leaves out the fields with their default values."""
+    def is_default(f: dataclasses.Field[Any]) -> bool:
+        default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+        value = getattr(self, f.name)
+        return value is default or (type(value) is type(default) and bool(value == default))
+
+    given = [f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr and not is_default(f)]
+    return f"{type(self).__qualname__}({', '.join(given)})"
+
+
 METHODS: dict[str, Callable[[Any, bool], Callable[..., Any]]] = {
     "__init__": init, "__eq__": equals, "__hash__": hashed, "__repr__": shown}

@@ -136,5 +136,8 @@ def processor() -> str:
             return "\n".join(f"{name}: {known.get(name, '')}" for name in CPU_FIELDS)
     except (OSError, ValueError):
         pass
+    import dataclasses
+
     from ...lowering.target.presets import host
-    return repr(host())
+    machine = host()
+    return repr([getattr(machine, f.name) for f in dataclasses.fields(machine)])

@@ -86,6 +86,9 @@ class Profile:
     resolution: float = 0.0
     pools: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return printable(f"<Profile {self.name}: {self.least / 1e3:,.2f} us a call, {len(self.kernels)} kernels>")
+
     def __str__(self) -> str:
         total = sum(k.least for k in self.kernels) or 1.0
         lines = [f"{printable(self.name)}: {self.least / 1e3:,.2f} us a call (median {self.median / 1e3:,.2f}) over "

@@ -60,6 +60,9 @@ class Tuning:
     after: float
     trials: int
 
+    def __repr__(self) -> str:
+        return f"<Tuning: {self.before:,.2f} -> {self.after:,.2f} us a call, {len(self.changes)} kernels changed>"
+
     def __str__(self) -> str:
         if not self.changes:
             return f"nothing is faster than {self.before:,.2f} us a call, in {self.trials} trials"

@@ -49,6 +49,9 @@ class Namespace:
         found: Any = OPERATORS[f"tosa.{name}"]
         return function(found)
 
+    def __repr__(self) -> str:
+        return f"<tosaic.tosa, {len(dir(self))} operators>"
+
     def _unknown(self, name: str) -> AttributeProblem:
         if name in ELSEWHERE:
             return AttributeProblem(f"tosaic.tosa has no operator {name}, it is written {ELSEWHERE[name]}", kind="symbol")

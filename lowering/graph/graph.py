@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ...runtime.errors import KeyProblem, Position, Problem
+from ...runtime.errors import KeyProblem, Position, Problem, printable
 from ...runtime.records import dataclass, set_constant_state
 from .operator import Op
 from .types import Array, TensorType, Type
@@ -26,6 +26,9 @@ class Value:
     constant: Array | None = field(default=None, repr=False)
 
     __setstate__ = set_constant_state
+
+    def __repr__(self) -> str:
+        return printable(f"<Value %{self.name}: {self.type}>")
 
     @property
     def tensor(self) -> TensorType:
@@ -47,6 +50,10 @@ class Operation:
     location: str | None = None
     """MLIR's own `loc(...)`, as text."""
 
+    def __repr__(self) -> str:
+        of = ", ".join(f"%{v.name}" for v in self.operands[:8]) + ", ..." * (len(self.operands) > 8)
+        return printable(f"<Operation {self} of ({of}), {len(self.regions)} regions>")
+
     def __str__(self) -> str:
         results = ", ".join(f"%{r.name}" for r in self.results)
         results = ", ".join(f"%{r.name}" for r in self.results)
@@ -63,6 +70,9 @@ class Block:
     position: Position | None = None
     terminator_position: Position | None = None
     terminator_attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Block of {len(self.operations)} operations>"
 
     def walk(self) -> Iterator[Operation]:
         """Every operation in it and in its regions, in order."""
@@ -84,6 +94,10 @@ class Function:
     is_private: bool = False
     position: Position | None = None
 
+    def __repr__(self) -> str:
+        given, made = (", ".join(map(str, types)) for types in ([v.type for v in self.arguments], self.result_types))
+        return printable(f"<Function {self.name}({given}) -> ({made})>")
+
     @property
     def arguments(self) -> tuple[Value, ...]:
         return self.body.arguments
@@ -97,6 +111,10 @@ class Module:
     name: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     position: Position | None = None
+
+    def __repr__(self) -> str:
+        return printable(f"<Module with {', '.join(f.name for f in self.functions[:8]) or 'no functions'}"
+                         f"{', ...' * (len(self.functions) > 8)}>")
 
     def function(self, name: str | None = None) -> Function:
         """The function called `name`; without a name the only public one, or `main`."""

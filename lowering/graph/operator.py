@@ -57,6 +57,17 @@ def attribute(mlir: str, *, default: Any = dataclasses.MISSING, elided: bool = F
     return dataclasses.field(default=default, metadata={"mlir": mlir, "elided": elided})
 
 
+FEW = 8
+"""Numbers of an array that a `repr` shows."""
+
+
+def shown(value: Any) -> str:
+    """An attribute, on one line: of an array with many numbers its type."""
+    if hasattr(value, "dtype") and value.size > FEW:
+        return f"<{value.dtype}{list(value.shape)}>"
+    return " ".join(repr(value).split())
+
+
 def from_result(result: int | None = 0, *, default: Any = None) -> Any:
     """A field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE); with None
     the types of all of them (CUSTOM)."""
@@ -104,7 +115,8 @@ class Op:
             object.__setattr__(self, f.name, value)
 
     def __repr__(self) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in self._fields if f.repr)})"
+        fields = (f"{f.name}={shown(getattr(self, f.name))}" for f in self._fields if f.repr)
+        return f"{type(self).__qualname__}({', '.join(fields)})"
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")

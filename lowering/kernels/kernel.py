@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...runtime.errors import Position, Problem
+from ...runtime.errors import Position, Problem, printable
 from ...runtime.records import dataclass
 from ..elements.affine import Axis
 from ..elements.expression import Buffer, Expr
@@ -111,6 +111,9 @@ class Kernels:
     steps: tuple[Step, ...]
     variables: tuple[VariableUse, ...] = ()
     faults: tuple[Fault, ...] = ()
+
+    def __repr__(self) -> str:
+        return printable(f"<Kernels {self.name}: {len(self.kernels)} kernels, {len(self.steps)} steps>")
 
 
 def rebuilt(steps: tuple[Step, ...], change: Callable[[Step], Step]) -> tuple[Step, ...]:

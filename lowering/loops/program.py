@@ -3,6 +3,7 @@ plans and the emitter emits.
 """
 from __future__ import annotations
 
+from ...runtime.errors import printable
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..kernels.kernel import Fault, Kernel, Step, VariableUse
@@ -23,6 +24,9 @@ class Program:
     variables: tuple[VariableUse, ...] = ()
     faults: tuple[Fault, ...] = ()
     schedules: tuple[KernelRecord, ...] = ()
+
+    def __repr__(self) -> str:
+        return printable(f"<Program {self.name}: {len(self.kernels)} kernels, {len(self.steps)} steps>")
 
     @property
     def constants(self) -> tuple[Buffer, ...]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ...runtime.errors import ValueProblem
 from ...runtime.public_names import checked_fields
+from ...runtime.records import shown_changes
 
 Kind = Literal["intermediate", "input", "output", "constant"]
 PoolKind = Literal["workspace", "constant"]
@@ -41,6 +42,7 @@ class PoolInfo:
     `pool_offset` bytes belong to somebody else: offsets and sizes count them, and buffers begin at the next byte that is
     aligned for all of them.
     """
+    __repr__ = shown_changes
     name: str
     size_hint_bytes: int | None = None
     alignment: int | None = None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
-from ...runtime.errors import Problem, Source
+from ...runtime.errors import Problem, Source, printable
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from ..loops.program import Program
@@ -73,6 +73,10 @@ class Plan:
     buffers: tuple[PlannedBuffer, ...]
     variables: tuple[PlannedVariable, ...] = ()
     is_proved: bool = False
+
+    def __repr__(self) -> str:
+        places = ", ".join(f"{p.size_bytes:,} bytes in {p.name}" for p in self.pools) or "no memory"
+        return printable(f"<Plan {self.name}: {places}, {len(self.buffers)} buffers, lower bound {self.lower_bound:,}>")
 
     @property
     def size_bytes(self) -> int:

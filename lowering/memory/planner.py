@@ -10,6 +10,7 @@ from typing import Any
 from ...runtime.deprecation import deprecated
 from ...runtime.errors import Problem, ValueProblem
 from ...runtime.public_names import checked_fields
+from ...runtime.records import shown_changes
 from ...runtime.threads import checked
 from ..elements.expression import Buffer
 from ..graph.types import ITEM_SIZES
@@ -64,6 +65,7 @@ class Memory:
     `order`, `rows`, `threads` and `precision` are options of other stages, which `CompileOptions` has; they are deprecated
     here, and kept as `moved` until the options are made.
     """
+    __repr__ = shown_changes
     algorithm: str | Algorithm = "portfolio"
     pools: tuple[PoolInfo, ...] = (PoolInfo("workspace"),)
     alignment: int | None = None

@@ -44,6 +44,9 @@ class Target:
     costs: Costs = COSTS
     """What cost models count with."""
 
+    def __repr__(self) -> str:
+        return f"<Target {self.triple}, {self.cpu}>"
+
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in a vector."""
         return max(1, self.vector_bytes // itemsize)

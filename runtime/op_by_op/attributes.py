@@ -87,7 +87,8 @@ class Attributes:
         return len(self._entries)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{n}: {e.kind} = {e.value}' for n, e in self.items())})"
+        from .metadata import on_one_line
+        return f"{type(self).__name__}({', '.join(f'{n}: {e.kind} = {on_one_line(e.value)}' for n, e in self.items())})"
 
 
 class FrozenOpAttrs(Attributes):

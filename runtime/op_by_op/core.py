@@ -208,6 +208,10 @@ class CoreRuntime:
             invocation.problem = self.originate(problem, invocation.location, invocation.op_name)
             invocation.fail(invocation.problem)
 
+    def __repr__(self) -> str:
+        state = "shut down" if self.is_shut_down else f"{len(self.handlers)} handlers"
+        return f"<CoreRuntime, {state}, variables in {self.context!r}>"
+
     @overload
     def run(self, op_name: str, *operands: Any, outputs: Literal[1] = 1, **attributes: Any) -> TensorHandle: ...
     @overload

@@ -17,7 +17,7 @@ from .array_methods import ArrayMethods, install
 from .asynchronous import KNOWN, TRANSITION, AsyncValue, Waiting, raised
 from .callbacks import Callback, Row, run_callbacks, with_row
 from .chain import abandoned
-from .metadata import TensorMetadata
+from .metadata import TensorMetadata, on_one_line
 from .read_only import read_only
 from .reporting import problem_of, sound
 from .tensor_kinds import is_strings, strings
@@ -144,7 +144,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
         if not self.is_valid:
             return "<TensorHandle, given away>"
         if self._array is not None:
-            return f"<TensorHandle {self._metadata}: {np.array2string(self._array, threshold=20, prefix='  ')}>"
+            return f"<TensorHandle {self._metadata}: {on_one_line(self._array)}>"
         if self.error is not None:
             return f"<TensorHandle error: {printable(self.error.message)}>"
         return f"<TensorHandle pending: {self._metadata or 'metadata not known'}>"

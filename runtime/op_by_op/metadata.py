@@ -13,6 +13,17 @@ import numpy as np
 
 from ..arena import Array
 from ..arguments import MLIR_NAMES, dtype_of, tensor_text
+from ..errors import printable
+
+SHOWN = 100
+"""Characters of a value that a `repr` has at most."""
+
+
+def on_one_line(value: Any) -> str:
+    """A value for a `repr`: of an array its first and last numbers."""
+    text = np.array2string(value, threshold=8, edgeitems=2) if isinstance(value, np.ndarray) else str(value)
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
 
 
 class TensorMetadata:

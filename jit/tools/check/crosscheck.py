@@ -43,6 +43,10 @@ class CrossCheck:
     faults: tuple[str, ...] = ()
     uncompared: int = 0
 
+    def __repr__(self) -> str:
+        verdict = "agrees" if self.agrees else "differs"
+        return f"<CrossCheck {verdict}: {self.operators} operator results in {self.calls} calls>"
+
     @property
     def agrees(self) -> bool:
         """Whether compiled code gives what the reference gives, and the reference what the model was imported from gives."""

@@ -221,7 +221,11 @@ def is_number(cell: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Report(Figures):
-    """The figures of a compiled function, as users hold them: they print as text."""
+    """The figures of a compiled function, as users hold them: they print as text, and notebooks show them with pictures."""
+
+    def __repr__(self) -> str:
+        return printable(f"<Report {self.name}: arena {self.arena:,} bytes (lower bound {self.lower_bound:,}), constants "
+                         f"{self.constants:,}, {len(self.kernels)} kernels, for {self.target}>")
 
     def __str__(self) -> str:
         return print_report(self)
