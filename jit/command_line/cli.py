@@ -34,6 +34,12 @@ TOSAIC_CACHE is the cache's folder, or "off"; without it, tosaic/code in XDG_CAC
 TOSAIC_CACHE_LIMIT is the most that it may hold, such as 512M (default: 1G)."""
 
 
+COMPLETION_EPILOG = """\
+bash: tosaic completion bash > ~/.local/share/bash-completion/completions/tosaic
+zsh:  tosaic completion zsh > DIR/_tosaic, for a DIR of $fpath
+fish: tosaic completion fish > ~/.config/fish/completions/tosaic.fish"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     try:
@@ -168,12 +174,20 @@ def parser() -> argparse.ArgumentParser:
     add_memory(tune)
     add_map(command(commands, "map", "run a model over many inputs, on processes of this machine or on a Dask cluster"))
     add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))
+    add_shape(bare_command(commands, "info", "print what a model is: inputs, outputs, quantisation, operators, needed extras"))
     convert = bare_command(commands, "convert", "write a model as a .tosa file or as MLIR text")
     convert.add_argument("output", metavar="OUT", help="the file to write; its ending says what: .tosa or .mlir")
     add_shape(convert)
     add_cache(commands)
     text = "print the machines to compile for: processors and boards by name"
     add_output(commands.add_parser("targets", help=text, description=text))
+    text = "print what tosaic has to work with: this machine, LLVM, threads, the cache, extras"
+    add_output(commands.add_parser("doctor", help=text, description=text))
+    text = "print a script that completes command lines in a shell"
+    completion = commands.add_parser("completion", help=text, description=text, epilog=COMPLETION_EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    add_output(completion)
     return whole
 
 

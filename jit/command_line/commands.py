@@ -13,7 +13,8 @@ from .answer import Answer
 MODULES = {
     "run": "run_command", "compile": "compile_command", "show": "show_command", "convert": "convert_command",
     "check": "measure_commands", "profile": "measure_commands", "tune": "measure_commands", "report": "measure_commands",
-    "map": "map_command", "cache": "cache_command", "targets": "cache_command"}
+    "info": "info_command", "map": "map_command", "cache": "cache_command", "targets": "cache_command",
+    "doctor": "doctor_command", "completion": "completion_command"}
 """The module that a command is in, where a function has its name."""
 
 

@@ -165,7 +165,7 @@ KINDS: tuple[Kind, ...] = (
         errors="replace"), help="convert it to a SavedModel: tensorflowjs_converter --output_format=tf_saved_model"),
     Kind("json", "JSON", text(r'\{\s*"|\[\s*[\[{"\d]'), help=f"{NO_MODEL}; a report of tosaic is for tosaic report"),
     Kind("utf16", "text in UTF-16", begins(b"\xff\xfe", b"\xfe\xff"), help="save it as UTF-8"),
-    Kind("text", "text", lambda it: it.text is not None or CONTROL.search(it.head) is None, "module"),
+    Kind("text", "MLIR text", lambda it: it.text is not None or CONTROL.search(it.head) is None, "module"),
     Kind("unknown", "no text, and no kind of file that is known here", lambda it: True,
          help=f"a file that is cut off or damaged may look so; {NO_MODEL}"))
 """The first that matches is what a file is. Order matters where marks are short."""

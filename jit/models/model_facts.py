@@ -1,0 +1,181 @@
+"""What there is to know of a model's file without compiling it: `tosaic info`.
+
+Where the package that reads a kind of file is missing, what can be told without it is: the kind, the extra, and of a .tflite,
+whose tables are read here, the operators and signatures.
+"""
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import Problem
+from ...runtime.records import dataclass
+from ..descriptors import TensorDescriptor
+from .file_kinds import Kind, kind_of, readable
+from .front_door import load
+from .glimpse import glimpse_of_bytes, glimpse_of_path
+from .model import Entry, Model
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module, Operation
+    from ...lowering.graph.types import TensorType
+
+PLUMBING = ("tosa.const", "tosa.const_shape", "onnx.Constant", "tf.Const", "tf.Identity", "tf_executor.fetch",
+            "tf_executor.yield")
+"""What computes nothing, and is not counted as an operator."""
+
+TYPED = re.compile(r"(?<=\d) : i(?:32|64)\b")
+"""How MLIR writes the type behind a number."""
+OPEN = "extents are open, --shape INPUT=2x8 gives them"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFacts:
+    """An entry: descriptors of its tensors; how many of each operator of TOSA it becomes; the bytes of its constants; its
+    multiply-adds, each loop's body once. `unknown` says why what is None cannot be told."""
+    name: str
+    inputs: tuple[TensorDescriptor, ...]
+    outputs: tuple[TensorDescriptor, ...]
+    variables: tuple[TensorDescriptor, ...] = ()
+    operators: Mapping[str, int] | None = None
+    constant_bytes: int | None = None
+    multiply_adds: int | None = None
+    unknown: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        tensors = {kind: [t.as_json() for t in getattr(self, kind)] for kind in ("inputs", "outputs", "variables")}
+        return {"name": self.name, **tensors, "operators": None if self.operators is None else dict(self.operators),
+                "constant_bytes": self.constant_bytes, "multiply_adds": self.multiply_adds, "unknown": self.unknown or None}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A file: what it is, its bytes (None of a folder), what it says of its maker; how many of each operator its own graph has;
+    its entries, where they can be read."""
+    name: str
+    kind: Kind
+    nbytes: int | None
+    made: Mapping[str, str]
+    operators: Mapping[str, int]
+    entries: tuple[EntryFacts, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"file": self.name, "kind": self.kind.name, "is": self.kind.words, "bytes": self.nbytes,
+                "extra": self.kind.extra or None, "missing": list(self.kind.missing), "made": dict(self.made),
+                "operators": dict(self.operators), "entries": [entry.as_json() for entry in self.entries]}
+
+
+def facts_of(source: str | os.PathLike[str] | bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> ModelFacts:
+    """What is known of a file or of bytes; `shapes` are for inputs whose extents the model leaves open. Raises a Problem where
+    it is no model."""
+    glimpse = glimpse_of_bytes(source) if isinstance(source, bytes) else glimpse_of_path(source)
+    kind, size = kind_of(glimpse), None if glimpse.is_folder else glimpse.size
+    if kind.reader is None:
+        readable(glimpse, name)
+    made: dict[str, str] = {}
+    operators = Counter[str]()
+    if kind.name == "tflite":
+        made, operators = of_tflite(source if isinstance(source, bytes) else file_of(source), name)
+    if kind.missing:
+        return ModelFacts(name, kind, size, made, operators, ())
+    model = load(source, name)
+    entries = tuple(entry_facts(entry, shapes) for entry in model)
+    own = model.module
+    made = made or made_of(own)
+    return ModelFacts(name, kind, size, made, operators or own_operators(model), entries)
+
+
+def file_of(path: str | os.PathLike[str]) -> bytes:
+    from .read import first_bytes
+    return first_bytes(path, -1)
+
+
+def of_tflite(data: bytes, name: str) -> tuple[dict[str, str], Counter[str]]:
+    """The version and the operators of a .tflite."""
+    from ...lowering.tflite.decode import decode
+    record = decode(data, name)
+    signatures = ", ".join(s.key for s in record.signatures)
+    return ({"version": str(record.version)} | ({"signatures": signatures} if signatures else {}),
+            Counter(o.kind for graph in record.subgraphs for o in graph.operators))
+
+
+def made_of(module: Module) -> dict[str, str]:
+    """What a module says of its maker: opsets, versions, a producer, as text."""
+    from ...lowering.text.attribute_printer import format_attribute
+    return {key: value if isinstance(value, str) else TYPED.sub("", format_attribute(value))
+            for key, value in module.attributes.items()}
+
+
+def own_operators(model: Model) -> Counter[str]:
+    """The operators of the model's own graphs."""
+    modules = [entry.trace().module for entry in model] if model.is_stand_in and not model.module.functions else [model.module]
+    return Counter(spelling(o) for m in modules for f in m.functions for o in f.body.walk() if spelling(o) not in PLUMBING)
+
+
+def spelling(operation: Operation) -> str:
+    return getattr(operation.op, "spelling", "") or operation.op.name
+
+
+def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]]) -> EntryFacts:
+    """The facts of an entry; where it cannot be translated as it is, those that its outline has."""
+    try:
+        found = entry.specialize(shapes) if shapes else entry
+        traced = found.trace()
+        body = traced.module.function(traced.name).body
+        operations = list(body.walk())
+    except Problem as problem:
+        tensors = entry.tensors if not entry.is_dynamic else None
+        return EntryFacts(entry.name, tensors.inputs if tensors else (), tensors.outputs if tensors else (),
+                          unknown=problem.message)
+    tensors = found.tensors
+    counts = Counter(spelling(o) for o in operations)
+    if found.is_dynamic and not any(name.startswith("tosa.") for name in counts):  # it is translated for known extents alone
+        return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables, unknown=OPEN)
+    return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables,
+                      {name: n for name, n in counts.items() if name not in PLUMBING},
+                      sum(array.nbytes for array in constants(operations)), *multiply_adds(operations))
+
+
+def constants(operations: Sequence[Operation]) -> Iterator[Any]:
+    """The arrays of constants, each once."""
+    arrays = [getattr(o.op, "values", None) for o in operations if spelling(o) in ("tosa.const",)]
+    yield from {id(a): a for a in arrays if a is not None}.values()
+
+
+def multiply_adds(operations: Sequence[Operation]) -> tuple[int | None, str]:
+    """Products that are added up in convolutions and matrix products; None, and why, where an extent is open."""
+    found = 0
+    for operation in operations:
+        rule = PRODUCTS.get(spelling(operation))
+        if rule is None:
+            continue
+        types = [v.type for v in (*operation.operands, *operation.results)]
+        if not all(getattr(t, "is_static", True) for t in types):
+            return None, OPEN
+        found += rule(operation)
+    return found, ""
+
+
+def dims(operation: Operation, operand: int) -> tuple[int, ...]:
+    found: TensorType = operation.operands[operand].tensor
+    return found.dims
+
+
+def results(operation: Operation) -> int:
+    return math.prod(operation.results[0].tensor.dims)
+
+
+PRODUCTS = {
+    "tosa.conv2d": lambda o: results(o) * math.prod(dims(o, 1)[1:]),
+    "tosa.conv3d": lambda o: results(o) * math.prod(dims(o, 1)[1:]),
+    "tosa.depthwise_conv2d": lambda o: results(o) * math.prod(dims(o, 1)[:2]),
+    "tosa.transpose_conv2d": lambda o: math.prod(dims(o, 0)) * math.prod(dims(o, 1)[:3]),
+    "tosa.matmul": lambda o: results(o) * dims(o, 0)[-1],
+    "tosa.matmul_t": lambda o: results(o) * dims(o, 0)[-1],
+    "tosa.conv2d_block_scaled": lambda o: results(o) * math.prod(dims(o, 2)[1:]),
+    "tosa.matmul_t_block_scaled": lambda o: results(o) * dims(o, 0)[-1]}
+"""Multiply-adds of an operation, by operator: of each result, or of each element that is spread over results."""
