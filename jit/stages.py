@@ -144,10 +144,11 @@ class Lowered(LoweredData):
         form = ArtifactForm(self_contained, library, main, namespace, state, emitted(emit, project, self.target), pool_form)
         return save([self], directory, name or self.traced.name, form, project, calls)
 
-    def profile(self, inputs: Sequence[Array], calls: int = 100) -> Profile:
-        """Where the time of a call with these arrays goes, kernel by kernel."""
+    def profile(self, inputs: Sequence[Array], calls: int = 100, traced: int = 1) -> Profile:
+        """Where the time of a call with these arrays goes, kernel by kernel; its `trace` has the last `traced` calls, on as
+        many threads as the function is compiled for."""
         from .tools.profile import profile
-        return profile(self, inputs, calls)
+        return profile(self, inputs, calls, traced)
 
     def report(self, ladder: bool = False, code: bool = False, boards: str = "") -> Report:
         """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, with the sizes of

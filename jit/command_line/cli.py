@@ -165,7 +165,8 @@ def parser() -> argparse.ArgumentParser:
     profile = command(commands, "profile", "print where the time of a call goes, kernel by kernel")
     add_inputs(profile, "calls to measure at least", 100)
     profile.add_argument("--trace", metavar="FILE.json",
-                         help="write the last call, with the bytes live in each pool, for Chrome's trace viewer")
+                         help="write the last calls, with their threads and the bytes live in each pool, for Perfetto")
+    profile.add_argument("--traced-calls", type=positive, default=3, metavar="N", help="calls in the trace (default: 3)")
     profile.add_argument("--model-explorer", metavar="FOLDER", help="write node data for Model Explorer: microseconds")
     add_memory(profile)
     tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")

@@ -55,7 +55,7 @@ def profile(options: argparse.Namespace) -> Answer:
         lowered = shown.lowered if shown else lower(options.model)
         inputs = gather_inputs(lowered.traced.function, options.input, options.seed)
         progress.update("profiling")
-        found = lowered.profile(inputs, options.calls)
+        found = lowered.profile(inputs, options.calls, options.traced_calls if options.trace else 1)
         if options.trace:
             path = Path(options.trace)
             write_files(path.parent, {path: json.dumps(found.trace()).encode()})

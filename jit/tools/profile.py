@@ -3,7 +3,8 @@
 
 A profile is of code that is the function's own but for the notes. What is shorter than the counter can tell, or than a note
 takes, is measured in further calls, in which its steps are repeated between two readings; a kernel that writes what it reads
-cannot be, and the profile says so. Steps in tasks run one task after the other.
+cannot be, and the profile says so. For the table, steps in tasks run one task after the other; in the calls of the trace they
+run on as many threads as the function is compiled for.
 """
 from __future__ import annotations
 
@@ -62,22 +63,24 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A step of the last call, in nanoseconds from its beginning, and the bytes that are live in each pool while it runs."""
+    """A step of a call, in nanoseconds from the beginning of the first one traced, and the bytes that are live in each pool
+    while it runs. `thread` 0 is the caller's, the others are those of the pool."""
     kernel: int
     rows: tuple[int, int]
     begin: float
     end: float
     live: tuple[int, ...] = ()
+    thread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The kernels, the one that takes longest first, and the steps of the last call in order. `least` and `median` are
-    nanoseconds from the first step's beginning to the last one's end. `resolution` is the nanoseconds of the counter's smallest
-    step, `pools` names the memories of the spans' live bytes."""
+    """The kernels, the one that takes longest first, and the steps of the last calls, as many as are `traced`. `least` and
+    `median` are nanoseconds from the first step's beginning to the last one's end. `resolution` is the nanoseconds of the
+    counter's smallest step, `pools` names the memories of the spans' live bytes."""
     name: str
     kernels: tuple[KernelTime, ...]
-    spans: tuple[Span, ...]
+    traced: tuple[tuple[Span, ...], ...]
     calls: int
     least: float
     median: float
@@ -88,6 +91,11 @@ class Profile:
 
     def __repr__(self) -> str:
         return printable(f"<Profile {self.name}: {self.least / 1e3:,.2f} us a call, {len(self.kernels)} kernels>")
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The steps of the last call, in the order in which they began."""
+        return self.traced[-1]
 
     def __str__(self) -> str:
         total = sum(k.least for k in self.kernels) or 1.0
@@ -114,29 +122,27 @@ class Profile:
                 "resolution": self.resolution, "kernels": kernels}
 
     def trace(self) -> dict[str, Any]:
-        """The last call in the format of Chrome's trace viewer (microseconds): steps, and the bytes that are live in each pool
-        as a counter."""
-        names = {k.number: k for k in self.kernels}
-        steps = [{"name": f"{s.kernel} {names[s.kernel].origin}", "ph": "X", "ts": s.begin / 1e3,
-                  "dur": (s.end - s.begin) / 1e3, "pid": 0, "tid": 0,
-                  "args": {"rows": list(s.rows), "result": names[s.kernel].result}} for s in self.spans]
-        moments = [(s.begin, s.live) for s in self.spans] + [(s.end, (0,) * len(self.pools)) for s in self.spans[-1:]]
-        live = [{"name": "live bytes", "ph": "C", "ts": at / 1e3, "pid": 0, "args": dict(zip(self.pools, held, strict=True))}
-                for at, held in moments if self.pools]
-        return {"displayTimeUnit": "ns", "traceEvents": [*steps, *live]}
+        """The calls that were traced, in the Trace Event Format, which Perfetto and Chrome's viewer open: steps by thread, and
+        the bytes that are live in each pool as counters."""
+        from .trace_events import trace_events
+        return trace_events(self)
 
 
-def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100) -> Profile:
-    """Call the function with these arrays, `calls` times and more, on variables of its own. Raises a Problem for a target that
-    this process cannot run, or that has no counter."""
+def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100, traced: int = 1) -> Profile:
+    """Call the function with these arrays, `calls` times and more, on variables of its own; the trace has the last `traced`
+    calls. Raises a Problem for a target that this process cannot run, or that has no counter."""
+    from ...lowering.native.driver.parallel_steps import is_parallel
     from ...lowering.native.driver.timed_driver import new_events, repeats_of
     kernels = lowered.kernels.kernels
     events = new_events(len(kernels))
     run = timed(lowered, events)
     for _ in range(WARM_UP):
         run(inputs)
-    once = measured(lambda: run(inputs), events, calls)
-    found = summary(lowered, once)
+    once = measured(lambda: run(inputs), events, max(calls, traced))
+    shown = once
+    if is_parallel(lowered.program):
+        shown = measured(lambda: run(inputs, lowered.threads), events, max(WARM_UP, traced))
+    found = dataclasses.replace(summary(lowered, once), traced=traced_calls(lowered, shown, traced, caller_of(once)))
     repeats = repeats_for(lowered, once)
     if not any(n > 1 for n in repeats):
         return told(found, repeats, found)
@@ -145,8 +151,8 @@ def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100) -> 
     return told(found, repeats, summary(lowered, measured(lambda: run(inputs), events, min(calls, REPEATED_CALLS))))
 
 
-def timed(lowered: LoweredData, events: Array) -> Callable[[Sequence[Array]], Any]:
-    """The function with notes in `events`."""
+def timed(lowered: LoweredData, events: Array) -> Callable[..., Any]:
+    """The function with notes in `events`: takes its arrays, and how many threads may run its tasks (1)."""
     from ...lowering.native.process.load import native_code, timed_text
     from ...lowering.target.presets import host
     from ...runtime.executable import Executable
@@ -156,7 +162,7 @@ def timed(lowered: LoweredData, events: Array) -> Callable[[Sequence[Array]], An
     text = timed_text(lowered.program, lowered.plan, lowered.target)
     code, _ = native_code(lowered.program, lowered.plan, lowered.target, lowered.elements(), text)
     executable = Executable(dataclasses.replace(code, constants=(*code.constants, events)), Context("profile"))
-    return lambda inputs: executable(*inputs, num_threads=1)
+    return lambda inputs, threads=1: executable(*inputs, num_threads=threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +175,7 @@ class Measured:
     @property
     def resolution(self) -> float:
         """Nanoseconds of the counter's smallest step: what its readings are multiples of, from one of them on."""
-        read = np.concatenate([n[:, 3:].ravel() for n in self.notes[-READINGS:]])
+        read = np.concatenate([n[:, 3:5].ravel() for n in self.notes[-READINGS:]])
         return float(np.gcd.reduce(read - read[0])) * self.tick if len(read) else 0.0
 
     def times(self, kernels: int) -> Array:
@@ -223,19 +229,36 @@ def in_order(kernels: Sequence[KernelTime]) -> tuple[KernelTime, ...]:
 
 
 def summary(lowered: LoweredData, found: Measured) -> Profile:
-    """The notes by kernel."""
+    """The notes by kernel; none is traced."""
     from ...lowering.native.process.load import terms_of
-    from .live_steps import live_in_pools
     kernels, notes, tick = lowered.kernels.kernels, found.notes, found.tick
     sums, last = found.times(len(kernels)), notes[-1]
     totals = [float(n[-1, 4] - n[0, 3]) * tick if len(n) else 0.0 for n in notes]
     times = [kernel_time(i, k, int(np.sum(last[:, 0] == i)), sums[:, i], terms_of(k)) for i, k in enumerate(kernels)]
-    first, ran = last[0, 3] if len(last) else 0, last[:, :3].tolist()
-    live = live_in_pools(lowered.program, lowered.plan, [(k, low, high) for k, low, high in ran])
-    spans = tuple(Span(int(k), (int(low), int(high)), float(begin - first) * tick, float(end - first) * tick, held)
-                  for (k, low, high, begin, end), held in zip(last, live, strict=True))
-    return Profile(lowered.traced.name, in_order(times), spans, len(notes), min(totals), statistics.median(totals),
+    return Profile(lowered.traced.name, in_order(times), ((),), len(notes), min(totals), statistics.median(totals),
                    found.dropped, found.resolution, tuple(p.name for p in lowered.plan.workspace_pools))
+
+
+def caller_of(serial: Measured) -> int:
+    """The number of the thread that calls: that of a note of calls that used no other."""
+    return next((int(n[0, 5]) for n in serial.notes if len(n)), 0)
+
+
+def traced_calls(lowered: LoweredData, found: Measured, count: int, caller: int) -> tuple[tuple[Span, ...], ...]:
+    """The steps of the last calls, each in the order in which they began."""
+    from .live_steps import live_in_pools
+    calls = [n[np.argsort(n[:, 3], kind="stable")] for n in found.notes[-count:]]
+    first = next((n[0, 3] for n in calls if len(n)), 0)
+    threads = {caller: 0}
+    traced = []
+    for notes in calls:
+        ran = [(k, low, high) for k, low, high in notes[:, :3].tolist()]
+        live = live_in_pools(lowered.program, lowered.plan, ran)
+        traced.append(tuple(
+            Span(int(k), (int(low), int(high)), float(begin - first) * found.tick, float(end - first) * found.tick, held,
+                 threads.setdefault(int(thread), len(threads)))
+            for (k, low, high, begin, end, thread), held in zip(notes, live, strict=True)))
+    return tuple(traced)
 
 
 def kernel_time(number: int, kernel: Kernel, steps: int, times: Array, terms: int) -> KernelTime:

@@ -20,8 +20,9 @@ from ..llvm import aarch64, riscv, x86
 from .buffer_addresses import BufferAddresses, Slot, written_over
 from .driver import Driver
 
-FIELDS = ("kernel", "low", "high", "begin", "end")
-"""Of a note: the kernel's number, the rows it computed, the counter before and after."""
+FIELDS = ("kernel", "low", "high", "begin", "end", "thread")
+"""Of a note: the kernel's number, the rows it computed, the counter before and after, and a number that the thread has for
+itself, 0 in a program that uses one."""
 
 NOTE_BYTES = 8 * len(FIELDS)
 
@@ -31,6 +32,8 @@ MAX_NOTES = 1 << 16
 COUNTERS: dict[str, Callable[[Writer], Value]] = {
     "x86": x86.read_counter, "aarch64": aarch64.read_counter, "riscv": riscv.read_counter}
 """How code reads a counter that goes on evenly, by architecture."""
+THREADS: dict[str, Callable[[Writer], Value]] = {"x86": x86.thread, "aarch64": aarch64.thread, "riscv": riscv.thread}
+"""How code knows its thread on Linux, by architecture."""
 
 
 def new_events(kernels: int) -> Array:
@@ -70,6 +73,7 @@ class TimedDriver(Driver):
         super().__init__(prefix, program, names, places, declared, exported)
         self.events, self.read_counter = events, COUNTERS[target.architecture]
         self.repeatable = repeatable(program, places)
+        self.thread = THREADS[target.architecture] if self.is_parallel and "linux" in target.triple else None
 
     def call(self, w: Writer, kernel: int, low: Value, high: Value, task: Value | None) -> None:
         events = self.pointer(w, self.events)
@@ -82,9 +86,11 @@ class TimedDriver(Driver):
             begin = self.read_counter(w)
             super().call(w, kernel, low, high, task)
         end = self.read_counter(w)
-        count = w.load(events, "i64")
+        count = w.update("add", events, constant("i64", 1), "monotonic") if self.thread else w.load(events, "i64")
         row = w.select(w.compare("ult", count, MAX_NOTES), count, -1)
         note = w.address(w.address(events, 2 * NOTE_BYTES), row, f"[{len(FIELDS)} x i64]")
-        for i, value in enumerate((constant("i64", kernel), low, high, begin, end)):
+        thread = self.thread(w) if self.thread else constant("i64", 0)
+        for i, value in enumerate((constant("i64", kernel), low, high, begin, end, thread)):
             w.keep(value, note, Member(8 * i, "i64"))
-        w.store(w.op("add", count, 1), events)
+        if self.thread is None:
+            w.store(w.op("add", count, 1), events)

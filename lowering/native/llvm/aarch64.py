@@ -25,3 +25,8 @@ def restore_float_mode(writer: Writer, place: Value) -> None:
 def read_counter(writer: Writer) -> Value:
     """CNTVCT_EL0: a counter that goes on evenly."""
     return writer.assembly("mrs $0, cntvct_el0", "=r", "i64")
+
+
+def thread(writer: Writer) -> Value:
+    """A number that each thread of Linux has for itself: where its own memory is."""
+    return writer.assembly("mrs $0, tpidr_el0", "=r", "i64")

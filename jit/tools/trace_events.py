@@ -1,0 +1,73 @@
+"""A profile's traced calls in the Trace Event Format (JSON, microseconds), which Perfetto and Chrome's viewer open: a track for
+each thread, with calls and the steps inside of them, and a counter for each memory.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .profile import Profile
+
+PROCESS = 1
+"""Perfetto keeps 0 for what belongs to no process."""
+CALLER = "caller"
+
+Event = dict[str, Any]
+
+
+def trace_events(profile: Profile) -> dict[str, Any]:
+    """The trace: names of the process and its threads, then all events by time; what contains others comes first."""
+    threads = sorted({span.thread for spans in profile.traced for span in spans} | {0})
+    events = sorted((*calls(profile), *steps(profile), *live_bytes(profile)), key=lambda e: (e["ts"], -e.get("dur", 0.0)))
+    return {"displayTimeUnit": "ns", "traceEvents": [*names(profile, threads), *events]}
+
+
+def names(profile: Profile, threads: list[int]) -> Iterator[Event]:
+    """What tracks are called, and their order."""
+    yield metadata("process_name", 0, name=profile.name)
+    for thread in threads:
+        yield metadata("thread_name", thread, name=f"worker {thread}" if thread else CALLER)
+        yield metadata("thread_sort_index", thread, sort_index=thread)
+
+
+def metadata(name: str, thread: int, /, **args: Any) -> Event:
+    return {"name": name, "ph": "M", "pid": PROCESS, "tid": tid(thread), "args": args}
+
+
+def tid(thread: int) -> int:
+    """The number of a thread's track. Where it is the process's, the thread is its first."""
+    return PROCESS + thread
+
+
+def calls(profile: Profile) -> Iterator[Event]:
+    """Each call, from the first step's beginning to the last one's end, on the caller's track."""
+    for number, spans in enumerate(profile.traced):
+        if spans:
+            yield slice_of(f"call {number}", "call", spans[0].begin, max(s.end for s in spans), 0, {})
+
+
+def steps(profile: Profile) -> Iterator[Event]:
+    kernels = {k.number: k for k in profile.kernels}
+    for span in (span for spans in profile.traced for span in spans):
+        kernel = kernels[span.kernel]
+        args = {"rows": list(span.rows), "result": kernel.result, **({"at": str(kernel.position)} if kernel.position else {})}
+        yield slice_of(f"{span.kernel} {kernel.origin}", "kernel", span.begin, span.end, span.thread, args)
+
+
+def slice_of(name: str, category: str, begin: float, end: float, thread: int, args: dict[str, Any]) -> Event:
+    return {"name": name, "cat": category, "ph": "X", "ts": begin / 1e3, "dur": (end - begin) / 1e3, "pid": PROCESS,
+            "tid": tid(thread), "args": args}
+
+
+def live_bytes(profile: Profile) -> Iterator[Event]:
+    """The bytes live in each memory from the beginning of each step on, and none behind a call."""
+    for spans in profile.traced if profile.pools else ():
+        yield from (counter(profile, span.begin, span.live) for span in spans)
+        if spans:
+            yield counter(profile, max(s.end for s in spans), (0,) * len(profile.pools))
+
+
+def counter(profile: Profile, at: float, held: tuple[int, ...]) -> Event:
+    held_in = dict(zip(profile.pools, held, strict=True))
+    return {"name": "live bytes", "ph": "C", "ts": at / 1e3, "pid": PROCESS, "args": held_in}
