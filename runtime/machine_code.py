@@ -10,6 +10,7 @@ import ctypes
 import functools
 import mmap
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -24,6 +25,8 @@ class Image(NamedTuple):
     form: Literal["linked", "object"] = "linked"
     tiles: bool = False
     """Whether it uses the tiles of a matrix unit, which a process has to ask for (`tiles.py`)."""
+    functions: tuple[tuple[str, int, int], ...] = ()
+    """All functions of a linked image, for profilers: name, offset, bytes."""
 
     def __repr__(self) -> str:
         return f"<{self.form} image of {len(self.code)} bytes with {', '.join(self.symbols)}>"
@@ -53,12 +56,20 @@ class MappedCode:
             self._memory[offset:offset + 8] = c_function(name).to_bytes(8, "little")
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         protect(self._base, len(image.code), mmap.PROT_READ | mmap.PROT_EXEC)
+        if is_profiled():
+            from .perf_map import process
+            process.add(self._base, image.functions)
 
     def address(self, name: str) -> int:
         return self._base + self._symbols[name] if name in self._symbols else 0
 
     def close(self) -> None:
         self._memory.close()
+
+
+def is_profiled() -> bool:
+    """Whether a profiler is to see the names of functions: TOSAIC_PERF=1, or Python's own support of perf is on."""
+    return os.environ.get("TOSAIC_PERF", "0") not in ("", "0") or "perf" in sys._xoptions or "PYTHONPERFSUPPORT" in os.environ
 
 
 def function_at(address: int) -> Callable[[int], int]:

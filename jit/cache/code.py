@@ -63,7 +63,8 @@ def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
 
 
 def image_fields(image: Image) -> Fields:
-    return {"form": image.form, "symbols": dict(image.symbols), "imports": image.imports, "tiles": image.tiles}
+    return {"form": image.form, "symbols": dict(image.symbols), "imports": image.imports, "tiles": image.tiles,
+            "functions": image.functions}
 
 
 def tensor_fields(tensor: Tensor) -> list[Any]:
@@ -100,7 +101,8 @@ def code_of(entry: CacheEntry, own: Source, caller: Callable[[], int], pool: Cal
 def loaded_image(fields: Fields, code: Array, bound: Callable[[Image], Image] | None = None) -> LoadedCode:
     """An image in this process, without LLVM where it is linked; `bound` changes it before."""
     imports = tuple((name, at) for name, at in fields["imports"])
-    image = Image(code.tobytes(), fields["symbols"], imports, fields["form"], fields["tiles"])
+    image = Image(code.tobytes(), fields["symbols"], imports, fields["form"], fields["tiles"],
+                  tuple((name, at, nbytes) for name, at, nbytes in fields["functions"]))
     if image.tiles and not may_use_tiles():
         raise OSError("this process may not use the tiles that the code needs")
     if bound is not None:

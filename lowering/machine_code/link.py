@@ -21,6 +21,7 @@ SYMTAB, RELA, NOBITS, UNWIND = 2, 4, 8, 0x70000001
 WRITE, ALLOC = 1, 2
 X86_64 = 62
 PC32, PLT32, PC64 = 2, 4, 24
+FUNCTION = 2
 GLOBAL_OR_WEAK = (1, 2)
 STUB = bytes.fromhex("ff25020000006690") + bytes(8)
 """Jump to the address in the 8 bytes behind: jmp [rip + 2], two bytes of nothing, the slot."""
@@ -53,7 +54,9 @@ class Symbol:
     name: str
     section: int
     value: int
+    nbytes: int
     is_global: bool
+    is_function: bool
 
 
 def image_of(objects: Sequence[bytes]) -> Image | None:
@@ -116,7 +119,10 @@ class Linker:
             for section in one.sections:
                 if section.type == RELA and section.info in one.starts and not self.relocate(one, section):
                     return None
-        return Image(bytes(self.memory), self.globals, tuple((name, at + SLOT) for name, at in self.stubs.items()))
+        functions = tuple((s.name, one.starts[s.section] + s.value, s.nbytes) for one in self.objects for s in one.symbols
+                          if s.is_function and s.section in one.starts)
+        return Image(bytes(self.memory), self.globals, tuple((name, at + SLOT) for name, at in self.stubs.items()),
+                     functions=functions)
 
     def relocate(self, one: Object, table: Section) -> bool:
         """Fill in what a section's relocations ask for; whether all are of kinds that are known."""
@@ -156,7 +162,7 @@ class Object:
 
 def read_symbols(code: bytes, sections: list[Section], table: Section) -> Iterator[Symbol]:
     names = sections[table.link].offset
-    for name, info, _, section, value, _ in SYMBOL.iter_unpack(code[table.offset:table.offset + table.size]):
+    for name, info, _, section, value, nbytes in SYMBOL.iter_unpack(code[table.offset:table.offset + table.size]):
         begin = names + name
         text = code[begin:code.index(b"\0", begin)].decode()
-        yield Symbol(text, section, value, info >> 4 in GLOBAL_OR_WEAK)
+        yield Symbol(text, section, value, nbytes, info >> 4 in GLOBAL_OR_WEAK, info & 15 == FUNCTION)

@@ -13,6 +13,9 @@ from ..llvm.emit import EmittedEarlier, emit_functions
 from .buffer_addresses import BufferAddresses, Slot, written_over
 from .driver import Driver
 
+MOST_OPERATORS = 3
+"""Of a kernel that its name has."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedProgram:
@@ -23,6 +26,12 @@ class PlacedProgram:
     places: BufferAddresses
     exported: bool = False
     events: Slot | None = None
+
+    def kernel_names(self) -> list[str]:
+        """What the functions of its kernels are called in the module: by the kernel's number and its last operators."""
+        operators = [[word.rpartition(".")[2] for word in k.origin.split()[:MOST_OPERATORS]] for k in self.program.kernels]
+        return [f"{self.prefix}.kernel_{i}_{plain('_'.join(words) or f.name)}"
+                for i, (words, f) in enumerate(zip(operators, self.program.functions, strict=True))]
 
     def driver(self, names: Sequence[str], declared: dict[str, str], target: Target) -> Driver:
         """What runs it on the target; `names` are those of its kernels, `declared` takes what else the module needs."""
@@ -37,7 +46,7 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
     """LLVM IR of the programs; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`, which need what is
     `declared`. What was emitted `earlier` is only declared."""
     functions = [f for one in programs for f in one.program.functions]
-    spelled = [f"{one.prefix}.kernel_{i}_{plain(f.name)}" for one in programs for i, f in enumerate(one.program.functions)]
+    spelled = [name for one in programs for name in one.kernel_names()]
     over = [written_over(f, one.places) for one in programs for f in one.program.functions]
     emitted = emit_functions(functions, target, over, spelled, earlier)
     names, needed = iter(emitted.names), dict(declared or {})

@@ -118,6 +118,11 @@ class ConcurrentCodegen:
                 self._changed.wait()
             return self._waiting.popleft() if self._waiting and not self._is_closed else None
 
+    def name_of(self, function: Function) -> str:
+        """What a function is called that is compiled here; empty for one that is not."""
+        text = self.emitted.texts.get(first_of(function))
+        return self.emitted.definitions[text].name.strip('"') if text in self.emitted.definitions else ""
+
     @property
     def names(self) -> frozenset[str]:
         """The functions that are compiled here."""

@@ -20,7 +20,8 @@ from ...kernels.kernel import Kernel, Loop, walk
 from ...loops.cost import cycles
 from ...loops.ir import Function
 from ...loops.program import Program
-from ...machine_code.codegen import Engine, image_with
+from ...machine_code.codegen import Engine, compiled_image, image_with
+from ...machine_code.llvm_writer import plain
 from ...memory.buffers import aligned as rounded
 from ...memory.plan import Plan
 from ...target.presets import host
@@ -62,7 +63,8 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
     threads, if it has as many tasks. `quantized` says what integers of inputs, outputs and variables stand for."""
     target = target or host()
     image = image_with(concurrent, native_text(program, plan, target, concurrent.emitted), target) if concurrent else None
-    engine = Engine("", target, image=image) if image else Engine(text or native_text(program, plan, target), target)
+    image = image or compiled_image(text or native_text(program, plan, target), target)
+    engine = Engine("", target, image=image._replace(functions=named_functions(program, plan, image, concurrent)))
     named, numbers = elements or {}, quantized or {}
     inputs, outputs = (tuple(tensor(b, named.get(b, ""), numbers.get(b)) for b in buffers)
                        for buffers in (program.inputs, program.outputs))
@@ -76,6 +78,19 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
         tuple(Failure(f.message, f.position, f.help, f.kind) for f in program.faults), engine.address(f"{PREFIX}.run"),
         steps_of(program, target), caller, min(threads, most_tasks(program)), thread_pool if is_parallel(program) else None,
         interrupt_flag.words if places.interrupts else None), engine.image
+
+
+def named_functions(program: Program, plan: Plan, image: Image, concurrent: ConcurrentCodegen | None
+                    ) -> tuple[tuple[str, int, int], ...]:
+    """The functions of an image, called after the program and its kernels, those too that were compiled before the kernels had
+    numbers."""
+    names: dict[str, str] = {}
+    if concurrent is not None:
+        kernels = PlacedProgram(PREFIX, program, frame_places(program, plan)).kernel_names()
+        for function, name in zip(program.functions, kernels):
+            names.setdefault(concurrent.name_of(function), name)
+    own = plain(program.name)
+    return tuple((names.get(name, name).replace(PREFIX, own, 1), offset, nbytes) for name, offset, nbytes in image.functions)
 
 
 def steps_of(program: Program, target: Target) -> float:
