@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 import numpy as np
 
 from ..lowering.graph.graph import Function, Module
-from ..lowering.graph.types import BY_STORAGE, F32, F64, I1, I32, Array, TensorType
+from ..lowering.graph.types import BY_STORAGE, F32, I1, I32, Array, TensorType
 from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
 from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 from ..runtime.public_names import closest
@@ -25,7 +25,7 @@ from .calls import through
 from .compiled import Compiled
 from .stages import Lowered, Traced
 from .tracing import trace as tracing
-from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten
+from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten, with_empty
 from .tracing.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -183,8 +183,8 @@ class Jit(Generic[Given, Result]):
             raise TypeProblem(f"{self.name} is called with {abstract}, which has no values", tracing.caller(),
                               kind="argument", help="trace, lower and compile take it")
         compiled = self._compiled(call)
-        arrays = [as_array(leaf, type) for leaf, type in zip(leaves, call.types)]
-        plain = not (named or self.static) and len(arguments) == len(leaves) and all(
+        arrays = [as_array(leaf, type) for leaf, type in zip(leaves, call.types) if 0 not in type.dims]
+        plain = not (named or self.static) and len(arguments) == len(arrays) and all(
             type(a) is np.ndarray and a.flags.num & READABLE == READABLE for a in arguments)
         result = compiled(*arrays)
         if plain:
@@ -274,7 +274,7 @@ class Jit(Generic[Given, Result]):
         with tracing.tracing() as trace, trace.inside(trace.scope()) as scope:
             names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
             position = self.position()
-            arguments = [scope.argument(type, name, position) for name, type in zip(names, call.types)]
+            arguments = [argument(scope, type, name, position) for name, type in zip(names, call.types)]
             of = [name for name, structure in call.structures for _ in leaf_names(structure, name)]
             trace.parameters.update(zip((a.value for a in arguments), of))
             tensors = iter(arguments)
@@ -282,7 +282,9 @@ class Jit(Generic[Given, Result]):
             values |= {name: unflatten(structure, tensors) for name, structure in call.structures}
             results: list[Any] = []
             structure = flatten(self._run(values), results)
-            block = scope.finish([returned(self.name, r) for r in results], position)
+            found = [returned(self.name, r) for r in results]
+            structure = with_empty(structure, iter([() if r.size else (r.shape, r.dtype) for r in found]))
+            block = scope.finish([r for r in found if r.size], position)
         types = tuple(v.type for v in block.yields)
         function = Function(self.name, block, types, position=position)
         return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
@@ -350,11 +352,17 @@ def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType
         raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
                           kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))")
     element = BY_STORAGE.get(leaf.dtype.name)
-    if element is None or element == F64 or 0 in leaf.shape:
-        wrong = "has no elements" if 0 in leaf.shape else f"is an array of {leaf.dtype}, which TOSA does not have"
-        raise TypeProblem(f"argument {name} of {function} {wrong}", tracing.caller(), kind="argument",
-                          help="convert it: array.astype(numpy.float32)" if element == F64 else None)
+    if element is None:
+        raise TypeProblem(f"argument {name} of {function} is an array of {leaf.dtype}, which no tensor holds", tracing.caller(),
+                          kind="argument")
     return TensorType(leaf.shape, element)
+
+
+def argument(scope: tracing.Scope, type: TensorType, name: str, position: Position | None) -> Tensor:
+    """An argument of the function; one without elements is known, and no input of the graph."""
+    if tracing.has_no_elements(type):
+        return Tensor(tracing.empty_value(type, position), scope)
+    return scope.argument(type, name, position)
 
 
 def as_array(leaf: Any, type: TensorType) -> Array:

@@ -1,40 +1,26 @@
-"""Elementwise functions of traced tensors with NumPy's names and NumPy's meaning: operands are brought to one rank and one type
-here, the formulas in TOSA's operators are `lowering/formulas`.
+"""Elementwise functions of traced tensors with NumPy's names and NumPy's meaning: sums, products, powers, extremes,
+comparisons, logic, the choice between two, conversions.
 
-The operators themselves, without any of this, are in `tosaic.tosa`.
+Their formulas in TOSA's operators are in `formulas_of_numpy`; the operators themselves, without any of this, in `tosaic.tosa`.
 """
 from __future__ import annotations
 
-from operator import add as plus
-from operator import and_, ge, gt, le, lshift, lt, mul, neg, or_, rshift, sub, xor
-from operator import invert as inverted
 from typing import Any
 
 from ...lowering.formulas import rounding
-from ...lowering.formulas import term as terms
-from ...lowering.formulas.division import floored_float, floored_quotient, floored_remainder
-from ...lowering.formulas.term import Function, Term, product_of_squares, reciprocal, select
+from ...lowering.formulas.powers import integer_power, power_by_digits, real_power
+from ...lowering.formulas.term import Term, product_of_squares, select
+from ...lowering.formulas.term import reciprocal as inverse
 from ...lowering.formulas.tosa_builder import is_narrow
-from ...lowering.graph.types import I1, I32
-from .conversion import broadcast, element_type, operands, tensor
+from ...lowering.formulas.working_types import working_type
+from ...lowering.graph.types import I1
+from .conversion import broadcast, converted, element_type, operands, tensor
+from .elementwise import checked_loop, elementwise, recorded_as, results
 from .tensor import Tensor
-from .trace import problem, recorded
+from .trace import recorded
 
 LARGEST_EXPONENT = 64
 """The greatest whole exponent that is written as products, at most twelve of them."""
-
-
-def of(formula: Function, *values: Any, operator: str) -> Tensor:
-    """A formula of operands that broadcast, and are of one type."""
-    return recorded(formula, *operands(*values, operator=operator))
-
-
-def in_i32(formula: Function) -> Function:
-    """A formula of integers, of which narrow ones go through i32 and come back."""
-    def wide(*given: Term) -> Term:
-        element = given[0].element
-        return formula(*(x.cast(I32) for x in given)).cast(element) if is_narrow(element) else formula(*given)
-    return wide
 
 
 def astype(x: Any, dtype: Any) -> Tensor:
@@ -44,89 +30,148 @@ def astype(x: Any, dtype: Any) -> Tensor:
 
 
 def add(a: Any, b: Any) -> Tensor:
-    return of(plus, a, b, operator="add")
+    """a + b. Of bools it is their or."""
+    return elementwise("add", a, b)
 
 
 def subtract(a: Any, b: Any) -> Tensor:
-    return of(sub, a, b, operator="sub")
+    """a - b."""
+    return elementwise("subtract", a, b)
 
 
 def multiply(a: Any, b: Any) -> Tensor:
-    return of(mul, a, b, operator="multiply")
+    """a times b. Of bools it is their and."""
+    return elementwise("multiply", a, b)
 
 
 def divide(a: Any, b: Any) -> Tensor:
-    """a times the reciprocal of b; integers are converted to f32 first, as a true division has it."""
-    def quotient(x: Term, y: Term) -> Term:
-        return terms.in_float(x) / terms.in_float(y)
-    return of(quotient, a, b, operator="divide")
+    """The quotient of floats, rounded to the nearest but for an ulp near the ends of the range; integers become f32 first."""
+    return elementwise("divide", a, b)
 
 
 def floor_divide(a: Any, b: Any) -> Tensor:
-    """The quotient rounded down. Integer division by 0 gives an unspecified value."""
-    def quotient(x: Term, y: Term) -> Term:
-        return floored_float(x, y)[0] if x.element.is_float else in_i32(floored_quotient)(x, y)
-    return of(quotient, a, b, operator="floor_divide")
+    """The quotient rounded down. Of integers by 0 it is 0."""
+    return elementwise("floor_divide", a, b)
 
 
 def remainder(a: Any, b: Any) -> Tensor:
-    """What floor division leaves; it has the sign of b."""
-    def rest(x: Term, y: Term) -> Term:
-        return floored_float(x, y)[1] if x.element.is_float else in_i32(floored_remainder)(x, y)
-    return of(rest, a, b, operator="remainder")
+    """What floor division leaves; it has the sign of b. Exact for quotients up to 2**31 in f32, 2**69 in f64, beyond them 0."""
+    return elementwise("remainder", a, b)
 
 
-def power(a: Any, b: Any) -> Tensor:
-    """a to the b. A whole number as exponent multiplies; otherwise a must be a positive float (or 0, for b > 0)."""
-    if isinstance(b, int | float) and not isinstance(b, bool) and float(b).is_integer() and abs(b) <= LARGEST_EXPONENT:
-        x, exponent = tensor(a), int(b)
-        if b >= 0 and not (isinstance(b, float) and not x.element.is_float):
-            return recorded(lambda t: product_of_squares(t, exponent), x)
-        if x.element.is_float:
-            return recorded(lambda t: reciprocal(product_of_squares(t, -exponent)), x)
-    x, y = operands(a, b, operator="power")
-    if not x.element.is_float:
-        raise problem(f"power of {x.type}: an integer needs a whole number from 0 to {LARGEST_EXPONENT} as exponent",
-                      help="convert it first: x.astype('f32')")
-    return recorded(lambda t, u: t.apply("pow", u), x, y)
+def fmod(a: Any, b: Any) -> Tensor:
+    """What division toward zero leaves; it has the sign of a, and the limits of `remainder`."""
+    return elementwise("fmod", a, b)
+
+
+def float_power(a: Any, b: Any) -> Tensor:
+    """a to the b, in floats."""
+    return elementwise("float_power", a, b)
 
 
 def negative(x: Any) -> Tensor:
-    return recorded(neg, tensor(x))
+    """-x; of integers it wraps."""
+    return elementwise("negative", x)
+
+
+def positive(x: Any) -> Tensor:
+    """x itself."""
+    return elementwise("positive", x)
 
 
 def absolute(x: Any) -> Tensor:
-    return of(terms.absolute, x, operator="abs")
+    """The magnitude; the least integer stays."""
+    return elementwise("absolute", x)
+
+
+def fabs(x: Any) -> Tensor:
+    """The magnitude, in floats."""
+    return elementwise("fabs", x)
 
 
 def sign(x: Any) -> Tensor:
     """-1, 0 or 1; a NaN stays."""
-    return recorded(rounding.sign, tensor(x))
+    return elementwise("sign", x)
+
+
+def square(x: Any) -> Tensor:
+    """x times x."""
+    return elementwise("square", x)
+
+
+def reciprocal(x: Any) -> Tensor:
+    """1 / x; of integers without its fraction, and 0 of 0."""
+    return elementwise("reciprocal", x)
+
+
+def conjugate(x: Any) -> Tensor:
+    """x itself, as it is real."""
+    return elementwise("conjugate", x)
+
+
+def heaviside(a: Any, b: Any) -> Tensor:
+    """0 where a is below 0, 1 where it is above, b where it is 0."""
+    return elementwise("heaviside", a, b)
+
+
+def divmod(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """`floor_divide` and `remainder`."""
+    quotient, rest = results("divmod", a, b)
+    return quotient, rest
+
+
+def power(a: Any, b: Any) -> Tensor:
+    """a to the b. A whole number as exponent multiplies. An integer's exponent is not negative: a known one is a Problem, any
+    other gives an unspecified value."""
+    if isinstance(b, int | float) and not isinstance(b, bool) and float(b).is_integer() and abs(b) <= LARGEST_EXPONENT:
+        x, exponent = tensor(a), int(b)
+        if x.element.is_float:
+            return recorded(lambda t: known_power(t, exponent), x)
+    given = operands(a, b, operator="power")
+    (element, _), outputs = checked_loop("power", given)
+    formula = real_power if element.is_float else integer_power
+    is_unknown = given[1].value.constant is None
+    working = working_type(element, integers=True, floats=True) if element.kind == "unsigned" else element
+
+    def of_terms(x: Term, y: Term) -> Term:
+        if element.kind == "unsigned" and is_unknown:
+            return power_by_digits(x, y, element.bits)
+        return x.of(formula(x.builder, x.value, y.value))
+    dims = broadcast(*(x.shape for x in given), operator="power")
+    found, = recorded_as(of_terms, [converted(x, working) for x in given], outputs)
+    return recorded(lambda t: t.broadcast_to(dims), found)
+
+
+def known_power(x: Term, exponent: int) -> Term:
+    return product_of_squares(x, exponent) if exponent >= 0 else inverse(product_of_squares(x, -exponent))
 
 
 def maximum(a: Any, b: Any) -> Tensor:
-    return of(terms.maximum, a, b, operator="maximum")
+    """The greater one; a NaN is the result."""
+    return elementwise("maximum", a, b)
 
 
 def minimum(a: Any, b: Any) -> Tensor:
-    return of(terms.minimum, a, b, operator="minimum")
+    """The lesser one; a NaN is the result."""
+    return elementwise("minimum", a, b)
 
 
 def fmax(a: Any, b: Any) -> Tensor:
     """The greater one; a NaN gives the other."""
-    return of(lambda x, y: x.apply("maximum", y, nan_mode="IGNORE"), a, b, operator="maximum")
+    return elementwise("fmax", a, b)
 
 
 def fmin(a: Any, b: Any) -> Tensor:
     """The lesser one; a NaN gives the other."""
-    return of(lambda x, y: x.apply("minimum", y, nan_mode="IGNORE"), a, b, operator="minimum")
+    return elementwise("fmin", a, b)
 
 
 def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
     """`x` brought between two bounds, either of which may be missing."""
     x = tensor(x)
     is_known = isinstance(low, int | float) and isinstance(high, int | float)
-    if is_known and (x.element.is_float or is_narrow(x.element)):
+    takes_both = x.element.is_float or (is_narrow(x.element) and isinstance(low, int) and isinstance(high, int))
+    if is_known and takes_both:
         for bound in (low, high):
             tensor(bound, x.element)
         return recorded(lambda t: rounding.clamp(t, low, high), x)
@@ -135,83 +180,64 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
 
 
 def equal(a: Any, b: Any) -> Tensor:
-    return of(Term.equals, a, b, operator="equal")
+    """Whether a is b, element by element."""
+    return elementwise("equal", a, b)
 
 
 def not_equal(a: Any, b: Any) -> Tensor:
-    return of(Term.differs, a, b, operator="not_equal")
+    """Whether a is not b."""
+    return elementwise("not_equal", a, b)
 
 
 def greater(a: Any, b: Any) -> Tensor:
-    return of(gt, a, b, operator="greater")
+    """Whether a is above b."""
+    return elementwise("greater", a, b)
 
 
 def greater_equal(a: Any, b: Any) -> Tensor:
-    return of(ge, a, b, operator="greater_equal")
+    """Whether a is b or above."""
+    return elementwise("greater_equal", a, b)
 
 
 def less(a: Any, b: Any) -> Tensor:
-    return of(lt, a, b, operator="less")
+    """Whether a is below b."""
+    return elementwise("less", a, b)
 
 
 def less_equal(a: Any, b: Any) -> Tensor:
-    return of(le, a, b, operator="less_equal")
-
-
-def logical(formula: Function, name: str, *values: Any) -> Tensor:
-    return of(formula, *(astype(v, I1) for v in values), operator=f"logical_{name}")
+    """Whether a is b or below."""
+    return elementwise("less_equal", a, b)
 
 
 def logical_and(a: Any, b: Any) -> Tensor:
-    return logical(and_, "and", a, b)
+    """Whether both are true, that is, not 0."""
+    return elementwise("logical_and", a, b)
 
 
 def logical_or(a: Any, b: Any) -> Tensor:
-    return logical(or_, "or", a, b)
+    """Whether one of both is true."""
+    return elementwise("logical_or", a, b)
 
 
 def logical_xor(a: Any, b: Any) -> Tensor:
-    return logical(xor, "xor", a, b)
+    """Whether exactly one of both is true."""
+    return elementwise("logical_xor", a, b)
 
 
 def logical_not(x: Any) -> Tensor:
-    return logical(inverted, "not", x)
-
-
-def bitwise_and(a: Any, b: Any) -> Tensor:
-    return of(and_, a, b, operator="bitwise_and")
-
-
-def bitwise_or(a: Any, b: Any) -> Tensor:
-    return of(or_, a, b, operator="bitwise_or")
-
-
-def bitwise_xor(a: Any, b: Any) -> Tensor:
-    return of(xor, a, b, operator="bitwise_xor")
-
-
-def invert(x: Any) -> Tensor:
-    return of(inverted, x, operator="bitwise_not")
-
-
-def left_shift(a: Any, b: Any) -> Tensor:
-    return of(lshift, a, b, operator="left_shift")
-
-
-def right_shift(a: Any, b: Any) -> Tensor:
-    """Shifted right; the sign stays."""
-    return of(rshift, a, b, operator="right_shift")
+    """Whether x is 0, or false."""
+    return elementwise("logical_not", x)
 
 
 def where(condition: Any, a: Any, b: Any) -> Tensor:
     """a where the condition is true, else b."""
     x, y = operands(a, b, operator="where")
     chosen = astype(tensor(condition, I1), I1)
-    broadcast(chosen.shape, x.shape, y.shape, operator="where")
-    return recorded(select, chosen, x, y)
+    dims = broadcast(chosen.shape, x.shape, y.shape, operator="where")
+    return recorded(lambda c, t, u: select(c, t, u).broadcast_to(dims), chosen, x, y)
 
 
-__all__ = ["absolute", "add", "astype", "bitwise_and", "bitwise_or", "bitwise_xor", "clip", "divide", "equal",
-           "floor_divide", "fmax", "fmin", "greater", "greater_equal", "invert", "left_shift", "less", "less_equal",
-           "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
-           "not_equal", "power", "remainder", "right_shift", "sign", "subtract", "where"]
+__all__ = ["absolute", "add", "astype", "clip", "conjugate", "divide", "divmod", "equal", "fabs", "float_power", "floor_divide",
+           "fmax", "fmin", "fmod", "greater", "greater_equal", "heaviside", "less", "less_equal", "logical_and", "logical_not",
+           "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal", "positive", "power",
+           "reciprocal", "remainder", "sign", "square", "subtract", "where"]

@@ -39,7 +39,14 @@ class TracedRegion:
         """The block; numbers among the results take the element types of `like`."""
         with self.trace.inside(self.scope):
             elements = [x.element if isinstance(x, Tensor) else None for x in like]
-            return self.scope.finish([tensor(x, e) for x, e in zip(self.leaves, elements)], position)
+            return self.scope.finish([with_elements(tensor(x, e)) for x, e in zip(self.leaves, elements)], position)
+
+
+def with_elements(x: Tensor) -> Tensor:
+    """x, which crosses the border of a region; a Problem where there is nothing to cross."""
+    if not x.size:
+        raise problem(f"{x.type} has no elements: branches and loops have no such state", "unsupported")
+    return x
 
 
 def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., Result], *arguments: Any) -> Result:
@@ -55,7 +62,7 @@ def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., R
         raise problem(f"the condition of cond is {test.type}, it must be one bool", help="x.any() or x.all() make one")
     leaves: list[Any] = []
     structure = flatten(arguments, leaves)
-    state = [tensor(leaf) for leaf in leaves]
+    state = [with_elements(tensor(leaf)) for leaf in leaves]
     first = TracedRegion("then", "the function for true", then, structure, state)
     second = TracedRegion("else", "the function for false", otherwise, structure, state)
     if first.structure != second.structure:
@@ -83,7 +90,7 @@ def while_loop(test: Callable[..., Any], body: Callable[..., Result], *state: An
         raise problem("while_loop needs a state that changes", "argument", help="while_loop(test, body, first_state)")
     leaves: list[Any] = []
     structure = flatten(state, leaves)
-    values = [tensor(leaf) for leaf in leaves]
+    values = [with_elements(tensor(leaf)) for leaf in leaves]
     condition = TracedRegion("while", "the test of while_loop", test, structure, values)
     step = TracedRegion("do", "the body of while_loop", body, structure, values)
     single = structure.children[0] if len(state) == 1 else None

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...lowering.graph.types import BY_STORAGE, ELEMENT_TYPES, F32, I1, I32, Array, ElementType, TensorType
 from ...runtime.errors import AxisProblem, Problem, TypeProblem
+from .promotion import promoted
 from .tensor import Tensor
-from .trace import apply, constant, current, problem, shape, usable
+from .trace import constant, current, problem, recorded, usable
 
 LARGE = 1 << 10
 """Bytes from which an array is looked up among those that were used before."""
@@ -92,8 +93,6 @@ def new_array(value: Array, element: ElementType | None, rank: int) -> Tensor:
         if target.is_integer and value.size:
             in_range(int(value.min()), int(value.max()), target)
         value = value.astype(target.dtype)
-    if value.size == 0:
-        raise problem(f"an array of shape {list(value.shape)} has no elements", "shape")
     return constant(value.reshape((1,) * max(0, rank - value.ndim) + value.shape), target)
 
 
@@ -101,7 +100,7 @@ def tensor(value: Any, element: ElementType | None = None, rank: int = 0) -> Ten
     """`value` as a tensor of at least `rank` dimensions; numbers become `element`."""
     if isinstance(value, Tensor):
         usable(value, current(), None)
-        return value if value.ndim >= rank else apply("reshape", value, shape((1,) * (rank - value.ndim) + value.shape))
+        return value if value.ndim >= rank else recorded(lambda t: t.of(t.builder.with_rank(t.value, rank)), value)
     if is_number(value):
         return number(value.item() if isinstance(value, np.generic) else value, element, rank)
     return array(from_python(value), element, rank)
@@ -123,36 +122,32 @@ def from_python(value: Any) -> Array:
 
 
 def operands(*values: Any, operator: str = "this operator") -> list[Tensor]:
-    """Operands of one elementwise operator: one rank, one element type, shapes that broadcast."""
+    """Operands of one elementwise operator: one rank, one element type, as NumPy promotes theirs, shapes that broadcast."""
     given = [v if isinstance(v, Tensor) or is_number(v) else from_python(v) for v in values]
-    element = common_element(given)
+    element = common_element(given, operator)
     rank = len(broadcast(*(v.shape if isinstance(v, Tensor) else np.shape(v) for v in given), operator=operator))
-    result = [from_bool(tensor(v, element, rank), element) for v in given]
-    kinds = {t.element for t in result}
-    if len(kinds) > 1:
-        raise problem(f"{operator} of {' and '.join(str(t.type) for t in result)}: their element types differ",
-                      help=f"convert one of them: x.astype({str(result[0].element)!r})")
-    return result
+    return [converted(tensor(v, element, rank), element) for v in given]
 
 
-def common_element(given: Sequence[Any]) -> ElementType | None:
-    """The element type that numbers and bools among the operands take; None where nothing says it."""
+def common_element(given: Sequence[Any], operator: str = "this operator") -> ElementType | None:
+    """The element type of all together; None where only bools say it. A Python number, or an array of one of NumPy's default
+    types, only adds its kind: a float among integers makes f32 of them, a number among bools i32."""
     found = [v.element for v in given if isinstance(v, Tensor)]
     found += [BY_STORAGE[v.dtype.name] for v in given if isinstance(v, np.ndarray) and v.dtype.name in BY_STORAGE
               and v.dtype.name not in ("float64", "int64")]
-    found.sort(key=lambda e: e.kind == "bool")
-    loose = {F32 if np.asarray(v).dtype.kind == "f" else I32 for v in given
-             if not isinstance(v, Tensor) and np.asarray(v).dtype.name in ("float64", "int64")}
-    if loose and (not found or found[0].kind == "bool"):
-        return F32 if F32 in loose else I32
-    return found[0] if found else None
+    weak = {np.asarray(v).dtype.kind for v in given if not isinstance(v, Tensor)
+            and (is_number(v) or np.asarray(v).dtype.name in ("float64", "int64"))}
+    element = promoted(found, operator) if found else None
+    if "f" in weak and (element is None or not element.is_float):
+        return F32
+    if "i" in weak and (element is None or element.kind == "bool"):
+        return I32
+    return element
 
 
-def from_bool(x: Tensor, element: ElementType | None) -> Tensor:
-    """A bool among numbers as 0 or 1 of their type."""
-    if x.element.kind != "bool" or element is None or element.kind == "bool":
-        return x
-    return apply("cast", apply("cast", x, to=I32), to=element) if element != I32 else apply("cast", x, to=I32)
+def converted(x: Tensor, element: ElementType | None) -> Tensor:
+    """x in that element type."""
+    return x if element is None or x.element == element else recorded(lambda t: t.cast(element), x)
 
 
 def broadcast(*shapes: Sequence[int], operator: str = "this operator") -> tuple[int, ...]:
@@ -176,8 +171,8 @@ def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
         rest = math.prod(n for n in dims if n != -1)
         if rest > 0 and size % rest == 0:
             dims[dims.index(-1)] = size // rest
-    if any(n < 1 for n in dims):
-        raise problem(f"shape {dims} has an extent below 1", "shape")
+    if any(n < 0 for n in dims):
+        raise problem(f"shape {dims} has an extent below 0", "shape")
     return tuple(dims)
 
 

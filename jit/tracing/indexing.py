@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ...lowering.formulas import layout
 from ...runtime.errors import IndexProblem, TypeProblem
-from .layout import expand_dims, pad, reshape, take
+from .layout import expand_dims, flip, pad, reshape, take
 from .tensor import Tensor
-from .trace import apply, problem, shape
+from .trace import problem, recorded
 
 
 def index(x: Tensor, key: Any) -> Tensor:
@@ -79,9 +80,9 @@ def sliced(x: Tensor, key: slice, axis: int) -> Tensor:
     start, stop, step = key.indices(extent)
     count = len(range(start, stop, step))
     if not count:
-        raise problem(f"[{start}:{stop}:{step}] of axis {axis} of {x.type} is empty", "shape")
+        return part(x, axis, 0, 0)
     if step < 0:
-        x = apply("reverse", x, axis=axis)
+        x = flip(x, axis)
         start, step = extent - 1 - start, -step
     if step == 1 or count == 1:
         return part(x, axis, start, count)
@@ -92,9 +93,7 @@ def part(x: Tensor, axis: int, start: int, count: int) -> Tensor:
     """`count` elements from `start` on."""
     if count == x.shape[axis]:
         return x
-    starts, sizes = [0] * x.ndim, list(x.shape)
-    starts[axis], sizes[axis] = start, count
-    return apply("slice", x, shape(starts), shape(sizes))
+    return recorded(lambda t: t.of(layout.part(t.builder, t.value, axis, start, start + count)), x)
 
 
 def strided(x: Tensor, axis: int, start: int, count: int, step: int) -> Tensor:

@@ -8,13 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from ...lowering.formulas.indexing import gathered
+from ...lowering.formulas.layout import padded, reversed_axis
 from ...lowering.graph.types import I32
 from ...runtime.errors import IndexProblem, Problem, TypeProblem
 from .arithmetic import astype
-from .conversion import axis_of, broadcast, extents, in_range, operands, tensor
+from .conversion import (
+    axis_of,
+    broadcast,
+    common_element,
+    converted,
+    extents,
+    from_python,
+    in_range,
+    is_number,
+    tensor,
+)
+from .creation import zeros
 from .tensor import Tensor
-from .trace import apply, constant, problem
-from .trace import shape as shape_of
+from .trace import constant, problem, recorded
 
 
 def reshape(x: Any, *shape: Any) -> Tensor:
@@ -23,7 +35,7 @@ def reshape(x: Any, *shape: Any) -> Tensor:
     dims = extents(shape[0] if len(shape) == 1 else shape, math.prod(x.shape))
     if math.prod(dims) != math.prod(x.shape):
         raise problem(f"{x.type} has {math.prod(x.shape)} elements, shape {list(dims)} has {math.prod(dims)}", "shape")
-    return x if dims == x.shape else apply("reshape", x, shape_of(dims))
+    return x if dims == x.shape else recorded(lambda t: t.of(t.builder.reshape(t.value, dims)), x)
 
 
 def ravel(x: Any) -> Tensor:
@@ -36,7 +48,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
     order = tuple(reversed(range(x.ndim))) if axes is None else tuple(axis_of(a, x.ndim) for a in axes)
     if sorted(order) != list(range(x.ndim)):
         raise problem(f"{list(axes or ())} is no order of the {x.ndim} axes of {x.type}", "argument")
-    return x if order == tuple(range(x.ndim)) else apply("transpose", x, perms=order)
+    return recorded(lambda t: t.of(t.builder.transpose(t.value, order)), x)
 
 
 def swapaxes(x: Any, first: int, second: int) -> Tensor:
@@ -47,24 +59,38 @@ def swapaxes(x: Any, first: int, second: int) -> Tensor:
     return transpose(x, order)
 
 
-def moveaxis(x: Any, source: int, destination: int) -> Tensor:
+def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The axes `source` at the places `destination`, the others in their order."""
     x = tensor(x)
-    order = [a for a in range(x.ndim) if a != axis_of(source, x.ndim)]
-    order.insert(axis_of(destination, x.ndim), axis_of(source, x.ndim))
-    return transpose(x, order)
+    sources, places = (distinct(v, x.ndim) for v in (source, destination))
+    if len(sources) != len(places):
+        raise problem(f"moveaxis of {len(sources)} axes to {len(places)} places", "argument")
+    rest = iter([a for a in range(x.ndim) if a not in sources])
+    chosen = dict(zip(places, sources))
+    return transpose(x, [chosen[a] if a in chosen else next(rest) for a in range(x.ndim)])
 
 
-def expand_dims(x: Any, axis: int) -> Tensor:
+def distinct(axes: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, each once."""
+    found = tuple(axis_of(a, rank) for a in ([axes] if isinstance(axes, int | np.integer) else axes))
+    if len(set(found)) != len(found):
+        raise problem(f"axes {list(found)}: one is there twice", "argument")
+    return found
+
+
+def expand_dims(x: Any, axis: int | Sequence[int]) -> Tensor:
+    """New axes of extent 1 at these places of the result."""
     x = tensor(x)
-    place = axis_of(axis, x.ndim + 1)
-    return reshape(x, (*x.shape[:place], 1, *x.shape[place:]))
+    count = 1 if isinstance(axis, int | np.integer) else len(axis)
+    places = distinct(axis, x.ndim + count)
+    rest = iter(x.shape)
+    return reshape(x, tuple(1 if a in places else next(rest) for a in range(x.ndim + count)))
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """Without the axes of extent 1, or the given ones, which must have it."""
     x = tensor(x)
-    given = [axis] if isinstance(axis, int) else axis
-    axes = {a for a, n in enumerate(x.shape) if n == 1} if given is None else {axis_of(a, x.ndim) for a in given}
+    axes = {a for a, n in enumerate(x.shape) if n == 1} if axis is None else set(distinct(axis, x.ndim))
     for a in sorted(axes):
         if x.shape[a] != 1:
             raise problem(f"axis {a} of {x.type} has extent {x.shape[a]}, only 1 can be squeezed", "shape")
@@ -76,7 +102,7 @@ def broadcast_to(x: Any, shape: Sequence[int]) -> Tensor:
     x = tensor(x, rank=len(dims))
     if broadcast(x.shape, dims, operator="broadcast_to") != dims:
         raise problem(f"{x.type} does not broadcast to {list(dims)}", "shape")
-    return tile(x, tuple(n // m for n, m in zip(dims, x.shape)))
+    return recorded(lambda t: t.broadcast_to(dims), x)
 
 
 def tile(x: Any, repeats: int | Sequence[int]) -> Tensor:
@@ -84,19 +110,27 @@ def tile(x: Any, repeats: int | Sequence[int]) -> Tensor:
     times = extents(repeats)
     x = tensor(x, rank=len(times))
     times = (1,) * (x.ndim - len(times)) + times
-    return x if set(times) <= {1} else apply("tile", x, shape_of(times))
+    if 0 in times:
+        return zeros(tuple(n * m for n, m in zip(x.shape, times)), x.element)
+    return recorded(lambda t: t.of(t.builder.tile(t.value, times)), x)
 
 
-def concatenate(parts: Sequence[Any], axis: int = 0) -> Tensor:
-    """Tensors one after the other along an axis."""
+def concatenate(parts: Sequence[Any], axis: int | None = 0) -> Tensor:
+    """Tensors one after the other along an axis; without one, all of their elements. They are promoted."""
     given = joinable(parts, "concatenate")
+    if axis is None:
+        given, axis = [reshape(part, -1) for part in given], 0
     if not given[0].ndim:
         raise problem(f"{given[0].type} has no axis to join along", "shape", help="tosaic.ops.stack makes one")
     for part in given:
         if part.ndim != given[0].ndim:
             raise problem(f"concatenate of {given[0].type} and {part.type}: their ranks differ", "shape")
     place = axis_of(axis, given[0].ndim)
-    return given[0] if len(given) == 1 else apply("concat", *given, axis=place)
+    for part in given:
+        if any(n != m for a, (n, m) in enumerate(zip(part.shape, given[0].shape)) if a != place):
+            raise problem(f"concatenate of {given[0].type} and {part.type}: their extents differ", "shape",
+                          help=f"along axes other than {place} they must be equal")
+    return recorded(lambda *terms: terms[0].of(terms[0].builder.concat([t.value for t in terms], place)), *given)
 
 
 def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:
@@ -109,22 +143,20 @@ def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:
 
 
 def joinable(parts: Sequence[Any], operator: str) -> list[Tensor]:
-    """Tensors of one element type; numbers among them take it."""
-    if isinstance(parts, Tensor) or not isinstance(parts, list | tuple) or not parts:
+    """Tensors of one element type, as NumPy promotes theirs; a tensor is the list of its parts."""
+    parts = list(parts) if isinstance(parts, Tensor) else parts
+    if not isinstance(parts, list | tuple) or not parts:
         raise problem(f"{operator} takes a list of tensors", "argument", raised=TypeProblem)
-    element = next((p.element for p in parts if isinstance(p, Tensor)), None)
-    given = [tensor(p, element) for p in parts]
-    for part in given:
-        if part.element != given[0].element:
-            raise problem(f"{operator} of {given[0].type} and {part.type}: their element types differ")
-    return given
+    given = [p if isinstance(p, Tensor) or is_number(p) else from_python(p) for p in parts]
+    element = common_element(given, operator)
+    return [converted(tensor(p, element), element) for p in given]
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Equal parts along an axis, or the parts between the given places."""
     x = tensor(x)
     place = axis_of(axis, x.ndim)
-    if isinstance(sections, int):
+    if isinstance(sections, int | np.integer):
         if sections < 1 or x.shape[place] % sections:
             raise problem(f"axis {place} of {x.type} does not split into {sections} equal parts", "shape")
         step = x.shape[place] // sections
@@ -148,30 +180,29 @@ def pad(x: Any, width: Any, value: Any = 0) -> Tensor:
     border = tensor(value, x.element)
     if border.element != x.element or math.prod(border.shape) != 1:
         raise problem(f"the border of {x.type} is one {x.element}, not a {border.type}")
-    return x if not pairs.any() else apply("pad", x, shape_of(pairs.reshape(-1).tolist()), reshape(border, 1))
+    borders = [(int(a), int(b)) for a, b in pairs]
+    return recorded(lambda t, u: t.of(padded(t.builder, t.value, borders, u.value)), x, reshape(border, ()))
 
 
 def flip(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     x = tensor(x)
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = range(x.ndim) if axis is None else distinct(axis, x.ndim)
     for a in axes:
-        x = apply("reverse", x, axis=axis_of(a, x.ndim))
+        x = recorded(lambda t, a=a: t.of(reversed_axis(t.builder, t.value, a)), x)
     return x
 
 
-def take(x: Any, indices: Any, axis: int = 0) -> Tensor:
-    """Elements at `indices` along an axis. Indices that are known are checked; others must be from 0 to extent - 1."""
+def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """Elements at `indices` along an axis, of a tensor of rank 1, or without an axis, of all elements in their order. Indices
+    that are known are checked, negative ones count from the end; others must be from 0 to extent - 1."""
     x = tensor(x)
+    if axis is None:
+        x, axis = reshape(x, -1), 0
     if not x.ndim:
         raise problem(f"{x.type} has no axis to take from", "shape")
     place = axis_of(axis, x.ndim)
     index = places(indices, x, place)
-    outer, inner = x.shape[:place], x.shape[place + 1:]
-    count, batches = math.prod(index.shape), math.prod(outer)
-    flat = broadcast_to(reshape(index, (1, count)), (batches, count))
-    packed = astype(x, "i8") if x.element.kind == "bool" else x
-    result = apply("gather", reshape(packed, (batches, x.shape[place], math.prod(inner))), flat)
-    return astype(reshape(result, (*outer, *index.shape, *inner)), x.element)
+    return recorded(lambda t, i: t.of(gathered(t.builder, t.value, i.value, place)), x, index)
 
 
 def places(indices: Any, x: Tensor, axis: int) -> Tensor:
@@ -182,7 +213,9 @@ def places(indices: Any, x: Tensor, axis: int) -> Tensor:
             raise problem(f"indices are integers, not {indices.type}")
         return indices if indices.element == I32 else astype(indices, I32)
     known = np.asarray(indices)
-    if known.dtype.kind not in "iu" or not known.size:
+    if not known.size:
+        return constant(known.astype(np.int32))
+    if known.dtype.kind not in "iu":
         raise problem(f"indices are integers, not {indices!r}")
     if known.min() < -extent or known.max() >= extent:
         wrong = known.min() if known.min() < -extent else known.max()
@@ -191,27 +224,12 @@ def places(indices: Any, x: Tensor, axis: int) -> Tensor:
     return constant(np.where(known < 0, known + extent, known).astype(np.int32))
 
 
-def full_like(x: Any, value: Any) -> Tensor:
-    x = tensor(x)
-    return broadcast_to(tensor(value, x.element), x.shape)
-
-
-def zeros_like(x: Any) -> Tensor:
-    x = tensor(x)
-    return constant(np.zeros(x.shape, x.element.dtype), x.element)
-
-
-def ones_like(x: Any) -> Tensor:
-    x = tensor(x)
-    return constant(np.ones(x.shape, x.element.dtype), x.element)
-
-
 def broadcast_arrays(*values: Any) -> list[Tensor]:
-    given = operands(*values, operator="broadcast_arrays")
+    """The values in the shape that they broadcast to, each of its own element type."""
+    given = [tensor(v) for v in values]
     dims = broadcast(*(x.shape for x in given), operator="broadcast_arrays")
     return [broadcast_to(x, dims) for x in given]
 
 
-__all__ = ["broadcast_arrays", "broadcast_to", "concatenate", "expand_dims", "flip", "full_like", "moveaxis",
-           "ones_like", "pad", "ravel", "reshape", "split", "squeeze", "stack", "swapaxes", "take", "tile",
-           "transpose", "zeros_like"]
+__all__ = ["broadcast_arrays", "broadcast_to", "concatenate", "expand_dims", "flip", "moveaxis", "pad", "ravel", "reshape",
+           "split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose"]

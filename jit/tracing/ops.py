@@ -1,27 +1,53 @@
 """`tosaic.ops`: functions of traced tensors with NumPy's names. They also run where NumPy's own are called on a tensor.
 
-Operands may be tensors, NumPy arrays and Python numbers; ranks are aligned and shapes broadcast as NumPy does. The
-operators of the specification themselves are in `tosaic.tosa`.
+Operands may be tensors, NumPy arrays and Python numbers; ranks are aligned, shapes broadcast and element types promoted as
+NumPy does. The operators of the specification themselves are in `tosaic.tosa`.
 """
 from __future__ import annotations
 
+from . import linear_algebra as linalg
 from . import special as special
 from .arithmetic import *  # noqa: F403
 from .arithmetic import __all__ as _arithmetic
-from .arithmetic import absolute, divide, invert, power, remainder
+from .arithmetic import absolute, conjugate, divide, power, remainder
+from .contractions import *  # noqa: F403
+from .contractions import __all__ as _contractions
+from .creation import *  # noqa: F403
+from .creation import __all__ as _creation
+from .floats import *  # noqa: F403
+from .floats import __all__ as _floats
 from .functions import *  # noqa: F403
 from .functions import __all__ as _functions
+from .functions import arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh
+from .integers import *  # noqa: F403
+from .integers import __all__ as _integers
+from .integers import invert, left_shift, right_shift
 from .layout import *  # noqa: F403
 from .layout import __all__ as _layout
+from .layout import concatenate
+from .rearranging import *  # noqa: F403
+from .rearranging import __all__ as _rearranging
 from .reduction import *  # noqa: F403
 from .reduction import __all__ as _reduction
+from .running import *  # noqa: F403
+from .running import __all__ as _running
+from .sorting import *  # noqa: F403
+from .sorting import __all__ as _sorting
+from .statistics import *  # noqa: F403
+from .statistics import __all__ as _statistics
 
 abs = absolute
 true_divide = divide
 mod = remainder
-pow = float_power = power
-bitwise_not = invert
+pow = power
+conj = conjugate
+bitwise_not = bitwise_invert = invert
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+acos, acosh, asin, asinh, atan, atan2, atanh = arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh
 amax, amin = max, min
+concat = concatenate
 
-__all__ = [*_arithmetic, *_functions, *_layout, *_reduction, "abs", "amax", "amin", "bitwise_not", "mod", "pow",
-           "true_divide"]
+__all__ = [*_arithmetic, *_contractions, *_creation, *_floats, *_functions, *_integers, *_layout, *_rearranging, *_reduction,
+           *_running, *_sorting, *_statistics, "abs", "acos", "acosh", "amax", "amin", "asin", "asinh", "atan", "atan2",
+           "atanh", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "concat", "conj", "linalg",
+           "mod", "pow", "true_divide"]

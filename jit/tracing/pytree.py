@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-Form = Literal["leaf", "none", "tuple", "list", "dict", "named"]
+import numpy as np
+
+Form = Literal["leaf", "none", "empty", "tuple", "list", "dict", "named"]
 
 
 class Structure(NamedTuple):
-    """What a value is without its leaves. `names` are a dict's keys, `type` the class of a named tuple."""
+    """What a value is without its leaves. `names` are a dict's keys, `type` the class of a named tuple. A leaf of a result
+    that is "empty" is an array without elements, whose shape and dtype are the `names`."""
     form: Form
     children: tuple[Structure, ...] = ()
     names: tuple[Any, ...] = ()
@@ -60,6 +63,8 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     if structure.form == "none":
         return None
+    if structure.form == "empty":
+        return np.empty(*structure.names)
     children = [unflatten(child, leaves) for child in structure.children]
     match structure.form:
         case "dict":
@@ -71,6 +76,15 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
             return structure.type(*children)
         case _:
             return tuple(children)
+
+
+def with_empty(structure: Structure, empty: Iterator[tuple[Any, ...]]) -> Structure:
+    """The structure with "empty" in the place of each leaf for which there is a shape and a dtype; () stands for a leaf that
+    stays."""
+    if structure.form == "leaf":
+        names = next(empty)
+        return Structure("empty", names=names) if names else structure
+    return structure._replace(children=tuple(with_empty(child, empty) for child in structure.children))
 
 
 def rebuild(structure: Structure) -> Callable[[Sequence[Any]], Any]:

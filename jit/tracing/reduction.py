@@ -1,90 +1,188 @@
-"""Sums, extremes, means and products of matrices of traced tensors, with NumPy's names and NumPy's meaning."""
+"""Sums, products, extremes, means, their places, counts: tensors reduced along axes. NumPy's names and NumPy's meaning, but
+for the types of results: what NumPy widens to its default integer or float stays or becomes i32 and f32 (`promotion`)."""
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...lowering.formulas import reductions
 from ...lowering.formulas import softmax as formulas
-from ...lowering.formulas.term import Term
-from ...lowering.graph.types import F32, I16, I32, UI8
-from .arithmetic import astype, bitwise_xor, multiply, negative, subtract
-from .conversion import axis_of, broadcast, tensor
-from .layout import broadcast_to, expand_dims, reshape, squeeze
+from ...lowering.formulas.integers import as_ordered
+from ...lowering.formulas.ordering import order_key
+from ...lowering.formulas.reductions import OneAxis
+from ...lowering.formulas.tosa_builder import is_narrow
+from ...lowering.formulas.working_types import working_type
+from ...lowering.graph.types import F16, F32, F64, I1, I32, I64, UI32, ElementType
+from .arithmetic import astype, divide, multiply, not_equal, subtract
+from .conversion import axis_of, converted, element_type, tensor
+from .functions import sqrt
+from .layout import distinct, reshape, squeeze
 from .tensor import Tensor
-from .trace import apply, problem, recorded
+from .trace import problem, recorded
 
 Axes = int | Sequence[int] | None
 
 
-def reduced(name: str, x: Tensor, axis: Axes, keepdims: bool, **attributes: Any) -> Tensor:
-    """A reduction along some axes; without `axis` along all."""
-    given = range(x.ndim) if axis is None else axis if isinstance(axis, Sequence) else [axis]
-    axes = {axis_of(a, x.ndim) for a in given}
-    kept = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
-    if len(axes) == x.ndim > 1:
-        x = apply(name, reshape(x, -1), axis=0, **attributes)
-    else:
-        for a in sorted(axes, reverse=True):
-            x = apply(name, x, axis=a, **attributes)
-    return reshape(x, kept if keepdims else tuple(n for a, n in enumerate(kept) if a not in axes))
+def reduced(x: Tensor, axis: Axes, keepdims: bool, one: OneAxis, empty: int | None, name: str) -> Tensor:
+    """A reduction along some axes; without `axis` along all. `empty` is what it gives of no elements, None a Problem."""
+    axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)
+    kept: tuple[int, ...] = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
+    if empty is None and not x.size and 0 not in kept:
+        raise problem(f"{name} of {x.type}: there are no elements to choose from", "shape")
+    found = recorded(lambda t: t.of(reductions.reduced(t.builder, t.value, axes, one, 0 if empty is None else empty)), x)
+    return reshape(found, kept if keepdims else tuple(n for a, n in enumerate(kept) if a not in axes))
 
 
-def sum(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Sum; of narrow integers and bools in i32."""
+def type_of_sum(element: ElementType) -> ElementType:
+    """Sums and products of bools and of integers below 32 bits have 32."""
+    if element == I1 or (is_narrow(element) and element.kind == "signed"):
+        return I32
+    return UI32 if is_narrow(element) else element
+
+
+def summed(x: Any, axis: Axes, keepdims: bool, dtype: Any, one: OneAxis, empty: int, name: str) -> Tensor:
+    """Of integers, in the bits of one with a sign; half floats in f32, rounded once."""
     x = tensor(x)
-    return reduced("reduce_sum", x if x.element.is_float else astype(x, I32), axis, keepdims)
+    element = type_of_sum(x.element) if dtype is None else element_type(dtype)
+    if element == I1:
+        raise problem(f"{name} has numbers, not bools", help="tosaic.ops.any and all are of bools")
+    working = I32 if element == UI32 else working_type(element, integers=True, floats=True)
+    return converted(reduced(converted(converted(x, element), working), axis, keepdims, one, empty, name), element)
 
 
-def prod(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Product, of floats."""
-    return reduced("reduce_product", tensor(x), axis, keepdims)
+def sum(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum; of bools and narrow integers in i32 (without a sign ui32)."""
+    return summed(x, axis, keepdims, dtype, reductions.operator("reduce_sum"), 0, "sum")
+
+
+def prod(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product; of bools and narrow integers in i32 (without a sign ui32)."""
+    return summed(x, axis, keepdims, dtype, reductions.operator("reduce_product"), 1, "prod")
+
+
+# ---- extremes ----------------------------------------------------------------------------------------------------
+def extreme(name: str, x: Any, axis: Axes, keepdims: bool) -> Tensor:
+    """The greatest or least, by TOSA's operator."""
+    x = tensor(x)
+    element, one = x.element, reductions.operator(f"reduce_{name}")
+    if element == I1:
+        return reduced(x, axis, keepdims, reductions.operator("reduce_any" if name == "max" else "reduce_all"), None, name)
+    if element.kind != "unsigned":
+        return reduced(x, axis, keepdims, one, None, name)
+    wide = converted(x, working_type(element, integers=True, floats=False))
+    if element.bits < I64.bits:
+        return converted(reduced(wide, axis, keepdims, one, None, name), element)
+    return recorded(lambda t: as_ordered(t).cast(element), reduced(recorded(as_ordered, wide), axis, keepdims, one, None, name))
 
 
 def max(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    return reduced("reduce_max", tensor(x), axis, keepdims)
+    """The greatest element; a NaN is the result."""
+    return extreme("max", x, axis, keepdims)
 
 
 def min(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    return reduced("reduce_min", tensor(x), axis, keepdims)
+    """The least element; a NaN is the result."""
+    return extreme("min", x, axis, keepdims)
 
 
 def any(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    return reduced("reduce_any", astype(x, "i1"), axis, keepdims)
+    """Whether one element is not 0, or true."""
+    return reduced(astype(x, I1), axis, keepdims, reductions.operator("reduce_any"), False, "any")
 
 
 def all(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    return reduced("reduce_all", astype(x, "i1"), axis, keepdims)
+    """Whether no element is 0, or false."""
+    return reduced(astype(x, I1), axis, keepdims, reductions.operator("reduce_all"), True, "all")
 
 
-def mean(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The sum over the number of elements; integers in f32."""
+def count_nonzero(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """How many elements are not 0, an i32."""
+    return sum(astype(x, I1), axis, keepdims)
+
+
+def ptp(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The greatest element less the least."""
+    return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
+
+
+# ---- means -------------------------------------------------------------------------------------------------------
+def in_float(x: Any, dtype: Any = None) -> tuple[Tensor, ElementType]:
+    """What a mean is of, integers as f32, half floats as f32, too; and the type of the result."""
     x = tensor(x)
-    total = sum(x if x.element.is_float else astype(x, F32), axis, keepdims)
-    return multiply(total, math.prod(total.shape) / math.prod(x.shape))
+    result = element_type(dtype) if dtype is not None else x.element if x.element.is_float else F32
+    return converted(x, result if result in (F32, F64) else F32), result
 
 
-def var(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+def count_of(x: Tensor, axis: Axes) -> int:
+    """Elements that become one."""
+    axes = range(x.ndim) if axis is None else distinct(axis, x.ndim)
+    return math.prod(x.shape[a] for a in axes)
+
+
+def mean(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum over the number of elements; of integers in f32. NaN of none."""
+    x, result = in_float(x, dtype)
+    total = sum(x, axis, keepdims)
+    return converted(divide(total, float(count_of(x, axis)) or math.nan), result)
+
+
+def average(x: Any, axis: Axes = None, weights: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean, each element counted by its weight: of the shape of `x`, or a vector along one axis."""
+    if weights is None:
+        return mean(x, axis, keepdims)
+    x, w = tensor(x), tensor(weights)
+    if w.ndim == 1 < x.ndim and isinstance(axis, int):
+        w = reshape(w, tuple(w.size if a == axis_of(axis, x.ndim) else 1 for a in range(x.ndim)))
+    whole = multiply(w, astype(not_equal(multiply(x, 0), 1), w.element))  # the weights in the shape of x
+    return divide(sum(multiply(x, w), axis, keepdims), sum(whole, axis, keepdims))
+
+
+def var(x: Any, axis: Axes = None, keepdims: bool = False, *, ddof: float | None = None, correction: float = 0) -> Tensor:
+    """The mean of the squared distances from the mean; `ddof` or `correction` is taken from the number of elements."""
+    x, result = in_float(x)
+    centred = subtract(x, mean(x, axis, True))
+    count = count_of(x, axis) - (correction if ddof is None else ddof)
+    total = sum(multiply(centred, centred), axis, keepdims)
+    return converted(divide(total, float(count) if count > 0 else 0.0), result)
+
+
+def std(x: Any, axis: Axes = None, keepdims: bool = False, *, ddof: float | None = None, correction: float = 0) -> Tensor:
+    """The square root of `var`."""
+    return sqrt(var(x, axis, keepdims, ddof=ddof, correction=correction))
+
+
+# ---- places ------------------------------------------------------------------------------------------------------
+def place_of(x: Any, axis: int | None, keepdims: bool, least: bool, name: str) -> Tensor:
     x = tensor(x)
-    centred = subtract(x if x.element.is_float else astype(x, F32), mean(x, axis, True))
-    return mean(multiply(centred, centred), axis, keepdims)
-
-
-def argmax(x: Any, axis: int | None = None) -> Tensor:
-    """The place of the first greatest element, an i32."""
-    x = tensor(x)
-    if x.element == I32:
-        raise problem(f"argmax of {x.type}: TOSA has it for i8, i16 and floats", "unsupported", help="convert it first")
+    shape = tuple(1 for _ in x.shape) if axis is None else tuple(
+        1 if a == axis_of(axis, x.ndim) else n for a, n in enumerate(x.shape))
     if axis is None:
         x, axis = reshape(x, -1), 0
-    return apply("argmax", x, axis=axis_of(axis, x.ndim))
+    place = axis_of(axis, x.ndim)
+    if not x.shape[place]:
+        raise problem(f"{name} of {x.type}: there are no elements to choose from", "shape")
+    is_direct = x.element in (F16, F32, F64) or x.element.kind == "signed"
+    if not is_direct or (least and not x.element.is_float):
+        x = recorded(lambda t: ~order_key(t) if least else order_key(t), x)
+    elif least:
+        x = recorded(lambda t: -t, x)
+    found = recorded(lambda t: t.of(t.builder("argmax", t.value, axis=place)) if t.value.tensor.size else t.of(
+        t.builder.reshape(t.cast(I32).value, [n for a, n in enumerate(t.value.tensor.dims) if a != place])), x)
+    return reshape(found, shape) if keepdims else found
 
 
-def argmin(x: Any, axis: int | None = None) -> Tensor:
-    x = tensor(x)
-    return argmax(negative(x) if x.element.is_float else bitwise_xor(x, -1), axis)
+def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the first greatest element, an i32; a NaN counts as greatest."""
+    return place_of(x, axis, keepdims, False, "argmax")
 
 
+def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the first least element, an i32; a NaN counts as least."""
+    return place_of(x, axis, keepdims, True, "argmin")
+
+
+# ---- for networks ------------------------------------------------------------------------------------------------
 def softmax(x: Any, axis: int = -1) -> Tensor:
     x = tensor(x)
     place = axis_of(axis, x.ndim)
@@ -98,55 +196,5 @@ def logsumexp(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
     return result if keepdims else squeeze(result, axis)
 
 
-def matmul(a: Any, b: Any) -> Tensor:
-    """Products of matrices, batches broadcast. Of integers they are i32."""
-    element = next((v.element for v in (a, b) if isinstance(v, Tensor)), None)
-    x, y = tensor(a, element), tensor(b, element)
-    if x.element == y.element and x.element in (I16, UI8):
-        x, y = astype(x, I32), astype(y, I32)
-    if not x.ndim or not y.ndim or x.element != y.element:
-        raise problem(f"matmul of {x.type} and {y.type}: it needs two tensors of one element type, of rank 1 or more")
-    result = product(expand_dims(x, 0) if x.ndim == 1 else x, expand_dims(y, 1) if y.ndim == 1 else y)
-    if y.ndim == 1:
-        result = squeeze(result, -1)
-    return squeeze(result, -1 if y.ndim == 1 else -2) if x.ndim == 1 else result
-
-
-def product(x: Tensor, y: Tensor) -> Tensor:
-    """Of rank 2 or more. One matrix on the right takes all rows of the left at once."""
-    rows, inner, width = x.shape[-2], x.shape[-1], y.shape[-1]
-    if inner != y.shape[-2]:
-        raise problem(f"matmul of {x.type} and {y.type}: inner extents {inner} and {y.shape[-2]} differ", "shape")
-    batch = broadcast(x.shape[:-2], y.shape[:-2], operator="matmul")
-    if x.element == I32:  # TOSA's MATMUL takes floats, i8 and i16
-        return sum(multiply(expand_dims(x, -1), expand_dims(y, -3)), -2)
-    count = math.prod(batch)
-    if math.prod(y.shape[:-2]) == 1:
-        left = reshape(x, (1, math.prod(x.shape[:-1]), inner))
-        right = reshape(y, (1, inner, width))
-    else:
-        left = reshape(broadcast_to(x, (*batch, rows, inner)), (count, rows, inner))
-        right = reshape(broadcast_to(y, (*batch, inner, width)), (count, inner, width))
-    return reshape(recorded(matrix_product, left, right), (*batch, rows, width))
-
-
-def matrix_product(x: Term, y: Term) -> Term:
-    zero = x.builder.zero_point(x.element)
-    return x.of(x.builder("matmul", x.value, y.value, zero, zero))
-
-
-def dot(a: Any, b: Any) -> Tensor:
-    """Of vectors their inner product; otherwise like matmul, for ranks up to 2."""
-    x, y = tensor(a), tensor(b)
-    if x.ndim > 2 or y.ndim > 2:
-        raise problem(f"dot of {x.type} and {y.type}: ranks above 2 are matmul's", "unsupported",
-                      help="tosaic.ops.matmul")
-    return matmul(x, y) if x.ndim and y.ndim else multiply(x, y)
-
-
-def outer(a: Any, b: Any) -> Tensor:
-    return multiply(reshape(a, (-1, 1)), reshape(b, (1, -1)))
-
-
-__all__ = ["all", "any", "argmax", "argmin", "dot", "logsumexp", "matmul", "max", "mean", "min", "outer", "prod",
-           "softmax", "sum", "var"]
+__all__ = ["all", "any", "argmax", "argmin", "average", "count_nonzero", "logsumexp", "max", "mean", "min", "prod", "ptp",
+           "softmax", "std", "sum", "var"]

@@ -112,9 +112,29 @@ class Tensor:
         """The parts along the first axis."""
         return (self[i] for i in range(len(self)))
 
+    def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]: return _ops().divmod(self, other)
+    def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]: return _ops().divmod(other, self)
+    def __round__(self, digits: int = 0) -> Tensor: return _ops().round(self, digits or 0)
+
     @property
     def T(self) -> Tensor:
+        """The axes in the opposite order."""
         return _ops().transpose(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        return _ops().matrix_transpose(self)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.element.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.type.nbytes
 
     def reshape(self, *shape: Any) -> Tensor: return _ops().reshape(self, *shape)
     def ravel(self) -> Tensor: return _ops().ravel(self)
@@ -124,43 +144,62 @@ class Tensor:
         order: Sequence[int] | None = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return _ops().transpose(self, order)
 
-    def astype(self, dtype: Any) -> Tensor: return _ops().astype(self, dtype)
+    def astype(self, dtype: Any, copy: bool = True) -> Tensor: return _ops().astype(self, dtype)
+    def copy(self) -> Tensor: return self
     def squeeze(self, axis: Any = None) -> Tensor: return _ops().squeeze(self, axis)
     def swapaxes(self, a: int, b: int) -> Tensor: return _ops().swapaxes(self, a, b)
-    def take(self, indices: Any, axis: int = 0) -> Tensor: return _ops().take(self, indices, axis)
+    def take(self, indices: Any, axis: int | None = None) -> Tensor: return _ops().take(self, indices, axis)
+    def repeat(self, repeats: Any, axis: int | None = None) -> Tensor: return _ops().repeat(self, repeats, axis)
     def clip(self, low: Any = None, high: Any = None) -> Tensor: return _ops().clip(self, low, high)
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().sum(self, axis, keepdims)
-    def prod(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().prod(self, axis, keepdims)
+    def round(self, decimals: int = 0) -> Tensor: return _ops().round(self, decimals)
+    def conj(self) -> Tensor: return _ops().conj(self)
+    def conjugate(self) -> Tensor: return _ops().conj(self)
+
+    def sum(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _ops().sum(self, axis, keepdims, dtype=dtype)
+
+    def prod(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _ops().prod(self, axis, keepdims, dtype=dtype)
+
+    def mean(self, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _ops().mean(self, axis, keepdims, dtype=dtype)
+
+    def var(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Tensor:
+        return _ops().var(self, axis, keepdims, ddof=ddof)
+
+    def std(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Tensor:
+        return _ops().std(self, axis, keepdims, ddof=ddof)
+
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Tensor: return _ops().cumsum(self, axis, dtype=dtype)
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Tensor: return _ops().cumprod(self, axis, dtype=dtype)
     def max(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().max(self, axis, keepdims)
     def min(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().min(self, axis, keepdims)
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().mean(self, axis, keepdims)
-    def var(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().var(self, axis, keepdims)
     def any(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().any(self, axis, keepdims)
     def all(self, axis: Any = None, keepdims: bool = False) -> Tensor: return _ops().all(self, axis, keepdims)
-    def argmax(self, axis: int | None = None) -> Tensor: return _ops().argmax(self, axis)
-    def argmin(self, axis: int | None = None) -> Tensor: return _ops().argmin(self, axis)
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _ops().argmax(self, axis, keepdims)
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor: return _ops().argmin(self, axis, keepdims)
+    def argsort(self, axis: int = -1) -> Tensor: return _ops().argsort(self, axis)
+    def dot(self, other: Any) -> Tensor: return _ops().dot(self, other)
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor: return _ops().trace(self, offset, axis1, axis2)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
-        if method == "__call__" and not options:
-            return self._numpy(ufunc.__name__, inputs, {})
-        raise self._problem(f"numpy.{ufunc.__name__}.{method} with {', '.join(options) or 'these arguments'} "
-                            "cannot be traced", "see tosaic.ops for what can")
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+        return _ops().diagonal(self, offset, axis1, axis2)
+
+    def searchsorted(self, v: Any, side: str = "left") -> Tensor: return _ops().searchsorted(self, v, side)
+
+    def sort(self, *args: Any, **options: Any) -> NoReturn:
+        raise self._problem("a traced tensor cannot be sorted in its place", "tosaic.ops.sort gives a sorted one")
+
+    def fill(self, value: Any) -> NoReturn:
+        raise self._problem("a traced tensor cannot be changed", "tosaic.ops.full_like makes a new one")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        from .numpy_protocol import of_ufunc
+        return of_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        return self._numpy(function.__name__, args, options)
-
-    def _numpy(self, name: str, args: Any, options: Any) -> Any:
-        places = [p for p in (_ops(), _ops().special) if name in p.__all__]
-        found = getattr(places[0], name) if places else None
-        if found is None:
-            raise self._problem(f"numpy.{name} cannot be traced", "see tosaic.ops for what can")
-        try:
-            return found(*args, **options)
-        except Problem:
-            raise
-        except TypeError as error:
-            raise self._problem(f"numpy.{name} of a traced tensor: {error}", "tosaic.ops has fewer options",
-                                TypeProblem) from None
+        from .numpy_protocol import of_function
+        return of_function(function, args, options)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise self._problem("a traced tensor cannot be changed", "build a new one with tosaic.ops.where or concatenate",

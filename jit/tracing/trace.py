@@ -22,7 +22,7 @@ from ...lowering.formulas.term import Term
 from ...lowering.formulas.tosa_builder import PlacedBuilder
 from ...lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from ...lowering.graph.operator import OPERATORS, Op
-from ...lowering.graph.types import BY_STORAGE, Array, ElementType, Type
+from ...lowering.graph.types import BY_STORAGE, Array, ElementType, ShapeType, TensorType, Type
 from ...runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
 
 if TYPE_CHECKING:
@@ -175,9 +175,50 @@ def record(op: Op, *operands: Tensor, regions: Sequence[Block] = (), types: tupl
     from .tensor import Tensor
     scope, position = current(), caller()
     values = [usable(operand, scope, position) for operand in operands]
+    if (nothing := without_elements(op, values, regions, types, position)) is not None:
+        return tuple(Tensor(value, scope) for value in nothing)
     results = scope.builder.add(op, *values, regions=regions, position=position, types=types,
                                 attributes=attributes or {})
     return tuple(Tensor(value, scope) for value in results)
+
+
+class TracedBuilder(PlacedBuilder):
+    """Appends to a block that is being traced."""
+
+    def add(self, op: Op, *operands: Value) -> tuple[Value, ...]:
+        nothing = without_elements(op, operands, (), None, self.position)
+        return super().add(op, *operands) if nothing is None else nothing
+
+
+def without_elements(op: Op, operands: Sequence[Value], regions: Sequence[Block], types: tuple[Type, ...] | None,
+                     position: Position | None) -> tuple[Value, ...] | None:
+    """The results of an operation if they have no elements: constants outside the graph, which has no such tensors. None
+    where they have some; a Problem where these would come of nothing."""
+    is_empty = any(has_no_elements(value.type) for value in operands)
+    if not is_empty and op.name != "tosa.const" and types is None and not any(
+            isinstance(value.type, ShapeType) for value in operands):
+        return None
+    try:
+        found = types if types is not None else op.types(operands, regions)
+    except Problem as problem:
+        raise problem.at(position) from None
+    if found and all(map(has_no_elements, found)):
+        return tuple(empty_value(type, position) for type in found if isinstance(type, TensorType))
+    if is_empty:
+        given = " and ".join(str(value.type) for value in operands)
+        raise ValueProblem(f"{op.name.removeprefix('tosa.')} of {given}: there are no elements", position, kind="shape")
+    return None
+
+
+def has_no_elements(type: Type) -> bool:
+    return isinstance(type, TensorType) and type.shape is not None and 0 in type.shape
+
+
+def empty_value(type: TensorType, position: Position | None) -> Value:
+    """A value without elements, which no operation makes."""
+    data = np.zeros(type.dims, type.element.dtype)
+    data.setflags(write=False)
+    return Value("empty", type, position, data)
 
 
 def apply(name: str, *operands: Tensor, **attributes: Any) -> Tensor:
@@ -195,20 +236,23 @@ def frozen(array: Array) -> Array:
 
 def builder(scope: Scope, position: Position | None) -> PlacedBuilder:
     """What appends operators to a block that is being traced."""
-    from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
-    return PlacedBuilder(scope.builder, position)
+    from ...lowering.dialects import tosa, tosaic  # noqa: F401  fill the table
+    return TracedBuilder(scope.builder, position)
 
 
 def recorded(formula: Callable[..., Term], *operands: Tensor) -> Tensor:
     """A formula of terms (`lowering/formulas`), all of whose operations stand at the user's place."""
+    return recorded_all(lambda *terms: (formula(*terms),), *operands)[0]
+
+
+def recorded_all(formula: Callable[..., tuple[Term, ...]], *operands: Tensor) -> tuple[Tensor, ...]:
+    """A formula of several results; what is an operand stays the same tensor."""
     from .tensor import Tensor
     scope, position = current(), caller()
     extend = builder(scope, position)
-    found = formula(*(Term(extend, usable(operand, scope, position)) for operand in operands)).value
-    for operand in operands:
-        if operand.value is found:
-            return operand
-    return Tensor(found, scope)
+    found = formula(*(Term(extend, usable(operand, scope, position)) for operand in operands))
+    own = {operand.value: operand for operand in operands}
+    return tuple(own[term.value] if term.value in own else Tensor(term.value, scope) for term in found)
 
 
 def constant(array: Array, element: ElementType | None = None) -> Tensor:

@@ -4,10 +4,27 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph.graph import Value
-from ..graph.types import I32
+from ..graph.types import F32, F64, I1, I32, I64
+from .float_bits import bits
+from .integers import as_ordered
 from .layout import part
-from .term import Term
-from .tosa_builder import TosaBuilder
+from .term import Term, select
+from .tosa_builder import TosaBuilder, is_narrow
+
+
+def order_key(x: Term) -> Term:
+    """An i32 or i64 that has the order of x: of floats the bits, those of a minus sign turned around; zeros are one, and a NaN
+    is above all others."""
+    element = x.element
+    if element.is_float:
+        wide = x if element in (F32, F64) else x.cast(F32)
+        code = bits(wide)
+        return select(wide.equals(wide), select(code < 0, code.term(code.element.minimum) - code, code), code.element.maximum)
+    if element == I1 or is_narrow(element):
+        return x.cast(I32)
+    if element.kind != "unsigned":
+        return x
+    return as_ordered(x.cast(I64)) if element.bits == I64.bits else x.cast(I64)
 
 
 def moved(e: TosaBuilder, x: Value, axis: int, distance: int, neutral: int, reverse: bool) -> Value:
@@ -21,6 +38,17 @@ def moved(e: TosaBuilder, x: Value, axis: int, distance: int, neutral: int, reve
     padding[axis, 1 if reverse else 0] = distance
     border = e.constant(np.full(1, neutral, x.tensor.element.dtype), x.tensor.element)
     return e("pad", kept, e.shape(padding.reshape(-1).tolist()), border)
+
+
+def places_in_order(e: TosaBuilder, key: Value, descending: bool) -> Value:
+    """Which element comes first in each row, which next, and so on, in i32; equal ones stay in their order. Each is compared
+    with each, so that the work is the square of the extent."""
+    rows, extent = key.tensor.dims
+    rank = ranks(e, key if descending else e("bitwise_not", key))
+    place = e.constant(np.arange(extent, dtype=np.int32).reshape(1, 1, extent))
+    wanted = e.constant(np.arange(extent, dtype=np.int32).reshape(1, extent, 1))
+    here = e("equal", e.reshape(rank, (rows, 1, extent)), wanted)
+    return e.reshape(e("reduce_max", e.select(here, place, e.splat(0, place)), axis=2), (rows, extent))
 
 
 def ranks(e: TosaBuilder, x: Value) -> Value:

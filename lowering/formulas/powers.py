@@ -79,7 +79,8 @@ def power_by_digits(base: Term, exponent: Term, digits: int) -> Term:
     """The squares of the base that the binary digits of the exponent name, multiplied."""
     found = base.term(1)
     for digit in range(digits):
-        is_set = ~exponent.apply("bitwise_and", 1 << digit).equals(0)
+        mask = exponent.element.minimum if digit == exponent.element.bits - 1 else 1 << digit
+        is_set = ~exponent.apply("bitwise_and", mask).equals(0)
         found = select(is_set, found * base, found)
         base = base * base
     return found

@@ -127,6 +127,10 @@ class Term:
             return self.of(self.builder(f"logical_{name}", *self.builder.same_rank(*given)))
         return self.of(self.builder.bits(f"bitwise_{name}", *given))
 
+    def apply_bits(self, name: str, other: Term | int) -> Term:
+        """The result of an operator of TOSA on the bits of integers."""
+        return self.of(self.builder.bits(name, self.value, self.term(other).value))
+
     def __and__(self, other: Term | int) -> Term:
         return self.bitwise("and", other)
 

@@ -54,9 +54,9 @@ def test_the_line_is_that_of_the_user_even_deep_inside() -> None:
 
 def test_shapes_and_types_that_do_not_fit_show_both() -> None:
     assert "add of shapes [2, 3] and [2]: they do not broadcast" in problem(lambda x: x + x[:, 0], X)
-    mixed = problem(lambda x: x + x.astype("i32"), X)
-    assert "add of tensor<2x3xf32> and tensor<2x3xi32>: their element types differ" in mixed
-    assert "1.5 meets a tensor of i32" in problem(lambda x: x.astype("i32") + 1.5, X)
+    assert "add of i64 and ui64: no element type holds both" in problem(lambda x: x.astype("i64") + x.astype("ui64"), X)
+    assert "1.5 meets a tensor of i32" in problem(lambda x: tosaic.ops.pad(x.astype("i32"), 1, 1.5), X)
+    assert "bitwise_and does not take f32, as NumPy's does not" in problem(lambda x: x & x, X)
     assert "300 does not fit i8" in problem(lambda x: x.astype("i8") + 300, X)
     assert "has 6 elements, shape [4, 2] has 8" in problem(lambda x: x.reshape(4, 2), X)
 
@@ -72,11 +72,11 @@ def test_the_truth_of_a_tensor_points_to_cond() -> None:
 
 def test_what_cannot_be_traced_says_so() -> None:
     assert "a mask would give a shape that is not known" in problem(lambda x: x[x > 0], X)
-    assert "numpy.median cannot be traced" in problem(lambda x: np.median(x), X)
-    assert "numpy.add.reduce" in problem(lambda x: np.add.reduce(x), X)
+    assert "numpy.interp cannot be traced" in problem(lambda x: np.interp(x, x[0], x[0]), X)
+    assert "numpy.add.reduceat" in problem(lambda x: np.add.reduceat(x, [0, 1]), X)
     assert "cannot be changed" in problem(lambda x: x.__setitem__(0, 1), X)
     assert "index 2 is outside axis 0" in problem(lambda x: x[2], X)
-    assert "is empty" in problem(lambda x: x[2:], X)
+    assert "no elements" in problem(lambda x: x[2:].max(), X)
     assert "bounds of a slice are ints" in problem(lambda x: x[x.sum().astype("i32"):], X)
 
 
@@ -84,10 +84,8 @@ def test_arguments_that_are_no_tensors_are_named() -> None:
     assert "argument name of <lambda>" not in problem(lambda x, name: x, X, "relu")
     assert "argument name of anonymous is a str, which is no tensor" in problem(lambda x, name: x, X, "relu")
     assert "static=('name',)" in problem(lambda x, name: x, X, "relu")
-    assert "argument x of anonymous is an array of float64" in problem(lambda x: x, X.astype(np.float64))
     assert "is an array of complex64" in problem(lambda x: x, X.astype(np.complex64))
     assert "argument x_1_key of" in problem(lambda x: x, (X, {"key": object()}))
-    assert "has no elements" in problem(lambda x: x, X[:0])
     assert "missing a required argument: 'y'" in problem(lambda x, y: x, X)
     assert "has no values" in problem(lambda x: x, tosaic.TensorSpec((2, 3)))
     assert "does not fit i32" in problem(lambda x: x, 1 << 40)
@@ -123,6 +121,6 @@ def test_a_fault_of_a_run_points_to_the_line_that_reads() -> None:
 
 def test_the_line_is_that_of_the_user_where_the_package_lies_behind_a_link(tmp_path: pathlib.Path) -> None:
     (tmp_path / "tosaic").symlink_to(pathlib.Path(__file__).parents[2])
-    (tmp_path / "wrong.py").write_text("import numpy as np\nimport tosaic\ntosaic.jit(lambda x: x + 'one')(np.zeros(3))\n")
+    (tmp_path / "wrong.py").write_text("import numpy as np\nimport tosaic\ntosaic.jit(lambda x: x + 'one')('two')\n")
     result = subprocess.run([sys.executable, "wrong.py"], capture_output=True, text=True, cwd=tmp_path)
     assert "wrong.py:3:1: error[argument]" in result.stderr, result.stderr

@@ -31,8 +31,10 @@ CIRCLES = {
     "lowering.fuse": ("checks", "control_flow", "fuse", "inline", "variables"),
     "lowering.dialects": ("tf.interpret", "tf_executor.interpret"),
     "lowering.rewrite.tensorflow": ("special", "translate", "variables"),
-    "jit.tracing": ("arithmetic", "conversion", "functions", "indexing", "layout", "ops", "reduction", "special", "tensor",
-                    "trace"),
+    "jit.tracing": ("arithmetic", "contractions", "control_flow", "conversion", "creation", "elementwise", "floats",
+                    "functions", "indexing", "integers", "layout", "linear_algebra", "numpy_protocol", "ops", "promotion",
+                    "rearranging", "reduction", "running", "sorting", "special", "statistics", "tensor", "trace",
+                    "ufunc_methods"),
     "jit.op_by_op.programs": ("control", "execution", "handlers", "kernels"),
     "runtime.op_by_op": ("asynchronous", "buffer_reuse", "chain", "core", "deferred", "effects", "handle", "handler",
                          "kernel_handler", "operands", "operation", "recording", "stealing")}

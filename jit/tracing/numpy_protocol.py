@@ -1,0 +1,144 @@
+"""NumPy's own functions called on traced tensors: `np.add(x, y)`, `np.add.reduce(x)`, `np.concatenate([x, y])`,
+`np.linalg.norm(x)` find what `tosaic.ops` has by their names, and SciPy's what `tosaic.ops.special` has. What it has not is
+refused with the reason."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import Problem, TypeProblem
+from .trace import problem
+
+SHAPE_DEPENDS = "the shape of its result depends on the numbers in it"
+NO_VALUES = "it needs the numbers of a tensor, which a traced one has not"
+IN_PLACE = "a traced tensor cannot be changed: write x = ..., with tosaic.ops.where for a part of it"
+REASONS = {
+    "isnat": "no tensor holds dates",
+    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse",
+                     "unique_values", "compress", "extract", "union1d", "intersect1d", "setdiff1d", "setxor1d", "trim_zeros",
+                     "bincount"), SHAPE_DEPENDS),
+    **dict.fromkeys(("copyto", "put", "putmask", "place", "put_along_axis", "fill_diagonal"), IN_PLACE),
+    **dict.fromkeys(("save", "savez", "savetxt", "array2string", "array_repr", "array_str", "allclose", "array_equal",
+                     "from_dlpack"), NO_VALUES),
+    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "pinv", "matrix_rank", "lstsq"),
+                    "tosaic has no decomposition that iterates until it converges"),
+}
+"""Why functions of NumPy and of the array API standard are not there."""
+
+
+# ---- universal functions -----------------------------------------------------------------------------------------
+def of_ufunc(function: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """`__array_ufunc__`: a call, or one of the methods of a ufunc."""
+    given = dict(options)
+    refuse_options(f"numpy.{function.__name__}", given)
+    if method in ("reduce", "accumulate", "outer"):
+        from . import ufunc_methods
+        return getattr(ufunc_methods, method)(named(function.__name__), function, *inputs, **given)
+    if method != "__call__":
+        raise problem(f"numpy.{function.__name__}.{method} cannot be traced", "unsupported",
+                      help=IN_PLACE if method == "at" else "tosaic.ops.split and reductions of the parts")
+    dtype = given.pop("dtype", None)
+    if given:
+        raise problem(f"numpy.{function.__name__} of a traced tensor takes no {', '.join(given)}", "unsupported")
+    if dtype is not None:
+        from .conversion import converted, element_type, tensor
+        inputs = [converted(tensor(x), element_type(dtype)) for x in inputs]
+    return named(function.__name__)(*inputs)
+
+
+def refuse_options(name: str, given: dict[str, Any]) -> None:
+    """What would write into an array, or leave elements unwritten; what only says how to do it is dropped."""
+    if given.pop("out", None) is not None:
+        raise problem(f"{name} with out=: a traced tensor cannot be changed", "unsupported", help="use what it returns")
+    if given.pop("where", True) is not True:
+        raise problem(f"{name} with where=: a traced result has all of its elements", "unsupported",
+                      help="tosaic.ops.where(mask, result, x) chooses between the result and another tensor")
+    for harmless in ("casting", "order", "subok", "axes"):
+        if harmless != "axes":
+            given.pop(harmless, None)
+
+
+# ---- functions ---------------------------------------------------------------------------------------------------
+def of_function(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """`__array_function__`."""
+    name = qualified(function)
+    found = named(name)
+    given = dict(options)
+    if "out" in given or "where" in given:
+        refuse_options(f"numpy.{name}", given)
+    try:
+        positional, keywords = arguments(function, found, tuple(args), given)
+        return found(*positional, **keywords)
+    except Problem:
+        raise
+    except TypeError as error:
+        raise problem(f"numpy.{name} of a traced tensor: {error}", "argument",
+                      f"tosaic.ops.{name}{signature(found)} has fewer options", TypeProblem) from None
+
+
+def qualified(function: Callable[..., Any]) -> str:
+    """The name of a function in `numpy`: `sum`, `linalg.norm`."""
+    module = getattr(function, "__module__", "") or ""
+    for part in ("linalg", "fft"):
+        if module.startswith(f"numpy.{part}"):
+            return f"{part}.{function.__name__}"
+    return function.__name__
+
+
+def named(name: str) -> Callable[..., Any]:
+    """The function of `tosaic.ops` with that name, or a Problem that says why there is none."""
+    from . import ops
+    place, _, last = name.rpartition(".")
+    for namespace in (getattr(ops, place, None),) if place else (ops, ops.special):
+        if namespace is not None and last in namespace.__all__:
+            found: Callable[..., Any] = getattr(namespace, last)
+            return found
+    reason = REASONS.get(last)
+    raise problem(f"numpy.{name} cannot be traced{f': {reason}' if reason else ''}", "unsupported",
+                  help="see tosaic.ops for what can")
+
+
+@cache
+def signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+
+
+def arguments(function: Callable[..., Any], found: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+              ) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of NumPy's function as ours takes them: by name where both have one, in order otherwise; what is NumPy's
+    default is left out."""
+    theirs, own = signature(function), signature(found)
+    if theirs is None or own is None or any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
+        return list(args), options
+    bound = theirs.bind(*args, **options)
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        parameter = theirs.parameters[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            keywords |= value
+        elif name in own.parameters and own.parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY and (
+                keywords or own.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY or list(own.parameters)[
+                    len(positional):len(positional) + 1] != [name]):
+            keywords[name] = value
+        elif parameter.default is not parameter.empty and is_default(value, parameter.default):
+            continue
+        elif keywords:
+            keywords[name] = value
+        else:
+            positional.append(value)
+    return positional, keywords
+
+
+def is_default(value: Any, default: Any) -> bool:
+    is_plain = isinstance(value, bool | int | str | None) and type(value) is type(default)
+    return value is default or (is_plain and value == default)
+
+

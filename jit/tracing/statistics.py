@@ -1,0 +1,131 @@
+"""Roundings to decimals, medians and quantiles, and reductions that leave NaN out. NumPy's names."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...lowering.graph.types import F32
+from .arithmetic import absolute, add, divide, less_equal, logical_and, logical_or, multiply, subtract, where
+from .arithmetic import equal as equals
+from .conversion import axis_of, converted, tensor
+from .floats import isfinite, isnan, rint, trunc
+from .layout import moveaxis, reshape
+from .reduction import Axes, all, any, count_nonzero, max, min, prod, sum
+from .sorting import sort
+from .tensor import Tensor
+from .trace import problem
+
+
+def round(x: Any, decimals: int = 0) -> Tensor:
+    """The nearest multiple of 10**-decimals, ties to the even one."""
+    x = tensor(x)
+    if not x.element.is_float:
+        if decimals < 0:
+            raise problem(f"round of {x.type} to {decimals} decimals", "unsupported", help="convert it first: x.astype('f32')")
+        return x
+    if decimals == 0:
+        return rint(x)
+    scale = 10.0 ** abs(decimals)
+    return divide(rint(multiply(x, scale)), scale) if decimals > 0 else multiply(rint(divide(x, scale)), scale)
+
+
+def around(x: Any, decimals: int = 0) -> Tensor:
+    """As `round`."""
+    return round(x, decimals)
+
+
+def fix(x: Any) -> Tensor:
+    """Rounded toward zero."""
+    return trunc(x)
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether a is within atol + rtol |b| of b."""
+    near = less_equal(absolute(subtract(a, b)), add(multiply(absolute(b), rtol), atol))
+    found = logical_or(logical_and(near, isfinite(b)), equals(a, b))
+    return logical_or(found, logical_and(isnan(a), isnan(b))) if equal_nan else found
+
+
+def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """Numbers in place of NaN and infinities: 0, and the greatest and least ones."""
+    x = tensor(x)
+    if not x.element.is_float:
+        return x
+    most = float(np.finfo(x.dtype).max)
+    found = where(equals(x, math.inf), most if posinf is None else posinf, x)
+    found = where(equals(x, -math.inf), -most if neginf is None else neginf, found)
+    return where(isnan(x), nan, found)
+
+
+# ---- quantiles ---------------------------------------------------------------------------------------------------
+def quantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """What the part q of the elements is below, between two elements in proportion; NaN where one is NaN. q is a Python
+    number."""
+    x = tensor(x)
+    if not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise problem(f"a quantile is a Python number from 0 to 1, not {q!r}", "argument")
+    kept = tuple(1 if axis is None or a == axis_of(axis, x.ndim) else n for a, n in enumerate(x.shape))
+    rows = reshape(x, -1) if axis is None else moveaxis(x, axis, -1)
+    if not rows.shape[-1]:
+        raise problem(f"quantile of {x.type}: there are no elements to choose from", "shape")
+    rows = rows if rows.element.is_float else converted(rows, F32)
+    ordered = sort(rows, -1)
+    place = q * (rows.shape[-1] - 1)
+    low = math.floor(place)
+    first, second = ordered[..., low], ordered[..., low + 1 if place > low else low]
+    found = add(first, multiply(subtract(second, first), place - low)) if place > low else first
+    found = where(any(isnan(rows), -1), math.nan, found)
+    return reshape(found, kept) if keepdims else found
+
+
+def percentile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """`quantile` in percent."""
+    return quantile(x, q / 100, axis, keepdims)
+
+
+def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The element in the middle, or the mean of both that are."""
+    return quantile(x, 0.5, axis, keepdims)
+
+
+# ---- without NaN -------------------------------------------------------------------------------------------------
+def nansum(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The sum without NaN."""
+    return sum(where(isnan(x), 0, x), axis, keepdims)
+
+
+def nanprod(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The product without NaN."""
+    return prod(where(isnan(x), 1, x), axis, keepdims)
+
+
+def nanmean(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The mean without NaN; NaN of none."""
+    x = tensor(x)
+    x = x if x.element.is_float else converted(x, F32)
+    count = converted(count_nonzero(equals(x, x), axis, keepdims), x.element)
+    return divide(nansum(x, axis, keepdims), count)
+
+
+def nanmax(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The greatest element that is a number; NaN where none is."""
+    return without_nan(x, axis, keepdims, max, -math.inf)
+
+
+def nanmin(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """The least element that is a number; NaN where none is."""
+    return without_nan(x, axis, keepdims, min, math.inf)
+
+
+def without_nan(x: Any, axis: Axes, keepdims: bool, choice: Any, instead: float) -> Tensor:
+    x = tensor(x)
+    if not x.element.is_float:
+        found: Tensor = choice(x, axis, keepdims)
+        return found
+    return where(all(isnan(x), axis, keepdims), math.nan, choice(where(isnan(x), instead, x), axis, keepdims))
+
+
+__all__ = ["around", "fix", "isclose", "median", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nansum", "percentile",
+           "quantile", "round"]
