@@ -17,7 +17,7 @@ import numpy as np
 from ...lowering.formulas import integers, logarithms, rounding, transcendental
 from ...lowering.formulas import term as terms
 from ...lowering.formulas.angles import arc_cosine, arc_sine, arc_tangent, arc_tangent_of_two
-from ...lowering.formulas.division import divided, float_remainder, is_below, square_root
+from ...lowering.formulas.division import divided, float_remainder, is_below, is_power_of_two, square_root
 from ...lowering.formulas.float_bits import (
     bits,
     float_of,
@@ -100,6 +100,12 @@ def zero_of_quotient(x: Term, y: Term) -> Term:
     return float_of((bits(x) ^ bits(y)) & layout(x).sign, x.element)
 
 
+def quotient(x: Term, y: Term) -> Term:
+    """Rounded to the nearest; zeros have their sign, which the correction of a quotient loses."""
+    found = divided(x, y)
+    return found if is_power_of_two(y) else select(found.equals(0), zero_of_quotient(x, y), found)
+
+
 def toward_zero(x: Term, y: Term) -> Term:
     """The remainder with the sign of x, also where it is 0."""
     rest = float_remainder(x, y)
@@ -168,7 +174,7 @@ FORMULAS: dict[str, Formulas] = {
     "add": Formulas(add, add, or_, is_operator=True),
     "subtract": Formulas(sub, sub, is_operator=True),
     "multiply": Formulas(mul, mul, and_, is_operator=True),
-    "divide": of_floats(divided),
+    "divide": of_floats(quotient),
     "floor_divide": Formulas(lambda x, y: quotient_and_rest(x, y)[0], integers.quotient_down, long=integers.unsigned_quotient),
     "remainder": Formulas(lambda x, y: quotient_and_rest(x, y)[1], integers.remainder_up, long=integers.unsigned_remainder),
     "divmod": Formulas(quotient_and_rest, both(integers.quotient_down, integers.remainder_up),

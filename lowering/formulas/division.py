@@ -49,9 +49,8 @@ def scale_of(magnitude: Term) -> Term:
 
 
 def corrected(near: Term, better: Term) -> Term:
-    """The better value, unless it went wrong on its way: where products overflow, or what is infinite or NaN has a rest; or is
-    the same, but for the sign of a zero."""
-    return select(absolute(better - near) < absolute(near) * 2.0**(2 - near.precision.digits), better, near)
+    """The better value, unless it went wrong on its way: where products overflow, or what is infinite or NaN has a rest."""
+    return select(absolute(better - near) <= absolute(near) * 2.0**(2 - near.precision.digits), better, near)
 
 
 def has_usual_size(y: Term) -> bool:
