@@ -172,6 +172,8 @@ def parser() -> argparse.ArgumentParser:
     tune = command(commands, "tune", "measure other schedules of a model's kernels; what is faster is kept for later compiles")
     add_inputs(tune, "calls of each measurement at least", 5)
     tune.add_argument("-o", "--output", metavar="FILE", help="keep it in a file, for --tuning, and not in the cache")
+    tune.add_argument("--scheduler", metavar="ADDRESS", help="measure on the workers of a Dask cluster that have this "
+                      "processor, one on each machine (default: here)")
     add_memory(tune)
     add_map(command(commands, "map", "run a model over many inputs, on processes of this machine or on a Dask cluster"))
     add_report(command(commands, "report", "print memory, kernels and the seconds of each stage"))

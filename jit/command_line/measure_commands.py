@@ -70,6 +70,7 @@ def tune(options: argparse.Namespace) -> Answer:
     from ...lowering.target.presets import host
     from ..cache.folder import folder
     from ..cache.programs import CodeRequest, keep_findings
+    from ..many.tune_trials import trials_on
     from ..tools.tune import tune as search
     from ..tools.tune import write_findings
     if options.output is None and folder() is None:
@@ -78,7 +79,8 @@ def tune(options: argparse.Namespace) -> Answer:
         entry, chosen = entry_of(options, progress), options_of(options)
         traced = entry.trace()
         inputs = gather_inputs(traced.interface, options.input, options.seed)
-        found = search(traced.lower, inputs, chosen, options.calls, progress.update)
+        with trials_on(options.scheduler, traced) as trials:
+            found = search(traced.lower, inputs, chosen, options.calls, progress.update, trials)
         if options.output:
             write_findings(options.output, found, host())
         else:

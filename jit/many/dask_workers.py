@@ -16,8 +16,8 @@ CONNECT_SECONDS = 10
 """Seconds in which a scheduler has to answer."""
 WORKER_SECONDS = 60
 """Seconds in which a cluster that has no workers has to get one."""
-AHEAD = 2
-"""Items for each thread of the cluster: one that runs, and one so that it need not wait for the next."""
+AHEAD = 8
+"""Items for each thread of the cluster: one that runs, and some on their way, which takes longer than between processes."""
 COUNT_SECONDS = 2.0
 """Seconds between two looks at how many threads the cluster has; workers come and go."""
 

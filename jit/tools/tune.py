@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,10 @@ FORMAT = "tosaic tuning 3"
 
 Lower = Callable[["CompileOptions"], "LoweredData"]
 """Makes loops and a plan of the function, as options say."""
+Findings = Mapping[str, tuple[str, ...]]
+"""Choices of a trial, by the names of kernels."""
+Trials = Callable[["TuningRun", Sequence[Findings]], Iterator[tuple[int, dict[int, float]]]]
+"""Makes trials: for each its number, and by kernel how many times faster it was, in the order in which they end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +84,10 @@ class Tuning:
 
 
 def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
-         told: Callable[[str], None] = lambda text: None) -> Tuning:
-    """Search among the programs that `lower` makes, with calls on these arrays. `told` is called with the progress. Raises a
-    Problem where the function cannot be compiled, or this processor's counter is not known."""
+         told: Callable[[str], None] = lambda text: None, trials: Trials | None = None) -> Tuning:
+    """Search among the programs that `lower` makes, with calls on these arrays. `told` is called with the progress; `trials`
+    makes the trials elsewhere (`many/tune_trials`). Raises a Problem where the function cannot be compiled, or this processor's
+    counter is not known."""
     from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
     options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())
@@ -90,11 +95,12 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
     plain = search.lowered(())
     rounds = candidates(plain)
     best: dict[str, tuple[float, tuple[str, ...], int]] = {}
-    for number, findings in enumerate(rounds):
-        told(f"trial {number + 1} of {len(rounds)}")
-        for kernel, ratio in search.ratios(findings).items():
+    told(f"{len(rounds)} trials")
+    for done, (number, ratios) in enumerate((trials or here)(search, rounds)):
+        told(f"{done + 1} of {len(rounds)} trials")
+        for kernel, ratio in ratios.items():
             name = search.names[kernel]
-            texts = findings.get(name)
+            texts = rounds[number].get(name)
             if texts is not None and ratio > max(CLEARLY, best.get(name, (0.0,))[0]):
                 best[name] = ratio, texts, kernel
     combined: Choices = tuple((name, texts) for name, (_, texts, _) in best.items())
@@ -108,7 +114,13 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
     return Tuning(combined, tuple(sorted(changes, key=lambda c: c.number)), before, after, len(rounds))
 
 
-def candidates(lowered: LoweredData) -> Sequence[Mapping[str, tuple[str, ...]]]:
+def here(search: TuningRun, rounds: Sequence[Findings]) -> Iterator[tuple[int, dict[int, float]]]:
+    """The trials in this process, one after the other."""
+    for number, findings in enumerate(rounds):
+        yield number, search.ratios(findings)
+
+
+def candidates(lowered: LoweredData) -> Sequence[Findings]:
     """For each trial the choices of the kernels that have an alternative left for it."""
     from ...lowering.schedule.search_space import alternatives, name_of
     trials: list[dict[str, tuple[str, ...]]] = []

@@ -214,8 +214,9 @@ def main(arguments: list[str]) -> int:
         inputs.mkdir(), expected.mkdir()
         start = time.perf_counter()
         write_inputs(inputs, expected, model, chosen.items, chosen.calls, windows)
-        print(f"{chosen.items} items of {chosen.calls} calls; in this process, inputs made and results written, "
-              f"{time.perf_counter() - start:.2f} s\nsystem workers       killed   seconds    calls/s  worker MiB  here MiB   results", flush=True)
+        seconds = time.perf_counter() - start
+        print(f"{chosen.items} items of {chosen.calls} calls; here, inputs made and results written, {seconds:.2f} s\n"
+              "system workers       killed   seconds    calls/s  worker MiB  here MiB   results", flush=True)
         right = [one_run(system, count, model, (inputs, expected, Path(place, f"{system}{count}")), chosen.items)
                  for system in chosen.systems for count in chosen.workers]
     return 0 if all(right) else 1

@@ -12,12 +12,15 @@ import pytest
 import tosaic
 from tosaic.jit.cache.folder import Folder
 from tosaic.jit.command_line.cli import USAGE, main
+from tosaic.jit.many import tune_trials
 from tosaic.jit.stages import Traced
 from tosaic.jit.tools import tune as tuning
 from tosaic.jit.tools.profile import Profile
 from tosaic.lowering.native.driver.timed_driver import COUNTERS
 from tosaic.lowering.target.presets import host
 from tosaic.runtime.errors import Problem
+
+from ..many.in_this_process import InThisProcess
 
 MODEL = Path(__file__).parents[1] / "data" / "corpus" / "f_conv_bn_relu_pool.mlir"
 
@@ -149,3 +152,16 @@ def test_without_a_cache_it_needs_a_file(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setenv("TOSAIC_CACHE", "off")
     assert main(["tune", str(MODEL), "--calls", "1"]) == USAGE
     assert "the cache is off" in capsys.readouterr().err
+
+
+def test_trials_on_workers_find_what_trials_here_find(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of another processor measure nothing: what they would have measured is measured here."""
+    clock |= {"by 2 vectors of": 0.5, "columns outermost": 0.8}
+    found, inputs = traced()
+    right = tuning.tune(found.lower, inputs, calls=1).findings
+    workers = InThisProcess()
+    assert tuning.tune(found.lower, inputs, calls=1, trials=tune_trials.on_workers(workers, found)).findings == right != ()
+    assert workers.ran > 2
+    processors = iter([("ours",)])
+    monkeypatch.setattr(tune_trials, "machine", lambda: next(processors, ("another",)))
+    assert tuning.tune(found.lower, inputs, calls=1, trials=tune_trials.on_workers(workers, found)).findings == right

@@ -1,6 +1,7 @@
 """Workers that are this process: what `map` does, without other processes."""
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ class InThisProcess:
         self.ran = 0
 
     def run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
+        function = pickle.loads(pickle.dumps(function))
         for number, item in enumerate(items):
             if number == self.most:
                 raise KeyboardInterrupt
