@@ -23,6 +23,7 @@ from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
 from .calls import through
 from .compiled import Compiled
+from .methods import BoundMethod, MethodsOf
 from .stages import Lowered, Traced
 from .tracing import trace as tracing
 from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten, with_empty
@@ -120,6 +121,7 @@ class Jit(Generic[Given, Result]):
         self._quick: dict[Any, Callable[..., Any]] = {}
         self._lock = threading.Lock()
         self._compiles = 0
+        self._methods: MethodsOf | None = None
         self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
         functools.update_wrapper(self, function)
 
@@ -148,13 +150,16 @@ class Jit(Generic[Given, Result]):
     def __get__(self: Jit[Concatenate[Any, More], Result], instance: object, owner: type | None = None
                 ) -> Jit[More, Result]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A method: bound to its instance, which is a static argument."""
+        """A method: bound to its object, which it follows (`methods`), unless the object is a static argument."""
         if instance is None:
             return self
         first = next(iter(self.signature.parameters), None)
-        if first is not None and first not in self.static:
-            self.static |= {first}
-        return functools.partial(self, instance)
+        if first is None or first in self.static:
+            return functools.partial(self, instance)
+        with self._lock:
+            if self._methods is None:
+                self._methods = MethodsOf(self.function, lambda f: Jit(f, tuple(self.static), self.options, self.context))
+        return BoundMethod(self, self._methods.of(instance), instance)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,370 @@
+"""What a jitted method has read of its object, so that later calls see whether it has changed.
+
+Tracing runs Python once: an attribute that it reads becomes a constant of the code. A `Snapshot` holds what those attributes
+were; a call compares. Followed are the attributes that the method's code names, and that of the methods and properties which it
+uses of the object; all of them, where the object goes elsewhere (`helper(self)`, `getattr`, a closure). Of an attribute follows
+what it holds: containers, objects of Python classes, arrays with their contents. Arrays that may be written are compared with a
+copy, up to `LARGEST` bytes together; read-only ones, functions, classes and variables are compared by identity. Nothing here
+keeps the object alive.
+"""
+from __future__ import annotations
+
+import dis
+import enum
+import functools
+import types
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..runtime.errors import Problem, TypeProblem, ValueProblem, printable
+from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
+
+LARGEST = 1 << 22
+"""Bytes of writable arrays that each call compares at most: some 0.4 ms, at 10 GB/s."""
+MOST = 10_000
+"""Values that a snapshot holds at most."""
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range, np.generic, np.dtype, enum.Enum)
+KNOWN_DESCRIPTORS = (types.FunctionType, types.BuiltinFunctionType, property, staticmethod, classmethod)
+BY_IDENTITY = (type, types.ModuleType, *KNOWN_DESCRIPTORS)
+"""What is taken for the same as long as it is the same object: its own globals and closure are not followed."""
+SEEING = frozenset({"getattr", "vars", "super", "__dict__", "locals", "eval", "exec", "dir"})
+"""Names that may read attributes without naming them."""
+
+Names = frozenset[str] | None
+"""Attributes by name; None: all."""
+
+
+# ---- which attributes ------------------------------------------------------------------------------------------------
+def names_read(function: Callable[..., Any], owner: type) -> Names:
+    """The attributes of its first parameter that a function may read, with its methods and properties."""
+    found: set[str] = set()
+    waiting, seen = [function], set()
+    while waiting:
+        code = getattr(waiting.pop(), "__code__", None)
+        if code is None:
+            return None
+        if code in seen:
+            continue
+        seen.add(code)
+        own = attributes_in(code)
+        if own is None:
+            return None
+        for name in own - found:
+            found.add(name)
+            waiting += codes_behind(class_attribute(owner, name))
+    return frozenset(found)
+
+
+def attributes_in(code: types.CodeType) -> Names:
+    """The attributes of the first parameter that the code names; None where the parameter is used in another way."""
+    if not code.co_argcount or SEEING & set(code.co_names):
+        return None
+    first, found = code.co_varnames[0], set()
+    if first in code.co_cellvars:
+        return None
+    instructions = list(dis.get_instructions(code))
+    for instruction, behind in zip(instructions, [*instructions[1:], None]):
+        if instruction.argval != first and not (isinstance(instruction.argval, tuple) and first in instruction.argval):
+            continue
+        if not instruction.opname.startswith("LOAD_FAST") or isinstance(instruction.argval, tuple) or behind is None:
+            return None
+        if behind.opname not in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
+            return None
+        found.add(str(behind.argval))
+    return frozenset(found)
+
+
+def class_attribute(owner: type, name: str) -> Any:
+    return next((c.__dict__[name] for c in owner.__mro__ if name in c.__dict__), None)
+
+
+def codes_behind(value: Any) -> list[Any]:
+    """Functions that run, with the object, where an attribute of its class is read."""
+    match value:
+        case types.FunctionType():
+            return [value]
+        case property(fget=function) | functools.cached_property(func=function) | classmethod(__func__=function):
+            return [function]
+        case _ if is_ours(value) and callable(getattr(value, "function", None)):  # jitted
+            return [value.function]
+        case _:
+            return []
+
+
+def attributes(value: object) -> dict[str, Any]:
+    """Those of an object itself: in its dict, and in the slots of its classes."""
+    found = {name: slot for c in type(value).__mro__ for slots in [c.__dict__.get("__slots__", ())]
+             for name in ((slots,) if isinstance(slots, str) else slots) if name not in ("__dict__", "__weakref__")
+             for slot in [getattr(value, mangled(c, name), MISSING)] if slot is not MISSING}
+    return found | dict(getattr(value, "__dict__", {}))
+
+
+def mangled(owner: type, name: str) -> str:
+    return f"_{owner.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+
+
+MISSING = object()
+
+
+# ---- what they are ---------------------------------------------------------------------------------------------------
+class Snapshot:
+    """What the attributes of an object were. `names` are those that count; None: all."""
+
+    def __init__(self, owner: object, names: Names) -> None:
+        self.names, self.left, self.nbytes = names, MOST, 0
+        self.kept = {path: self._taken(path, value, {id(owner)}) for path, value in self._values(owner).items()}
+
+    def matches(self, owner: object) -> bool:
+        """Whether they are the same now."""
+        values = self._values(owner)
+        return values.keys() == self.kept.keys() and all(
+            is_same(self.kept[name], value, {id(owner)}) for name, value in values.items())
+
+    def _values(self, owner: object) -> dict[str, Any]:
+        """The attributes by name; those of the class, too, where the object has none of its own."""
+        own = attributes(owner)
+        classes = owner if isinstance(owner, type) else type(owner)
+        if self.names is None:
+            shared = {n: v for c in reversed(classes.__mro__[:-1]) for n, v in c.__dict__.items() if is_value(n, v)}
+            return shared | ({} if classes is owner else {n: v for n, v in own.items() if is_value(n, v)})
+        return {n: own[n] if n in own and classes is not owner else inherited(owner, classes, n) for n in self.names
+                if not isinstance(class_attribute(classes, n), functools.cached_property)}
+
+    def _taken(self, path: str, value: Any, around: set[int]) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueProblem(f"the method reads more than {MOST:,} values of its object", kind="argument",
+                               help="pass what changes as arguments, or keep it in arrays")
+        match value:
+            case _ if id(value) in around:
+                return Same(None)
+            case _ if isinstance(value, PLAIN):
+                return Plain(value)
+            case _ if isinstance(value, BY_IDENTITY) or is_ours(value):
+                return same(value)
+            case types.MethodType():
+                return Bound(value.__func__, self._taken(f"{path}.__self__", value.__self__, around))
+            case list() | tuple() | dict() if is_more_than_its_items(value):
+                return self._refused(path, value)
+            case list() | tuple():
+                inside = {*around, id(value)}
+                return Nest(type(value), tuple(self._taken(f"{path}[{i}]", v, inside) for i, v in enumerate(value)))
+            case dict():
+                inside = {*around, id(value)}
+                return Keyed(type(value), {k: self._taken(f"{path}[{k!r}]", v, inside) for k, v in value.items()})
+            case set() | frozenset():
+                return Members(value) if all(isinstance(v, PLAIN) for v in value) else self._refused(path, value)
+            case _ if has_memory(value) or hasattr(value, "__array__"):
+                return self._array(path, value)
+            case _ if is_python_object(value):
+                held = attributes(value)
+                return Held(weakref_or_none(value), type(value),
+                            {n: self._taken(f"{path}.{n}", v, {*around, id(value)}) for n, v in held.items()})
+            case _:
+                return self._refused(path, value)
+
+    def _array(self, path: str, value: Any) -> Any:
+        try:
+            array = borrowed(value) if not isinstance(value, np.ndarray) else value
+        except Unreadable as error:
+            raise TypeProblem(f"attribute {path} of the object is a {type(value).__name__} that cannot be read: {error}",
+                              kind="argument", help=error.help) from error
+        if isinstance(value, np.ndarray) and is_read_only(value):
+            return same(value)
+        self.nbytes += array.nbytes
+        if self.nbytes > LARGEST:
+            raise ValueProblem(
+                f"attribute {path} of the object is an array that may be written, of {array.nbytes:,} bytes: with what "
+                f"else the method reads that is more than the {LARGEST:,} that each call compares", kind="argument",
+                help=f"make it read-only, array.setflags(write=False), and give {path} a new array for new values; or pass it "
+                     "as an argument")
+        return Contents(type(value), np.array(array, order="C"))
+
+    def _refused(self, path: str, value: Any) -> Any:
+        raise TypeProblem(printable(f"attribute {path} of the object is a {type(value).__name__}, and whether that changes "
+                                    "between calls cannot be seen"), kind="argument",
+                          help="pass it as an argument, or read what the method needs of it into numbers, arrays, tuples or "
+                               "objects of Python classes")
+
+
+def is_ours(value: object) -> bool:
+    """What tosaic makes: variables, jitted functions, models, contexts."""
+    return type(value).__module__.split(".")[0] == __name__.split(".")[0]
+
+
+def is_read_only(array: np.ndarray[Any, Any]) -> bool:
+    """Whether nobody can write to the array's memory, as far as NumPy knows."""
+    while not array.flags.writeable:
+        if not isinstance(array.base, np.ndarray):
+            return array.base is None
+        array = array.base
+    return False
+
+
+def is_value(name: str, value: object) -> bool:
+    """Whether an attribute is no part of the class's own machinery."""
+    return not (name.startswith("__") and name.endswith("__")) and not hasattr(type(value), "__get__")
+
+
+def inherited(owner: object, classes: type, name: str) -> Any:
+    """An attribute that an object has from its class: what that has, or what an unknown descriptor or `__getattr__` says."""
+    found = class_attribute(classes, name)
+    if found is not None and (isinstance(found, KNOWN_DESCRIPTORS) or is_ours(found) or not hasattr(type(found), "__get__")):
+        return found
+    return getattr(owner, name, MISSING)
+
+
+def is_more_than_its_items(value: Any) -> bool:
+    """Whether a container is of a class with attributes of its own."""
+    return type(value) not in (list, tuple, dict) and bool(attributes(value))
+
+
+def is_python_object(value: object) -> bool:
+    """Whether its class is written in Python, down to `object`: then its attributes are all that it holds. A class in C has
+    more bytes than they take."""
+    classes = type(value).__mro__[:-1]
+    slots = sum(len(names) if isinstance(names := c.__dict__.get("__slots__", ()), tuple | list) else 1 for c in classes)
+    return all(c.__flags__ & HEAP_TYPE for c in classes) and (
+        type(value).__basicsize__ <= object.__basicsize__ + np.dtype(np.intp).itemsize * (slots + 2))
+
+
+HEAP_TYPE = 1 << 9
+"""Python's flag of classes that are made while it runs."""
+
+
+def weakref_or_none(value: object) -> Callable[[], Any] | None:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None
+
+
+class Plain:
+    """A value that does not change in place. 1, 1.0 and True differ, and so do 0.0 and -0.0."""
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        if type(value) is not type(self.value):
+            return False
+        in_bits = isinstance(value, float | complex | np.inexact)
+        return value is self.value or (repr(value) == repr(self.value) if in_bits else bool(value == self.value))
+
+
+class Members:
+    """A set of such values."""
+    __slots__ = ("of", "type")
+
+    def __init__(self, value: Any) -> None:
+        self.type: Any = type(value)
+        self.of = frozenset((type(v), repr(v)) for v in value)
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        return isinstance(value, set | frozenset) and type(value) is self.type and frozenset(
+            (type(v), repr(v)) for v in value) == self.of
+
+
+class Same:
+    """An object that counts as unchanged as long as it is the same one; of None, one that is around."""
+    __slots__ = ("found",)
+
+    def __init__(self, found: Callable[[], Any] | None) -> None:
+        self.found = found
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        return id(value) in around if self.found is None else self.found() is value
+
+
+def same(value: Any) -> Same:
+    return Same(weakref_or_none(value) or (lambda: value))
+
+
+class Bound:
+    """A method of an object."""
+    __slots__ = ("function", "owner")
+
+    def __init__(self, function: Any, owner: Any) -> None:
+        self.function, self.owner = function, owner
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        return isinstance(value, types.MethodType) and value.__func__ is self.function and is_same(
+            self.owner, value.__self__, around)
+
+
+class Nest:
+    __slots__ = ("items", "type")
+
+    def __init__(self, kind: type, items: tuple[Any, ...]) -> None:
+        self.type: Any = kind
+        self.items = items
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        if type(value) is not self.type:
+            return False
+        return len(value) == len(self.items) and all(
+            is_same(kept, v, {*around, id(value)}) for kept, v in zip(self.items, value))
+
+
+class Keyed:
+    """A dict: its keys, in their order, and their values."""
+    __slots__ = ("items", "type")
+
+    def __init__(self, kind: type, items: Mapping[Any, Any]) -> None:
+        self.type: Any = kind
+        self.items = items
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        if type(value) is not self.type:
+            return False
+        return list(value) == list(self.items) and all(
+            is_same(kept, value[key], {*around, id(value)}) for key, kept in self.items.items())
+
+
+class Contents:
+    """An array, by a copy."""
+    __slots__ = ("copy", "type")
+
+    def __init__(self, kind: type, copy: np.ndarray[Any, Any]) -> None:
+        self.type: Any = kind
+        self.copy = copy
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        if type(value) is not self.type:
+            return False
+        array = value if isinstance(value, np.ndarray) else borrowed(value)
+        if array.dtype != self.copy.dtype or array.shape != self.copy.shape:
+            return False
+        return memory(np.ascontiguousarray(array)) == memory(self.copy)
+
+
+def memory(array: np.ndarray[Any, Any]) -> memoryview:
+    """An array's bytes, to be compared as such: a NaN is equal to itself, and -0.0 is not 0.0."""
+    return memoryview(array.reshape(-1).view(np.uint8).data)
+
+
+class Held:
+    """An object of a Python class: it, and what it holds."""
+    __slots__ = ("found", "items", "type")
+
+    def __init__(self, found: Callable[[], Any] | None, kind: type, items: Mapping[str, Any]) -> None:
+        self.found, self.items = found, items
+        self.type: Any = kind
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        if type(value) is not self.type:
+            return False
+        held = attributes(value)
+        return held.keys() == self.items.keys() and all(
+            is_same(kept, held[name], {*around, id(value)}) for name, kept in self.items.items())
+
+
+def is_same(kept: Any, value: Any, around: set[int]) -> bool:
+    try:
+        return bool(kept.is_now(value, around))
+    except (Problem, Unreadable):
+        return False
