@@ -40,6 +40,7 @@ from .rewrite.pad_pools import pad_pools
 from .rewrite.postpone_writes import postpone_writes
 from .rewrite.prune import prune
 from .rewrite.rescale_in_float import rescale_in_float
+from .rewrite.rescale_in_words import rescale_in_words
 from .rewrite.sink_transposes import sink_transposes
 from .rewrite.split_concats import split_concats
 from .rewrite.strip_quantized import strip_quantized
@@ -105,6 +106,12 @@ def in_float(name: str, function: Callable[[Module], Module], promises: str) -> 
         replace(state, module=function(state.graph)) if "float32" in state.target.float_unit else state))
 
 
+def in_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
+    """A pass from a graph to a graph that computes with integers of 32 bits, for vectors that have none of 64."""
+    return Pass(name, "graph", "graph", promises, lambda state: (
+        replace(state, module=function(state.graph)) if state.target.rounds_words else state))
+
+
 def verified(state: State) -> State:
     verify(state.graph)
     return state
@@ -165,6 +172,8 @@ PASSES: tuple[Pass, ...] = (
              "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact and floats are fast."),
     in_float("rescale-in-float", rescale_in_float,
              "A byte is rescaled to a byte in float32 where that is exact and floats are fast."),
+    in_words("rescale-in-words", rescale_in_words,
+             "A RESCALE is products and shifts of 32 bits that round, where that is exact and vectors have them."),
     of_graph("pad-pools", pad_pools,
              "A border around the input of a maximum's window is the window's own padding."),
     of_graph("split-concats", split_concats,

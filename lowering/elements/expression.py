@@ -55,6 +55,14 @@ def _multiply_high_nudged(x: Array, y: Array, z: Array) -> Array:
     return _multiply_high(x, y, z - np.where(x < 0, 1 << 31, 0))
 
 
+def _rounded_product(x: Array, y: Array) -> Array:
+    return np.asarray(x.astype("i8") * y + (1 << 30) >> 31).astype("i4")
+
+
+def _rounded_shift(x: Array, n: Array) -> Array:
+    return np.asarray((x.astype("i8") << 1 >> -n.astype("i8")) + 1 >> 1).astype("i4")
+
+
 def _of_quiet(choose: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
     """Of floats whose NaN are quiet: of a signalling NaN, C's fmax makes a NaN."""
     return lambda a, b: choose(a * a.dtype.type(1), b * b.dtype.type(1))
@@ -77,6 +85,8 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "scaleb": _scaleb,                                   # x * 2**n: n is whole, at most 252 in size; NaN only where x is
     "multiply_high": _multiply_high,                     # upper half of x * y + z: two int32 and an int64 make an int32
     "multiply_high_nudged": _multiply_high_nudged,       # the same, of 2^31 less where x is negative
+    "rounded_product": _rounded_product,                 # x * y / 2**31 of int32, rounded half up; y is not negative
+    "rounded_shift": _rounded_shift,                     # x * 2**n of int32, rounded half up; -31 <= n <= 0
 }
 COMPARISONS = frozenset({"lt", "le", "eq"})
 IDENTITIES = {"add": 0, "mul": 1, "or": 0, "and": -1, "xor": 0}

@@ -3,6 +3,7 @@ from the emitter or from the primitives of expressions.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return dot4(*args)
         case "dot4_offset":
             return dot4_offset(*args)
+        case "dot":
+            return dot(*args)
         case "lookup":
             return entries(*args)
         case "pack":
@@ -71,6 +74,10 @@ def dot4(total: Array, x: Array, y: Array) -> Array:
 def dot4_offset(total: Array, x: Array, y: Array, offset: Array) -> Array:
     products = (x.astype(np.int64) + offset.astype(np.int64)) * y.astype(np.int64)
     return (total + products.reshape(-1, 4).sum(axis=1)).astype(np.int32)
+
+
+def dot(total: Array, x: Array, y: Array) -> Array:
+    return (total + (x.astype(np.int64) * y.astype(np.int64)).sum()).astype(np.int32)
 
 
 def saturated_interleaved(x: Array, y: Array) -> Array:
@@ -160,6 +167,20 @@ def upper_half_nudged(x: Array, y: Array, z: Array) -> Array:
     return upper_half(x, y, z - np.where(x < 0, np.int64(1 << 31), np.int64(0)))
 
 
+def rounded_product(x: Array, y: Array) -> Array:
+    """The integer nearest to x * y / 2**31, of two the greater one."""
+    return nearest([Fraction(a * b, 1 << 31) for a, b in zip(x.tolist(), y.tolist())])
+
+
+def rounded_shift(x: Array, n: Array) -> Array:
+    """The integer nearest to x * 2**n, of two the greater one."""
+    return nearest([Fraction(a, 1 << -k) for a, k in zip(x.tolist(), n.tolist())])
+
+
+def nearest(values: Sequence[Fraction]) -> Array:
+    return np.array([math.floor(x + Fraction(1, 2)) for x in values], np.int32)
+
+
 # ---- the smaller and the larger ----------------------------------------------------------------------------------
 def ordered(better: Lanes) -> Lanes:
     """The second operand where it is better; else, and where either is NaN, the first."""
@@ -186,4 +207,5 @@ OPERATIONS: dict[str, Lanes] = {
     "shl": np.left_shift, "ashr": np.right_shift, "lshr": logical_shift,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "clz": leading_zeros,
     "scaleb": scaled, "multiply_high": upper_half, "multiply_high_nudged": upper_half_nudged,
+    "rounded_product": rounded_product, "rounded_shift": rounded_shift,
 }

@@ -109,6 +109,12 @@ def dot4_offset(result: Type, total: Type, x: Type, y: Type, offset: Type) -> st
     return None if fits else "four bytes for each lane are needed, those of the second factor with a sign"
 
 
+def dot(result: Type, total: Type, x: Type, y: Type) -> str | None:
+    if result != total or result != Type("int32"):
+        return "the first operand and the result are a scalar int32"
+    return None if x == y and x.dtype == "int8" else "two int8 with as many lanes are needed"
+
+
 def pack(result: Type, x: Type, y: Type) -> str | None:
     half, group = {"int32": "int16", "int16": "int8"}.get(x.dtype), 16 // ITEM_SIZES[x.dtype]
     right = x == y and half and x.lanes % group == 0 and result == Type(half, 2 * x.lanes)
@@ -118,6 +124,10 @@ def pack(result: Type, x: Type, y: Type) -> str | None:
 def multiply_high(result: Type, x: Type, y: Type, z: Type) -> str | None:
     right = result == x == y and result.dtype == "int32" and z == Type("int64", result.lanes)
     return None if right else "two int32 and an int64 are needed, and int32 is the result"
+
+
+def words(result: Type, x: Type, y: Type) -> str | None:
+    return None if x == y == result and x.dtype == "int32" else "two int32 are needed, and int32 is the result"
 
 
 def lookup(result: Type, x: Type, *quarters: Type) -> str | None:
@@ -133,6 +143,7 @@ Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
     "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4), "dot4_offset": (4, dot4_offset),
+    "dot": (3, dot), **dict.fromkeys(("rounded_product", "rounded_shift"), (2, words)),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),
 }

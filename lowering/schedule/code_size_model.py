@@ -58,14 +58,15 @@ def tolerated(cycles: float, share: float = SLOWDOWN_FRACTION, free: float = SLO
 
 
 def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1,
-             share: float = SLOWDOWN_FRACTION, free: float = SLOWDOWN_CYCLES, long: bool = False) -> Choice:
+             share: float = SLOWDOWN_FRACTION, free: float = SLOWDOWN_CYCLES, long: bool = False, dear: float = 1) -> Choice:
     """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest; somewhat more
-    where that is `long` for its work. All is done `passes` times in as many cycles."""
+    where that is `long` for its work. All is done `passes` times in as many cycles. Lines are as `dear` as on a host,
+    or less."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
     least, fastest = min(found, key=lambda f: f[0])
     if long and least <= LITTLE_WORK_CYCLES and lines(fastest) > LONG_CODE_LINES:
         free = max(free, LITTLE_WORK_SLOWDOWN_CYCLES)
-    allowed, price = least + tolerated(least, share, free), price_of(share)
+    allowed, price = least + tolerated(least, share, free * dear), price_of(share) * dear
     return min((f for f in found if f[0] <= allowed), key=lambda f: f[0] + price * lines(f[1]))[1]
 
 

@@ -115,6 +115,10 @@ class Costs:
     waiting_float_sums_fraction: float = 0.2
     """The same of floats, and where what they read is shared. Chosen."""
 
+    window_line_fraction: float = 1.0
+    """What a line of the code of a window costs, in relation to what it costs where programs are compiled to be run at once.
+    Chosen."""
+
     # ---- elementwise (`schedule.elementwise`) ------------------------------------------------------------------------
     single_vector_fraction: float = 0.3
     """How much longer one vector at a time takes than many, beside what these take. Chosen."""

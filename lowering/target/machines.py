@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...runtime.records import dataclass
+from .costs import COSTS
 from .features import SSE2, V2, V3, V4, dot_product, enabled, has_masks, vector_bytes
 from .target import Target
 
@@ -38,6 +39,9 @@ class Machine:
         return "none" if size == 1 else f"{size} bytes{', masks' * self.target.has_masked}"
 
 
+HELIUM_COSTS = replace(COSTS, window_line_fraction=0.1)
+"""Of vectors without an operating system: code is flash, and is compiled once."""
+
 # ---- kinds -----------------------------------------------------------------------------------------------------------
 def x86(triple: str, cpu: str, features: str) -> Target:
     """An x86 machine; what it can do is in `features`."""
@@ -47,9 +51,12 @@ def x86(triple: str, cpu: str, features: str) -> Target:
 
 
 def microcontroller(triple: str, cpu: str, features: str) -> Target:
-    """One instruction at a time, no vectors, no cache worth blocking for."""
-    return Target(triple, cpu, features, vector_bytes=1, vector_registers=24, fma_per_cycle=1, loads_per_cycle=1,
-                  fma_latency=3, has_cache=False, l2_bytes=64 << 10, streaming_bytes=1 << 40)
+    """One instruction at a time, no cache worth blocking for; vectors of 16 bytes where it has Helium."""
+    plain = Target(triple, cpu, features, vector_bytes=1, vector_registers=24, fma_per_cycle=1, loads_per_cycle=1,
+                   fma_latency=3, has_cache=False, l2_bytes=64 << 10, streaming_bytes=1 << 40)
+    if "mve.fp" not in enabled(features):
+        return plain
+    return replace(plain, vector_bytes=16, vector_registers=8, widest_element=4, has_masked=True, costs=HELIUM_COSTS)
 
 
 def application(triple: str, cpu: str, features: str) -> Target:

@@ -12,7 +12,7 @@ from ...runtime.errors import ValueProblem
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
 from .features import check_names, enabled, matrix_unit, merged
-from .machines import BY_ANY_NAME, MACHINES, x86
+from .machines import BY_ANY_NAME, MACHINES, microcontroller, x86
 from .target import Target
 
 PRESETS = {name: machine.target for name, machine in MACHINES.items()}
@@ -89,6 +89,8 @@ def specific(base: Target, features: str) -> Target:
         unit = matrix_unit(enabled(changed))
         return replace(with_caches(x86(base.triple, base.cpu, changed), base),
                        matrix_unit=tuple(t for t in base.matrix_unit if t in unit))
+    if not base.has_cache:
+        return microcontroller(base.triple, base.cpu, changed)
     return replace(base, features=changed)
 
 

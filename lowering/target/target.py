@@ -23,6 +23,8 @@ class Target:
     features: str
     vector_bytes: int = 16
     """1 where there are no vector registers: every `lanes` is then 1."""
+    widest_element: int = 8
+    """Bytes of the widest element that vectors compute with: of wider ones every `lanes` is 1."""
     vector_registers: int = 16
     fma_per_cycle: float = 2
     loads_per_cycle: float = 2
@@ -49,7 +51,7 @@ class Target:
 
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in a vector."""
-        return max(1, self.vector_bytes // itemsize)
+        return max(1, self.vector_bytes // itemsize) if itemsize <= self.widest_element else 1
 
     @property
     def architecture(self) -> str:
@@ -81,13 +83,24 @@ class Target:
 
     @property
     def keeps_int4(self) -> bool:
-        """Whether packed weights that have four bits are stored so: for the same reason, where they are read one by one."""
-        return not self.has_cache and self.vector_bytes == 1
+        """Whether packed weights that have four bits are stored so, and read one by one: for the same reason."""
+        return not self.has_cache
 
     @property
     def has_dual_multiply(self) -> bool:
         """Whether two products of 16 bits are added to a sum in one instruction (SMLAD)."""
         return self.architecture == "arm" and "dsp" in self.enabled
+
+    @property
+    def sums_bytes(self) -> bool:
+        """Whether the products of all bytes of two vectors are added to a scalar in one instruction (VMLADAVA)."""
+        return self.architecture == "arm" and "mve.fp" in self.enabled
+
+    @property
+    def rounds_words(self) -> bool:
+        """Whether vectors have rounded upper halves of doubled products and rounding shifts of 32 bits, and no elements of
+        64."""
+        return self.vector_bytes > 1 and self.widest_element == 4
 
     @property
     def has_object_code(self) -> bool:

@@ -87,6 +87,8 @@ def test_operations_of_several_types_agree_with_the_interpreter(tmp_path: Path) 
                  of_vectors("dot4", (i32, i32, i32), i32),
                  of_vectors("dot4_offset", (i32, Type("uint8", 4), Type("int8", 4), i32), i32),
                  of_vectors("dot4_offset", (Type("int32", 4), Type("int8", 16), Type("int8", 16), i32), Type("int32", 4)),
+                 of_vectors("dot", (i32, Type("int8", 16), Type("int8", 16)), i32),
+                 of_vectors("dot", (i32, Type("int8"), Type("int8")), i32),
                  of_vectors("pack", (Type("int32", 8),) * 2, Type("int16", 16)),
                  of_vectors("pack", (Type("int16", 16),) * 2, Type("int8", 32)),
                  of_vectors("lookup", (Type("int8", 16), *[quarter] * 4), Type("int8", 16)),
@@ -97,6 +99,15 @@ def test_operations_of_several_types_agree_with_the_interpreter(tmp_path: Path) 
                   else values(b.dtype, b.size, i)
                   for i, b in enumerate(b for b in f.params if b.role == "argument")} for f in functions}
     check(functions, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_rounded_products_and_shifts_agree_with_the_interpreter(lanes: int, tmp_path: Path) -> None:
+    t = Type("int32", lanes)
+    product, shift = (of_vectors(f"rounded_{what}", (t, t), t, COUNT // lanes) for what in ("product", "shift"))
+    x = values("int32", COUNT, 0)
+    positive, amounts = values("int32", COUNT, 1) & 0x7FFF_FFFF, np.resize(np.arange(-31, 1), COUNT).astype(np.int32)
+    check([product, shift], {product: {0: x, 1: positive}, shift: {0: x, 1: amounts}}, tmp_path)
 
 
 def test_bits_of_half_floats_and_bytes_stay(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def rejects(f: Function, data: dict[Buffer, Array], message: str) -> None:
 # ---- operations ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "int8", "int32", "uint8", "int64", "bool"])
 @pytest.mark.parametrize("op", sorted(PRIMITIVES.keys() - {
-    "select", "fma", "scaleb", "multiply_high", "multiply_high_nudged"}))
+    "select", "fma", "scaleb", "multiply_high", "multiply_high_nudged", "rounded_product", "rounded_shift"}))
 def test_operations_mean_what_the_primitives_of_expressions_mean(op: str, dtype: str) -> None:
     """Two tables written independently; for values where both must agree, without zeros of two signs."""
     unary = op in ("rint", "floor", "ceil", "sqrt", "abs", "clz")
@@ -80,6 +80,26 @@ def test_upper_halves_mean_what_the_primitives_mean(op: str) -> None:
     expected = [int(a) * int(b) + int(c) - int(n) >> 32 for a, b, c, n in zip(x, y, z, nudge)]
     for table in (OPERATIONS, PRIMITIVES):
         np.testing.assert_array_equal(table[op](x, y, z), expected)
+
+
+def test_rounded_products_and_shifts_mean_what_the_primitives_mean() -> None:
+    rng, ends = np.random.default_rng(0), [-1 << 31, (1 << 31) - 1, 0, -1, 1 << 30]
+    x = np.array([*ends, *rng.integers(-1 << 31, 1 << 31, 200)], np.int32)
+    y = np.array([(1 << 31) - 1, (1 << 31) - 1, 5, 1 << 30, 1, *rng.integers(0, 1 << 31, 200)], np.int32)
+    n = np.resize(np.arange(-31, 1), len(x)).astype(np.int32)
+    products = [math.floor(int(a) * int(b) / 2**31 + 0.5) if abs(int(a) * int(b)) < 1 << 52 else
+                int(a) * int(b) + (1 << 30) >> 31 for a, b in zip(x, y)]
+    shifted = [int(a) + (1 << -k >> 1) >> -k for a, k in zip(x, n.tolist())]
+    for table in (OPERATIONS, PRIMITIVES):
+        np.testing.assert_array_equal(table["rounded_product"](x, y), products)
+        np.testing.assert_array_equal(table["rounded_shift"](x, n), shifted)
+
+
+def test_a_dot_product_adds_all_lanes_and_wraps_around() -> None:
+    x, y = np.array([-128, 127, 3], np.int8), np.array([-128, -128, 5], np.int8)
+    for start in (0, 7, (1 << 31) - 1):
+        total = start + 128 * 128 - 127 * 128 + 15
+        assert apply("dot", 1, [np.array([start], np.int32), x, y])[0] == (total + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def test_the_interpreter_knows_every_primitive() -> None:

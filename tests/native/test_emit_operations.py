@@ -4,6 +4,7 @@ plainest one of its kind.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,33 @@ def test_upper_halves_of_products_agree_with_the_interpreter(op: str, name: str)
         functions.append(b.finish())
         x, y = (values("int32", 512, i) for i in range(2))
         inputs[functions[-1].name] = {0: x, 1: y, 2: values("int64", 512, 3) >> 2}
+    check(functions, inputs, name)
+
+
+@native_x86
+@pytest.mark.parametrize("name", TARGETS)
+def test_rounded_products_and_shifts_and_dot_products_agree_with_the_interpreter(name: str) -> None:
+    """For one that has no such instructions."""
+    functions, inputs = [], {}
+    x, positive = values("int32", 512, 0), values("int32", 512, 1) & 0x7FFF_FFFF
+    amounts = np.resize(np.arange(-31, 1), 512).astype(np.int32)
+    for lanes, (op, other) in itertools.product((1, 4, 16), (("rounded_product", positive), ("rounded_shift", amounts))):
+        f = elementwise(op, "int32", 2, lanes, 512)
+        functions.append(replace(f, name=f"{op}_{lanes}"))
+        inputs[functions[-1].name] = {0: x, 1: other}
+    for lanes in (1, 16):
+        b, axis = Builder(f"dot_{lanes}"), Axis("i", 32)
+        ins = [Buffer(f"x{i}", dtype, (n,), "argument") for i, (dtype, n) in enumerate((
+            ("int32", 32), ("int8", 32 * lanes), ("int8", 32 * lanes)))]
+        out = Buffer("out", "int32", (32,), "result")
+
+        def body() -> None:
+            args: list[Operand] = [b.load(x, Affine.of(axis) * n, n) for x, n in zip(ins, (1, lanes, lanes))]
+            b.store(out, Affine.of(axis), b.op("dot", *args, type=Type("int32")))
+
+        b.loop(axis, body)
+        functions.append(b.finish())
+        inputs[functions[-1].name] = {i: values(x.dtype, x.size, i) for i, x in enumerate(ins)}
     check(functions, inputs, name)
 
 

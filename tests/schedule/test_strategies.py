@@ -19,6 +19,7 @@ from tosaic.lowering.schedule.contraction.contraction_strategies import (
     Int8DotTiles,
     Int8DualTiles,
     Int8MatrixTiles,
+    Int8ScalarSumTiles,
     VectorTiles,
 )
 from tosaic.lowering.schedule.contraction.padded_input import PaddedInput
@@ -93,6 +94,8 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], ScheduleRequest, str]] = {
                                    "contraction: dot4, "),
     "contraction of bytes, SMLAD": (Int8DualTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m4")),
                                     "contraction: dual, tiles of 2 rows by 2 vectors of 1"),
+    "contraction of bytes, VMLADAVA": (Int8ScalarSumTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m55")),
+                                       "contraction: dot, tiles of 3 rows by 2 vectors of 1"),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), ScheduleRequest(AMX), "tiles, "),
     "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), ScheduleRequest(AMX, "bf16x6"), "bf16x6, "),
     "column reduction": (STRATEGIES[2], lambda: sums(29, 64), ScheduleRequest(replace(V4, l2_bytes=1 << 10)),

@@ -1,2 +1,9 @@
 """tosaic's own operators, beside TOSA's; importing this package registers them."""
-from . import assertion, bitcast, fourier, rescale_in_float, rescaled_sum  # noqa: F401  importing registers the operators
+from . import (  # noqa: F401  importing registers the operators
+    assertion,
+    bitcast,
+    fourier,
+    rescale_in_float,
+    rescale_in_words,
+    rescaled_sum,
+)

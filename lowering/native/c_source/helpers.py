@@ -92,6 +92,16 @@ class Helpers:
                              "uint64_t sum = (uint64_t)((int64_t)x * y) + (uint64_t)z;", *nudge,
                              "return (int32_t)(uint32_t)(sum >> 32);")
 
+    def rounded_product(self) -> str:
+        """x * y / 2**31, rounded half up."""
+        return self.function("rounded_product", "int32_t", "int32_t x, int32_t y",
+                             "return (int32_t)(((int64_t)x * y + (INT64_C(1) << 30)) >> 31);")
+
+    def rounded_shift(self) -> str:
+        """x * 2**n, rounded half up."""
+        return self.function("rounded_shift", "int32_t", "int32_t x, int32_t n",
+                             "return n == 0 ? x : (int32_t)(((int64_t)x + (INT64_C(1) << (-n - 1))) >> -n);")
+
     # ---- the smaller and the larger ----------------------------------------------------------------------------------
     def extreme(self, op: str, dtype: str) -> str:
         """The smaller or larger one: of floats, what `PRIMITIVES` says where one is NaN."""

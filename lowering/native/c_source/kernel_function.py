@@ -44,7 +44,7 @@ from .operations import Operations
 
 LONGEST_INDEX = 60
 """Characters of an index that is written where it is used, and has no name."""
-BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_offset", "any_false", "bits"})
+BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_offset", "dot", "any_false", "bits"})
 """Operations of vectors that are not the same in each lane."""
 
 
@@ -263,6 +263,8 @@ class KernelFunction:
                 self.pack(result, first, others[0])
             case "dot4" | "dot4_offset":
                 self.dot4(result, first, *others)
+            case "dot":
+                self.dot(result, first, *others)
             case "any_false":
                 self.folded(result, first, "and", "!")
             case _:
@@ -291,6 +293,16 @@ class KernelFunction:
         for i in range(4):
             terms = f"{add}({terms}, ((int32_t){a}.at[{at}{i}]{added}) * {b}.at[{at}{i}])"
         self.define(result, terms)
+
+    def dot(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
+        """acc + the products of all lanes."""
+        name, add = self.named(result, "t"), self.helpers.wrapping("add", "int32")
+        if x.type.lanes == 1:
+            self.define(result, f"{add}({self.one(total)}, {self.one(x)} * {self.one(y)})")
+            return
+        self.lane(x.type.lanes, f"{name} = {add}({name}, {self.one(x)} * {self.one(y)});",
+                  f"int32_t {name} = {self.value(total)};")
+        self.flush()
 
     def folded(self, result: Var, x: Operand, op: str, sign: str = "") -> None:
         """All lanes combined: lane i with lane i + n/2, then the half; an odd number of lanes one after the other."""

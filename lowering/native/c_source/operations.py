@@ -73,6 +73,10 @@ class Operations:
                 return h.leading_zeros(dtype)
             case "multiply_high" | "multiply_high_nudged":
                 return h.multiply_high(op.endswith("nudged"))
+            case "rounded_product":
+                return h.rounded_product()
+            case "rounded_shift":
+                return h.rounded_shift()
             case "scaleb":
                 return h.scaleb()
         raise AssertionError(op)

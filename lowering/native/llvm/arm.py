@@ -3,12 +3,14 @@ bytes are done two at a time.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ...loops.ir import Type
 from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
+from .llvm_text import llvm_type, spelled
 
 BOTH_HALVES = 0x10001
 """A number of 16 bits times this stands in both halves of a word."""
@@ -39,6 +41,58 @@ def widened(writer: Writer, extend: str, word: str, rotated: bool, offset: str) 
     return writer.intrinsic(f"llvm.arm.{extend}ab16", "i32", [("i32", both), ("i32", word)])
 
 
-OPERATIONS = {"dot4_offset int8": partial(dot4_offset, "sxt"), "dot4_offset uint8": partial(dot4_offset, "uxt")}
+# ---- vectors (Helium) ------------------------------------------------------------------------------------------------
+NUMBER = re.compile(r"splat \(i\d+ (-?\d+)\)")
+"""A vector of one number."""
+WORDS, BYTES = 4, 16
+"""Of a vector."""
+UPPER_HALVES = {"0": "llvm.arm.mve.vmulh", str(1 << 31): "llvm.arm.mve.vrmulh"}
+"""By what is added before the lower half is left away: nothing, or half of the unit."""
+
+
+def has_words(target: Target, result: Type) -> bool:
+    return target.rounds_words and result.lanes == WORDS
+
+
+def rounded_product(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """VQRDMULH: the upper halves of doubled products, rounded."""
+    if not has_words(target, result):
+        return None
+    t = llvm_type(result)
+    return writer.intrinsic("llvm.arm.mve.vqrdmulh.v4i32", t, [(t, v) for v in values])
+
+
+def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """VRSHL: each lane by as much as another vector says, or all by one number."""
+    if not has_words(target, result):
+        return None
+    t, flags = llvm_type(result), [("i32", "0"), ("i32", "1"), ("i32", "0")]  # no saturation, rounded, signed
+    if number := NUMBER.fullmatch(values[1]):
+        return writer.intrinsic("llvm.arm.mve.vshl.scalar.v4i32", t, [(t, values[0]), ("i32", number[1]), *flags])
+    return writer.intrinsic("llvm.arm.mve.vshl.vector.v4i32.v4i32", t, [(t, values[0]), (t, values[1]), *flags])
+
+
+def multiply_high(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """VMULH, VRMULH: the upper halves of products, where what is added to them is known."""
+    number = NUMBER.fullmatch(values[2])
+    if not has_words(target, result) or number is None or number[1] not in UPPER_HALVES:
+        return None
+    t = llvm_type(result)
+    return writer.intrinsic(f"{UPPER_HALVES[number[1]]}.v4i32", t, [(t, values[0]), (t, values[1]), ("i32", "0")])  # signed
+
+
+def dot(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """VMLADAVA: the products of sixteen signed bytes, added to a register."""
+    if not target.sums_bytes:
+        return None
+    flags, t = [("i32", "0")] * 3, spelled("i8", BYTES)  # signed, added, not exchanged
+    return writer.intrinsic("llvm.arm.mve.vmldava.v16i8", "i32", [
+        *flags, ("i32", values[0]), (t, values[1]), (t, values[2])])
+
+
+OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | None]] = {
+    f"dot {BYTES}": dot,
+    "rounded_product": rounded_product, "rounded_shift": rounded_shift, "multiply_high": multiply_high,
+    "dot4_offset int8": partial(dot4_offset, "sxt"), "dot4_offset uint8": partial(dot4_offset, "uxt")}
 """By the loop IR's name, and the type of the first factor; each says None where the target or the size lacks the
 instructions."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....runtime.records import dataclass
+from ...graph.types import ITEM_SIZES
 from ...machine_code.llvm_writer import data, numbers
 from ...target.target import Target
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic
@@ -59,12 +60,24 @@ def convert(a: Arithmetic, target: Target, x: str, source: str, result: str) -> 
     if KINDS[result] == "half":
         single = narrow_to_odd(a, x) if source == "float64" else convert(a, target, x, source, "float32")
         return encode(a, target, single, result)
+    if a.lanes > 1 and "float64" in (source, result) and target.widest_element < ITEM_SIZES["float64"]:
+        return lane_by_lane(a, target, x, source, result)
     match SCALARS[source], SCALARS[result]:
         case "i64", ("float" | "double") if not target.has_int64:
             return from_long(a, x, source, result)
         case ("float" | "double"), "i64" if not target.has_int64:
             return to_long(a, x, source, result)
     return number(a, x, source, result)
+
+
+def lane_by_lane(a: Arithmetic, target: Target, x: str, source: str, result: str) -> str:
+    """Each lane alone: of vectors that no register holds LLVM would convert integers of 64 bits, by a library."""
+    one, total = Arithmetic(a.writer, 1), "poison"
+    for i in range(a.lanes):
+        lane = a.writer.put(f"extractelement {a.type(SCALARS[source])} {x}, i32 {i}")
+        lane = convert(one, target, lane, source, result)
+        total = a.writer.put(f"insertelement {a.type(SCALARS[result])} {total}, {SCALARS[result]} {lane}, i32 {i}")
+    return total
 
 
 def number(a: Arithmetic, x: str, source: str, result: str) -> str:

@@ -4,6 +4,7 @@ bytes, narrowing with saturation, scaling by powers of two, and the upper halves
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...graph.types import ITEM_SIZES
 from ...loops.ir import Type
@@ -32,6 +33,15 @@ def dot4_offset(writer: Writer, result: Type, values: list[str], extend: str) ->
     for first in range(4):
         total = a.op("add", "i32", total, every_fourth(writer, products, lanes, first))
     return total
+
+
+def dot(writer: Writer, lanes: int, values: Sequence[str]) -> str:
+    """acc + the products of all lanes of two vectors of signed bytes."""
+    (total, x, y), a = values, Arithmetic(writer, lanes)
+    products = a.op("mul", "i32", a.cast("sext", "i8", x, "i32"), a.cast("sext", "i8", y, "i32"))
+    if lanes > 1:
+        products = writer.intrinsic(f"llvm.vector.reduce.add.v{lanes}i32", "i32", [(a.type("i32"), products)])
+    return Arithmetic(writer, 1).op("add", "i32", total, products)
 
 
 def every_fourth(writer: Writer, x: str, lanes: int, first: int) -> str:
@@ -124,6 +134,21 @@ def multiply_high(writer: Writer, target: Target, type: Type, values: list[str],
         z = a.op("sub", "i64", z, a.cast("zext", "i32", a.op("and", "i32", x, -SIGN), "i64"))
     upper = a.op("lshr", "i64", a.op("add", "i64", product, z), 32)
     return a.cast("trunc", "i64", upper, "i32")
+
+
+def rounded_product(writer: Writer, type: Type, values: Sequence[str]) -> str:
+    """(x * y + 2**30) >> 31 of int32, y not negative."""
+    a = Arithmetic(writer, type.lanes)
+    product = a.op("mul", "i64", *(a.cast("sext", "i32", v, "i64") for v in values))
+    return a.cast("trunc", "i64", a.op("ashr", "i64", a.op("add", "i64", product, 1 << 30), 31), "i32")
+
+
+def rounded_shift(writer: Writer, type: Type, values: Sequence[str]) -> str:
+    """x * 2**n of int32, rounded half up, for -31 <= n <= 0: of twice x, so that what is rounded away is one bit."""
+    a = Arithmetic(writer, type.lanes)
+    twice = a.op("shl", "i64", a.cast("sext", "i32", values[0], "i64"), 1)
+    shifted = a.op("ashr", "i64", twice, a.cast("zext", "i32", a.op("sub", "i32", 0, values[1]), "i64"))
+    return a.cast("trunc", "i64", a.op("ashr", "i64", a.op("add", "i64", shifted, 1), 1), "i32")
 
 
 def by_parity(writer: Writer, lanes: int, values: list[str], nudged: bool) -> str:

@@ -244,7 +244,8 @@ Handler = Callable[[Instructions, Type, tuple[Operand, ...], list[str]], str]
 
 
 def high_product(nudged: bool) -> Handler:
-    return lambda i, result, args, v: expansions.multiply_high(i.writer, i.target, result, v, nudged)
+    return lambda i, result, args, v: i.own("multiply_high" + "_nudged" * nudged, result, v) or expansions.multiply_high(
+        i.writer, i.target, result, v, nudged)
 
 
 def extreme(name: str) -> Handler:
@@ -283,6 +284,12 @@ OTHERS: dict[str, Handler] = {
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     "dot4": lambda i, result, args, v: i.dot4(result, args, v),
     "dot4_offset": lambda i, result, args, v: i.dot4_offset(result, args, v),
+    "dot": lambda i, result, args, v: i.own(f"dot {args[1].type.lanes}", result, v) or expansions.dot(
+        i.writer, args[1].type.lanes, v),
     "pack": lambda i, result, args, v: i.own("pack", result, v) or expansions.pack(i.writer, result, v),
+    "rounded_product": lambda i, result, args, v: i.own("rounded_product", result, v) or expansions.rounded_product(
+        i.writer, result, v),
+    "rounded_shift": lambda i, result, args, v: i.own("rounded_shift", result, v) or expansions.rounded_shift(
+        i.writer, result, v),
     "multiply_high": high_product(False), "multiply_high_nudged": high_product(True),
 }

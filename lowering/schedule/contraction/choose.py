@@ -21,6 +21,7 @@ from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
+from .int8 import scalar_sums
 from .int8.amx_choose import choose_tiles
 from .int8.dual_multiply import factors_of
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
@@ -44,9 +45,9 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "tiles", "bf16x6" or "bf16x3". `packing` is when
-    b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass, or
-    those of a `group`; `prefetching` says whether panels are prefetched."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "dot", "tiles", "bf16x6", "bf16x3". `packing` is
+    when b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass,
+    or those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
@@ -106,16 +107,21 @@ def choose_dual(pattern: Contraction, target: Target) -> ContractionChoice | Non
     return ContractionChoice(tile, 1, "dual", "compiling", False)
 
 
+def choose_scalar_sums(pattern: Contraction, target: Target) -> ContractionChoice | None:
+    """Products of bytes, a vector of them at a time added to a register."""
+    if not scalar_sums.factors_of(pattern, target) or in_pairs(pattern, target):
+        return None
+    return ContractionChoice(scalar_sums.tile_of(pattern), 1, "dot", "compiling", False)
+
+
 def choose_vectors(pattern: Contraction, target: Target) -> ContractionChoice:
     """A tile of sums in vector registers, one element of K at a time: of floats (fma), or of integers."""
-    lanes, packing, step = (
-        lanes_of_sums(pattern, target),
-        packing_of(pattern),
-        "fma" if is_float(pattern.reduce.dtype) else "multiply",
-    )
+    packing, step = packing_of(pattern), "fma" if is_float(pattern.reduce.dtype) else "multiply"
+    two_in_a_byte = packing == "compiling" and in_pairs(pattern, target)
+    lanes = 1 if two_in_a_byte else lanes_of_sums(pattern, target)
     tile = choose_tile(pattern.rows, pattern.n.extent, lanes, machine(pattern, step, target), aliased(pattern, target),
                        target.costs.integer_tile_prices if step == "multiply" else target.costs.tile_prices, code_of(pattern),
-                       may_repeat(pattern, lanes), packing == "compiling" and in_pairs(pattern, target))
+                       may_repeat(pattern, lanes), two_in_a_byte)
     if packing == "running" and contiguous(pattern) and pattern.passes < 4 * tile.rows:
         packing = "never"
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)

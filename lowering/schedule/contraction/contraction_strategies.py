@@ -14,8 +14,17 @@ from ..nest.row_range import RowRange
 from ..strategy import Constraints, Strategy
 from . import blocked_loops, macro_loops
 from .bf16_split import amx_loops
-from .choose import ContractionChoice, choose_amx, choose_dual, choose_limbs, choose_vectors, choose_vnni, others
-from .int8 import amx_macro_loops
+from .choose import (
+    ContractionChoice,
+    choose_amx,
+    choose_dual,
+    choose_limbs,
+    choose_scalar_sums,
+    choose_vectors,
+    choose_vnni,
+    others,
+)
+from .int8 import amx_macro_loops, scalar_sums
 from .pattern import Contraction
 from .recognise import recognise
 
@@ -72,6 +81,14 @@ class Int8DualTiles(ContractionStrategy):
         macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
 
 
+class Int8ScalarSumTiles(ContractionStrategy):
+    """Products of bytes, a vector of them at a time added to a register (VMLADAVA)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
+        scalar_sums.lower(b, self.pattern, self.choice.tile, self.target, rows)
+
+
 class VectorTiles(ContractionStrategy):
     """One element of K at a time, by vectors, in blocks of K and of columns where operands are too large for the caches."""
     __slots__ = ()
@@ -94,4 +111,6 @@ def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStr
         return Int8DotTiles(nest, target, pattern, choice)
     if choice := choose_dual(pattern, target):
         return Int8DualTiles(nest, target, pattern, choice)
+    if choice := choose_scalar_sums(pattern, target):
+        return Int8ScalarSumTiles(nest, target, pattern, choice)
     return VectorTiles(nest, target, pattern, choose_vectors(pattern, target))

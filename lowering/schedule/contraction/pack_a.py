@@ -43,16 +43,21 @@ class RowPacking:
     terms: Buffer | None = None
     first: Affine = START
     """Where the first row goes."""
+    signed: bool = False
+    """Whether unsigned bytes become signed ones, 128 less."""
+    fills: bool = True
+    """Whether `pack` fills K up; else `fill_up` does, once for all tiles."""
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
-           flipped: bool, target: Target) -> RowPacking:
+           flipped: bool, target: Target, signed: bool = False, fills: bool = True) -> RowPacking:
         """With scratch for `rows` rows. `zero_points` are those of a and b."""
         name = pattern.nest.name
-        dtype = "int8" if flipped or x.dtype == "int8" else "uint8"
+        dtype = "int8" if flipped or signed or x.dtype == "int8" else "uint8"
         buffer = b.scratch(Buffer(f"{name}.rows", dtype, ((rows - 1) * stride + depth,), "scratch"))
         terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
-        return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms)
+        return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms,
+                          signed=signed, fills=fills)
 
     def pack(self, at: At, rows: int) -> None:
         """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
@@ -60,11 +65,16 @@ class RowPacking:
         where = [w for w in self.pattern.reduce.where if w not in self.pattern.inside and any(
             w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
         self.pack_rows(at, rows, where)
+        if self.fills:
+            self.fill_up(rows)
+        if self.terms:
+            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
+
+    def fill_up(self, rows: int) -> None:
+        """Zeros behind the elements of rows."""
         if rest := self.depth - self.pattern.depth:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
                 Affine(), (self.first + start) * self.stride + self.pattern.depth, rest, 0))
-        if self.terms:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
 
     def pack_rows(self, at: At, rows: int, where: Sequence[Range]) -> None:
         """Rows that meet conditions, and those between; one by one where it is not known which do."""
@@ -159,7 +169,7 @@ class RowPacking:
     def fill(self) -> int:
         """The zero point as it is stored."""
         if not self.flipped:
-            return self.zero_point
+            return self.zero_point - 128 * (self.signed and self.x.dtype == "uint8")
         return (self.zero_point + (128 if self.x.dtype == "int8" else 0) + 128) % 256 - 128
 
     def vectors(self, source: Affine, target: Affine, length: int, filled: int | None) -> None:
@@ -169,10 +179,10 @@ class RowPacking:
             value: Operand = Literal(filled or 0, Type(dtype, piece.lanes))
             if filled is None:
                 value = self.b.load(self.x.buffer, source + piece.start, piece.lanes, piece.active)
-                if self.flipped and self.x.dtype == "int8":
-                    value = self.b.op("xor", value, Literal(-128, value.type))
-                elif value.type.dtype != dtype:
+                if value.type.dtype != dtype:
                     value = self.b.op("bits", value, type=Type(dtype, piece.lanes))
+                if (self.flipped and self.x.dtype == "int8") or (self.signed and self.x.dtype == "uint8"):
+                    value = self.b.op("xor", value, Literal(-128, value.type))
             self.b.store(self.buffer, target + piece.start, value, piece.active)
 
     @property

@@ -189,6 +189,17 @@ class EpilogueWriter:
 
         self.b.loop(loop, one)
 
+    def write_waiting(self, block: OutputBlock, waiting: Buffer, first: Affine, width: int) -> None:
+        """A block whose sums wait in memory, rows `width` apart, the first at `first`. What all rows share is read once."""
+        assert self.known is not None
+        for piece in block.pieces:
+            shared = self.vectorizer(block, 0, 0, piece, NOTHING, None)
+            for x in self.of_columns(block):
+                shared.vector(x)
+            for row in range(block.rows):
+                sums = self.b.load(waiting, first + (row * width + piece.start), piece.lanes)
+                self.store(block, row, 0, [piece], [{self.known: sums}], [shared])
+
     def of_columns(self, block: OutputBlock) -> list[Load]:
         """What is read beside the sums at any rate, and is the same for all rows."""
         if block.rows == 1 or self.known is None or any(isinstance(e, Guard) for e in nodes(self.nest.value)):

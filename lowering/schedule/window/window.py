@@ -115,6 +115,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
         if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
     most, lanes = 8 if operations(r.body) <= MAX_TERM_OPERATIONS else 4, lanes_of(nest, target)
+    most = min(most, target.vector_registers // 2)
     group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes, group=group)
@@ -148,7 +149,7 @@ def rows_of(nest: Nest, r: Reduce, target: Target, most: int, lanes: int, group:
         return work.lines_of(balanced(nest.axes[-2].extent, rows))
 
     return cheapest(range(most, 0, -1), lambda rows: work.cycles * (1 + work.waiting * (most / rows - 1)), lines,
-                    share=share_of(nest.value))
+                    share=share_of(nest.value), dear=target.costs.window_line_fraction)
 
 
 def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> WindowChoice | None:
@@ -171,7 +172,7 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
     slower = work.vectors * work.by_rows(r, vectors) - fast
     allowed = tolerated(fast, share, MAX_BORDER_SLOWDOWN_CYCLES)
     return WindowChoice(1, vectors, lanes, alone=True) if LESS_CODE * less >= many and slower <= min(
-        price_of(share) * less, allowed) else None
+        price_of(share) * target.costs.window_line_fraction * less, allowed) else None
 
 
 def has_outer_iterations(nest: Nest) -> bool:
@@ -316,7 +317,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
         return work.shapes * (sum(work.lines(n, UNROLLED_STEPS) for n in whole) + sum(work.lines(n, taps) for n in unrolled))
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
-        return cheapest(found, cycles, lines, share=share)
+        return cheapest(found, cycles, lines, share=share, dear=target.costs.window_line_fraction)
 
     tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m) and (has_outer_iterations(nest) or not shared_out)
     found = [peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)]

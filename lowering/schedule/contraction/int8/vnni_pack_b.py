@@ -56,19 +56,20 @@ class BytePanels:
 
 
 def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
-                 overlap: bool = False) -> BytePanels:
+                 overlap: bool = False, group: int = GROUP) -> BytePanels:
     """Panels of `y`, which b is less its zero point; `zero_points` are those of a, as it is stored, and of b. K is filled up
-    to a multiple of `step`. With `overlap` the last step has the last elements of K, those that an earlier one has as 0."""
+    to a multiple of `step`, and `group` elements of it lie together. With `overlap` the last step has the last elements of K,
+    those that an earlier one has as 0."""
     name, of_b = pattern.nest.name, zero_points[1]
     known = guard(pattern.inside, y, of_b) if pattern.inside else y
     total, bias = biased(pattern.nest, pattern.reduce, (*pattern.batch, pattern.n))
     axes, count = pattern.reduce.axes, math.prod(a.extent for a in pattern.batch)
     make = functools.partial(packed, batch=pattern.batch, n=pattern.n, axes=axes, zero_points=zero_points, cut=cut, step=step,
-                             overlap=overlap)
+                             overlap=overlap, group=group)
     (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
     depth = Axis("k", -(-pattern.depth // step) * step)
     return BytePanels(
-        Panels(pattern.n, (depth,), "int8", y, buffer, pattern.batch, buffer.size // count, GROUP),
+        Panels(pattern.n, (depth,), "int8", y, buffer, pattern.batch, buffer.size // count, group),
         initial,
         total,
         bool(is_zero),
@@ -76,18 +77,18 @@ def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[i
 
 
 def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
-           cut: Cut, step: int, overlap: bool) -> Made:
+           cut: Cut, step: int, overlap: bool, group: int = GROUP) -> Made:
     """The elements of both; whether all sums start from 0."""
     of_a, of_b = zero_points
     data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     sums = data.shape[2] * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
     sums += sum_of(bias, (*batch, n)).reshape(sums.shape)
-    return Made(constants(in_steps(data.astype(np.int8), step, overlap), sums, cut), not sums.any())
+    return Made(constants(in_steps(data.astype(np.int8), step, overlap), sums, cut, group), not sums.any())
 
 
-def constants(data: Array, sums: Array, cut: Cut) -> tuple[Array, Array]:
+def constants(data: Array, sums: Array, cut: Cut, group: int = GROUP) -> tuple[Array, Array]:
     """[batch, n, k] as panels, and [batch, n] initial sums; columns that are filled up, at the end of each, are 0."""
-    flat, initial = in_panels(data, cut), wrapped(np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1]))))
+    flat, initial = in_panels(data, cut, group), wrapped(np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1]))))
     return flat.reshape(-1), initial.reshape(-1)
 
 
@@ -108,12 +109,12 @@ def in_steps(data: Array, step: int, overlap: bool) -> Array:
     return np.concatenate([data[:, :, :last], np.zeros((*data.shape[:2], short), np.int8), data[:, :, last:]], axis=2)
 
 
-def in_panels(data: Array, cut: Cut) -> Array:
+def in_panels(data: Array, cut: Cut, group: int = GROUP) -> Array:
     """[batch, n, k] as panels, one after the other."""
     panels = []
     for t, vectors in cut:
         width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
-        columns = data[:, t.start:t.start + t.count * active].reshape(len(data), t.count, active, -1, GROUP)
+        columns = data[:, t.start:t.start + t.count * active].reshape(len(data), t.count, active, -1, group)
         columns = np.pad(columns, ((0, 0), (0, 0), (0, width - active), (0, 0), (0, 0)))
         panels.append(columns.transpose(0, 1, 3, 2, 4).reshape(len(data), -1))
     return np.concatenate(panels, axis=1)

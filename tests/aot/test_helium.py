@@ -1,0 +1,121 @@
+"""Vectors of a Cortex-M55 (Helium): convolutions, products, pools, sums and functions of floats, with hostile bytes, give there
+what the interpreter gives; and their code has the instructions that this is about."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tosaic
+from tosaic.jit.aot import save
+from tosaic.jit.stages import Traced
+from tosaic.lowering.graph.graph import Module, Value
+from tosaic.lowering.graph.types import I8, I32
+from tosaic.lowering.target.presets import target
+from tosaic.runtime.interpreter import Interpreter
+
+from ..fuse.graphs import Graph, conv, module
+from .callers import Caller
+from .machines import PROCESSORS, needs
+
+M55 = next(m for m in PROCESSORS if m.name == "cortex-m55")
+RANDOM = np.random.default_rng(21)
+Build = Callable[[Graph], Value]
+
+
+def extremes(shape: tuple[int, ...], low: int = -128) -> np.ndarray:
+    """Bytes, half of them the least or the largest."""
+    some = RANDOM.integers(low, 128, shape)
+    return np.where(RANDOM.random(shape) < 0.5, RANDOM.choice([low, 127], shape), some).astype(np.int8)
+
+
+def rescaled(g: Graph, x: Value, channels: int, mode: str) -> Value:
+    multiplier, shift = RANDOM.integers(1 << 30, 1 << 31, channels).astype(np.int32), RANDOM.integers(38, 44, channels)
+    zero = np.zeros(1, np.int32)
+    return g.op("rescale", x, multiplier, shift.astype(np.int8), zero, np.array([-9], np.int8), scale32=True,
+                rounding_mode=mode, per_channel=channels > 1, input_unsigned=False, output_unsigned=False, to=I8)
+
+
+def window(shape: tuple[int, int, int], out: int, size: int, mode: str = "DOUBLE_ROUND", name: str = "conv2d",
+           **how: tuple[int, ...]) -> Build:
+    """A convolution of bytes with a rescaling."""
+    def build(g: Graph) -> Value:
+        weights = (size, size, shape[2], 1) if name == "depthwise_conv2d" else (out, size, size, shape[2])
+        x = conv(g, g.input(1, *shape, dtype="int8"), extremes(weights, -127),
+                 RANDOM.integers(-1 << 20, 1 << 20, out).astype(np.int32), -128, name, **how)
+        return rescaled(g, x, out, mode)
+    return build
+
+
+def pool(name: str, channels: int) -> Build:
+    zeros = () if name == "max_pool2d" else (np.array([3], np.int8), np.array([-4], np.int8))
+    more = {} if name == "max_pool2d" else {"acc_type": I32}
+    return lambda g: g.op(name, g.input(1, 5, 6, channels, dtype="int8"), *zeros, kernel=(3, 2), stride=(1, 2),
+                          pad=(1, 1, 0, 0), **more)
+
+
+def floats(*names: str) -> Build:
+    def build(g: Graph) -> Value:
+        x = g.input(3, 7)
+        for name in names:
+            x = g.op(name, x)
+        return g.op("reduce_sum", x, axis=1)
+    return build
+
+
+def product(rows: int, depth: int, columns: int) -> Build:
+    return lambda g: conv(g, g.input(1, rows, 1, depth), RANDOM.standard_normal((columns, 1, 1, depth)).astype(np.float32),
+                          RANDOM.standard_normal(columns).astype(np.float32))
+
+
+SAME = {"pad": (1, 1, 1, 1)}
+CASES: dict[str, Build] = {
+    "1x1": window((5, 5, 32), 10, 1), "1x1 of 8": window((3, 7, 8), 7, 1, "SINGLE_ROUND"), "one row": window((1, 1, 80), 70, 1),
+    "3x3": window((6, 7, 16), 6, 3, **SAME), "3x3 of 3": window((8, 8, 3), 9, 3, pad=(0, 1, 0, 1), stride=(2, 2)),
+    "dilated": window((7, 7, 5), 4, 3, pad=(2, 2, 2, 2), dilation=(2, 2)),
+    "depthwise": window((5, 6, 12), 12, 3, name="depthwise_conv2d", **SAME),
+    "depthwise of 7": window((6, 6, 7), 7, 3, "SINGLE_ROUND", "depthwise_conv2d", pad=(0, 1, 0, 1), stride=(2, 2)),
+    "largest": pool("max_pool2d", 20), "mean": pool("avg_pool2d", 9), "product of floats": product(5, 19, 11),
+    "functions": floats("exp", "tanh", "floor"), "roots": floats("abs", "log"),
+}
+
+
+def every_case() -> Module:
+    made = {}
+    for number, build in enumerate(CASES.values()):
+        g = Graph()
+        made[f"f{number}"] = g.finish(build(g))
+    return module(made)
+
+
+@needs(M55)
+def test_each_case_gives_what_the_interpreter_gives(tmp_path: Path) -> None:
+    whole = every_case()
+    names = [f.name for f in whole.functions]
+    lowered = [Traced(whole, name).lower(tosaic.CompileOptions(target("cortex-m55"))) for name in names]
+    artifact = save(lowered, tmp_path, "cases")
+    calls = []
+    for number, entry in enumerate(lowered):
+        for _ in range(2):
+            calls.append((number, [extremes(tuple(x.shape)) if x.dtype == "int8" else (RANDOM.integers(
+                -8, 9, x.shape)).astype(x.dtype) for x in entry.program.inputs]))
+    source = Caller(lowered, artifact).source(calls)
+    (tmp_path / "main.c").write_text(source)
+    printed = M55.run(M55.build(tmp_path, [tmp_path / "main.c", artifact.object])).splitlines()
+    for (number, inputs), line in zip(calls, printed, strict=True):
+        (expected,) = Interpreter(whole, names[number])(*inputs)
+        found = np.frombuffer(bytes.fromhex(line), expected.dtype).reshape(expected.shape)
+        if expected.dtype == np.float32:
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4, err_msg=list(CASES)[number])
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=list(CASES)[number])
+
+
+@pytest.mark.parametrize(("case", "mnemonics"), [
+    ("1x1", {"vmlava.s8", "vqrdmulh.s32", "vrshl.s32", "le"}), ("1x1 of 8", {"vmulh.s32"}),
+    ("depthwise", {"vmul.i32", "vqrdmulh.s32"}), ("product of floats", {"vfma.f32"})])
+def test_code_has_the_instructions(case: str, mnemonics: set[str]) -> None:
+    g = Graph()
+    lowered = Traced(g.module(CASES[case](g)), "main").lower(tosaic.CompileOptions(target("cortex-m55")))
+    assert mnemonics <= {word for line in lowered.show("asm").splitlines() for word in line.split()}
