@@ -55,7 +55,10 @@ class TensorSpec:
 
     @property
     def type(self) -> TensorType:
+        from .tracing.complex_tensor import is_complex, part_type
         from .tracing.conversion import element_type, extents
+        if is_complex(self.dtype):
+            return TensorType((*extents(self.shape), 2), part_type(self.dtype))
         return TensorType(extents(self.shape), element_type(self.dtype))
 
 
@@ -335,7 +338,7 @@ def kind_of(name: str, value: Any) -> Any:
 
 def array_or_number(function: str, name: str, leaf: Any) -> Any:
     """A leaf of the arguments; of an object of another library the array over its memory."""
-    if isinstance(leaf, np.ndarray | bool | int | float | TensorSpec | Tensor) or not has_memory(leaf):
+    if isinstance(leaf, np.ndarray | bool | int | float | complex | TensorSpec | Tensor) or not has_memory(leaf):
         return leaf
     try:
         return borrowed(leaf)
@@ -350,12 +353,16 @@ def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType
         return leaf.type
     if isinstance(leaf, bool | int | float):
         return TensorType((), I1 if isinstance(leaf, bool) else I32 if isinstance(leaf, int) else F32)
+    if isinstance(leaf, complex):
+        return TensorType((2,), F32)
     if isinstance(leaf, Tensor):
         raise ValueProblem(f"argument {name} of {function} is a tensor of a trace that has ended", tracing.caller(),
                            kind="argument", help="return it from the traced function")
     if not isinstance(leaf, np.ndarray):
         raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
                           kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))")
+    if leaf.dtype.name in ("complex64", "complex128"):
+        return TensorType((*leaf.shape, 2), BY_STORAGE[leaf.real.dtype.name])
     element = BY_STORAGE.get(leaf.dtype.name)
     if element is None:
         raise TypeProblem(f"argument {name} of {function} is an array of {leaf.dtype}, which no tensor holds", tracing.caller(),
@@ -374,14 +381,15 @@ def as_array(leaf: Any, type: TensorType) -> Array:
     """A leaf as an array that native code can read."""
     if isinstance(leaf, int) and not isinstance(leaf, bool) and not -(1 << 31) <= leaf < 1 << 31:
         raise ValueProblem(f"{leaf} does not fit i32, the type of a Python int", tracing.caller(), kind="argument")
-    return np.require(leaf, type.element.dtype, ["C", "A"])
+    is_pair = isinstance(leaf, complex) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "c")
+    return np.require(leaf, np.result_type(type.element.dtype, np.complex64) if is_pair else type.element.dtype, ["C", "A"])
 
 
 def returned(function: str, value: Any) -> Tensor:
     """A result as a tensor."""
-    from .tracing.conversion import tensor
+    from .tracing.complex_tensor import leaf_tensor
     try:
-        return tensor(value)
+        return leaf_tensor(value)
     except Problem as problem:
         raise type(problem)(f"{function} returns a {type(value).__name__} that is no tensor: {problem.message}",
                             problem.position, kind=problem.kind, help=problem.help) from None

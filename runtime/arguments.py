@@ -113,8 +113,10 @@ def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Ar
 
 
 def typed(value: Any, array: Array, tensor: Tensor) -> Array:
-    """The elements of an object that cannot say their type or their shape, as the tensor has them: bytes, and `array.array`.
-    Where there are not as many it is the array as it is."""
+    """The elements of an object that cannot say their type or their shape, as the tensor has them: bytes, and `array.array`;
+    and complex numbers as the pairs of floats that they are. Where there are not as many it is the array as it is."""
+    if array.dtype.kind == "c" and tensor.shape == (*array.shape, 2) and array.real.dtype == tensor.numpy_dtype:
+        return array[..., None].view(tensor.numpy_dtype)
     if is_untyped(value) and array.nbytes == tensor.nbytes:
         return np.frombuffer(array, tensor.numpy_dtype).reshape(tensor.shape)
     if is_flat(value) and array.dtype == tensor.numpy_dtype and array.size == math.prod(tensor.shape):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ...lowering.graph.graph import Block
 from ...lowering.graph.types import I1
 from ...runtime.errors import Position, TypeProblem
+from .complex_tensor import leaf_tensor
 from .conversion import tensor
 from .pytree import Structure, flatten, unflatten
 from .tensor import Tensor
@@ -39,7 +40,7 @@ class TracedRegion:
         """The block; numbers among the results take the element types of `like`."""
         with self.trace.inside(self.scope):
             elements = [x.element if isinstance(x, Tensor) else None for x in like]
-            return self.scope.finish([with_elements(tensor(x, e)) for x, e in zip(self.leaves, elements)], position)
+            return self.scope.finish([with_elements(leaf_tensor(x, e)) for x, e in zip(self.leaves, elements)], position)
 
 
 def with_elements(x: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., R
         raise problem(f"the condition of cond is {test.type}, it must be one bool", help="x.any() or x.all() make one")
     leaves: list[Any] = []
     structure = flatten(arguments, leaves)
-    state = [with_elements(tensor(leaf)) for leaf in leaves]
+    state = [with_elements(leaf_tensor(leaf)) for leaf in leaves]
     first = TracedRegion("then", "the function for true", then, structure, state)
     second = TracedRegion("else", "the function for false", otherwise, structure, state)
     if first.structure != second.structure:
@@ -90,7 +91,7 @@ def while_loop(test: Callable[..., Any], body: Callable[..., Result], *state: An
         raise problem("while_loop needs a state that changes", "argument", help="while_loop(test, body, first_state)")
     leaves: list[Any] = []
     structure = flatten(state, leaves)
-    values = [with_elements(tensor(leaf)) for leaf in leaves]
+    values = [with_elements(leaf_tensor(leaf)) for leaf in leaves]
     condition = TracedRegion("while", "the test of while_loop", test, structure, values)
     step = TracedRegion("do", "the body of while_loop", body, structure, values)
     single = structure.children[0] if len(state) == 1 else None

@@ -16,6 +16,7 @@ import numpy as np
 from ...lowering.graph.types import F32, F64, ElementType
 from . import contractions, rearranging, reduction
 from .arithmetic import absolute, divide, multiply, not_equal, power, subtract, where
+from .complex_functions import magnitudes
 from .contractions import cross, matmul, outer, tensordot, vecdot
 from .control_flow import while_loop
 from .conversion import broadcast, converted, tensor
@@ -159,7 +160,7 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
 def vector_norm(x: Any, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord), for infinite orders the greatest or least
     magnitude, for 0 the number of elements that are not 0."""
-    x, result = reduction.in_float(x)
+    x, result = reduction.in_float(magnitudes(x))
     size = absolute(x)
     axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)
     if ord in (math.inf, -math.inf):
@@ -179,7 +180,7 @@ def vector_norm(x: Any, *, axis: Axes = None, keepdims: bool = False, ord: float
 
 def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """The norm of matrices: "fro", or the greatest or least sum of magnitudes of a column (1, -1) or of a row (inf, -inf)."""
-    x = tensor(x)
+    x = tensor(magnitudes(x))
     if x.ndim < 2:
         raise problem(f"matrix_norm takes matrices, not {x.type}", "shape")
     if ord in ("fro", None):
@@ -194,7 +195,7 @@ def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
 
 def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The norm of a vector, or of matrices where `axis` names two axes (or x is a matrix and `ord` is given)."""
-    x = tensor(x)
+    x = tensor(magnitudes(x))
     if axis is None and ord is None:
         return vector_norm(x, keepdims=keepdims)
     axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)

@@ -5,11 +5,15 @@ NumPy does. The operators of the specification themselves are in `tosaic.tosa`.
 """
 from __future__ import annotations
 
+from . import fft as fft
 from . import linear_algebra as linalg
 from . import special as special
 from .arithmetic import *  # noqa: F403
 from .arithmetic import __all__ as _arithmetic
 from .arithmetic import absolute, conjugate, divide, power, remainder
+from .complex_functions import *  # noqa: F403
+from .complex_functions import __all__ as _complex
+from .complex_functions import of_both_kinds
 from .contractions import *  # noqa: F403
 from .contractions import __all__ as _contractions
 from .creation import *  # noqa: F403
@@ -47,7 +51,11 @@ acos, acosh, asin, asinh, atan, atan2, atanh = arccos, arccosh, arcsin, arcsinh,
 amax, amin = max, min
 concat = concatenate
 
-__all__ = [*_arithmetic, *_contractions, *_creation, *_floats, *_functions, *_integers, *_layout, *_rearranging, *_reduction,
-           *_running, *_sorting, *_statistics, "abs", "acos", "acosh", "amax", "amin", "asin", "asinh", "atan", "atan2",
-           "atanh", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "concat", "conj", "linalg",
-           "mod", "pow", "true_divide"]
+__all__ = [*_arithmetic, *_complex, *_contractions, *_creation, *_floats, *_functions, *_integers, *_layout, *_rearranging,
+           *_reduction, *_running, *_sorting, *_statistics, "abs", "acos", "acosh", "amax", "amin", "asin", "asinh", "atan",
+           "atan2", "atanh", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "concat", "conj",
+           "fft", "linalg", "mod", "pow", "true_divide"]
+
+for _name in __all__:
+    if callable(globals()[_name]) and _name not in _complex:
+        globals()[_name] = of_both_kinds(_name, globals()[_name])

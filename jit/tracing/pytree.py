@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Form = Literal["leaf", "none", "empty", "tuple", "list", "dict", "named"]
+Form = Literal["leaf", "complex", "none", "empty", "tuple", "list", "dict", "named"]
 
 
 class Structure(NamedTuple):
@@ -23,7 +23,7 @@ class Structure(NamedTuple):
     def __str__(self) -> str:
         inner = [str(child) for child in self.children]
         match self.form:
-            case "leaf":
+            case "leaf" | "complex":
                 return "*"
             case "none":
                 return "None"
@@ -36,6 +36,8 @@ class Structure(NamedTuple):
 
 
 LEAF = Structure("leaf")
+COMPLEX = Structure("complex")
+"""A leaf of complex numbers, which graphs and compiled code have as pairs of real ones."""
 
 
 def flatten(value: Any, leaves: list[Any]) -> Structure:
@@ -53,14 +55,34 @@ def flatten(value: Any, leaves: list[Any]) -> Structure:
         case list():
             return Structure("list", tuple(flatten(v, leaves) for v in value))
         case _:
-            leaves.append(value)
-            return LEAF
+            is_pair = is_complex(value)
+            leaves.append(value.pairs() if hasattr(value, "pairs") and is_pair else value)
+            return COMPLEX if is_pair else LEAF
+
+
+def is_complex(value: Any) -> bool:
+    """Whether an array, a tensor or a number is complex, of other libraries, too: by the name of its dtype."""
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype.kind == "c"
+    if isinstance(value, memoryview):
+        return "Z" in value.format
+    return isinstance(value, complex) or (dtype is not None and "complex" in str(dtype))
+
+
+def from_pairs(pairs: Any) -> Any:
+    """What has been pairs: a complex tensor, or a complex array over the same memory."""
+    if isinstance(pairs, np.ndarray):
+        return pairs if pairs.dtype.kind == "c" else pairs.view(np.result_type(pairs.dtype, np.complex64))[..., 0]
+    return pairs.of_pairs() if hasattr(pairs, "of_pairs") else pairs
 
 
 def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     """The value that has this structure and these leaves."""
     if structure.form == "leaf":
         return next(leaves)
+    if structure.form == "complex":
+        return from_pairs(next(leaves))
     if structure.form == "none":
         return None
     if structure.form == "empty":
@@ -81,8 +103,10 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
 def with_empty(structure: Structure, empty: Iterator[tuple[Any, ...]]) -> Structure:
     """The structure with "empty" in the place of each leaf for which there is a shape and a dtype; () stands for a leaf that
     stays."""
-    if structure.form == "leaf":
+    if structure.form in ("leaf", "complex"):
         names = next(empty)
+        if names and structure.form == "complex":
+            names = names[0][:-1], np.result_type(names[1], np.complex64)
         return Structure("empty", names=names) if names else structure
     return structure._replace(children=tuple(with_empty(child, empty) for child in structure.children))
 
@@ -99,7 +123,7 @@ def rebuild(structure: Structure) -> Callable[[Sequence[Any]], Any]:
 def leaf_names(structure: Structure, name: str) -> list[str]:
     """A name for each leaf of an argument called `name`: `state_0`, `weights_bias`."""
     match structure.form:
-        case "leaf":
+        case "leaf" | "complex":
             return [name]
         case "dict":
             keys: Sequence[Any] = structure.names

@@ -122,6 +122,21 @@ class Tensor:
         return _ops().transpose(self)
 
     @property
+    def real(self) -> Tensor:
+        """The tensor itself, which has no complex numbers."""
+        return self
+
+    @property
+    def imag(self) -> Tensor:
+        """Zeros."""
+        return _ops().imag(self)
+
+    def of_pairs(self) -> Any:
+        """The complex tensor whose parts are the two elements along the last axis."""
+        from .complex_tensor import ComplexTensor
+        return ComplexTensor(self[..., 0], self[..., 1])
+
+    @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
         return _ops().matrix_transpose(self)

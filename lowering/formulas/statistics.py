@@ -4,7 +4,8 @@ from __future__ import annotations
 import math
 
 from .chebyshev import Chebyshev
-from .division import divided, square_root
+from .division import divided
+from .logarithms import hypotenuse
 from .term import Term, absolute, exp, log, maximum, minimum, select, sin
 from .transcendental import atanh, expm1, log1p
 
@@ -89,12 +90,6 @@ def log_of_quotient(x: Term, y: Term) -> Term:
 
 
 # ---- losses ------------------------------------------------------------------------------------------------------
-def hypotenuse(a: Term, b: Term) -> Term:
-    most, least = maximum(absolute(a), absolute(b)), minimum(absolute(a), absolute(b))
-    ratio = select(least.equals(0), least.term(0), divided(least, most))
-    return most * square_root(ratio * ratio + 1)
-
-
 def huber(delta: Term, r: Term) -> Term:
     """r^2 / 2 for |r| up to delta, its tangent beyond; infinite where delta is negative."""
     a = absolute(r)

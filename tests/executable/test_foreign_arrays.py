@@ -148,6 +148,17 @@ def test_objects_of_another_size_or_type_are_refused(square: Executable) -> None
         "  help: pass numpy.ascontiguousarray(array)")
 
 
+def test_complex_arrays_are_pairs_of_floats() -> None:
+    p = Programs("pairs")
+    x, r = p.input("x", (3, 2)), p.output("r", (3, 2))
+    executable = p.load(p.compute(r, copy, x))
+    z = X.view(np.complex64)
+    out = np.zeros_like(z)
+    assert executable(z, out=out)[0] is out and np.array_equal(out, z)
+    assert "got tensor<3xcomplex128>" in problem(lambda: executable(z.astype(np.complex128)))
+    assert "is not C-contiguous" in problem(lambda: executable(np.repeat(z, 2)[::2]))
+
+
 def test_out_shares_no_memory_with_an_input_of_another_library(copied: Executable) -> None:
     memory = bytearray(BYTES)
     assert problem(lambda: copied(memory, out=memory)) == (
