@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .jit.tracing.check import check
     from .jit.tracing.control_flow import cond, while_loop
     from .jit.tracing.tensor import Tensor
+    from .jit.tracing.trees import register_tree
     from .jit.tracing.variable import Variable
     from .lowering.dialects.tosa.custom import custom
     from .lowering.graph.operator import Op
@@ -58,11 +59,13 @@ __all__ = ["AttributeProblem", "CompileOptions", "Compiled", "Context", "CoreRun
            "KeyProblem", "Lowered", "Memory", "Model", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "Tensor",
            "TensorHandle", "TensorSpec", "Traced", "TypeProblem", "ValueProblem", "Variable", "__version__", "check",
            "compile", "cond", "custom", "default_context", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
-           "get_num_threads", "jit", "load", "onnx", "ops", "planner", "set_num_threads", "target", "tosa", "while_loop"]
+           "get_num_threads", "jit", "load", "onnx", "ops", "planner", "register_tree", "set_num_threads", "target", "tosa",
+           "while_loop"]
 
 _PLACES = {"planner": ("jit.planner", None), "ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
-           "TensorSpec": ("jit.decorator", "TensorSpec"), "Jit": ("jit.decorator", "Jit"),
+           "register_tree": ("jit.tracing.trees", "register_tree"), "TensorSpec": ("jit.decorator", "TensorSpec"),
+           "Jit": ("jit.decorator", "Jit"),
            "Model": ("jit.models.model", "Model"), "Entry": ("jit.models.model", "Entry"),
            "Compiled": ("jit.compiled", "Compiled"), "Traced": ("jit.stages", "Traced"), "Lowered": ("jit.stages", "Lowered"),
            "Tensor": ("jit.tracing.tensor", "Tensor"), "Variable": ("jit.tracing.variable", "Variable"),

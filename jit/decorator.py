@@ -10,8 +10,8 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..runtime.variables import checked_context
 from .calls import through
 from .compiled import Compiled
 from .methods import BoundMethod, MethodsOf
+from .open_compiled import OpenCompiled
 from .stages import Lowered, Traced
 from .tracing import trace as tracing
 from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten, with_empty
@@ -49,17 +50,27 @@ READABLE = 0x0001 | 0x0100
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`)."""
-    shape: tuple[int, ...]
+    """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`). An extent of None
+    is open: `compile` then gives what is compiled for the shapes of each call (`open_compiled`)."""
+    shape: tuple[int | None, ...]
     dtype: Any = "f32"
+    is_tensor_spec: ClassVar[bool] = True
+    """It is a leaf, and no dataclass of tensors."""
 
     @property
     def type(self) -> TensorType:
         from .tracing.complex_tensor import is_complex, part_type
         from .tracing.conversion import element_type, extents
+        shape = self.shape if isinstance(self.shape, list | tuple) else extents(self.shape)
+        dims = tuple(None if n is None else extents(n)[0] for n in shape)
         if is_complex(self.dtype):
-            return TensorType((*extents(self.shape), 2), part_type(self.dtype))
-        return TensorType(extents(self.shape), element_type(self.dtype))
+            return TensorType((*dims, 2), part_type(self.dtype))
+        return TensorType(dims, element_type(self.dtype))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an extent is not known."""
+        return isinstance(self.shape, list | tuple) and None in self.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +221,20 @@ class Jit(Generic[Given, Result]):
         return self.trace(*arguments, **named).lower(self.options)
 
     def compile(self, *arguments: Any, **named: Any) -> Compiled[Lowered]:
-        """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest."""
-        return self._compiled(self._bind(arguments, named)[0])
+        """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest. Where a
+        TensorSpec has open extents, code is made for the shapes of each call."""
+        call = self._bind(arguments, named)[0]
+        if all(type.is_static for type in call.types):
+            return self._compiled(call)
+        names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
+        return OpenCompiled(self.name, dict(zip(names, call.types)), self._typed, lambda types: self._compiled(
+            replace(call, types=types)))
+
+    def _typed(self, name: str, value: Any) -> tuple[Any, TensorType]:
+        """An argument of a call with open extents, as an array."""
+        leaf = array_or_number(self.name, name, value)
+        type = leaf_type(self.name, name, name, leaf)
+        return as_array(leaf, type), type
 
     def cache_info(self) -> CacheInfo:
         """What is kept."""
@@ -279,6 +302,12 @@ class Jit(Generic[Given, Result]):
         return f"{f'did you mean {meant}? ' if meant else ''}its parameters are {self.signature}"
 
     def _trace(self, call: Call) -> Traced:
+        for type in call.types:
+            if not type.is_static:
+                raise ValueProblem(f"{self.name} has an argument {type}, whose extents are not known: a graph has fixed ones",
+                                   tracing.caller(), kind="argument",
+                                   help="give them: tosaic.TensorSpec((2, 4)); or compile: code is made for the shapes of "
+                                        "each call")
         with tracing.tracing() as trace, trace.inside(trace.scope()) as scope:
             names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
             position = self.position()
@@ -360,7 +389,8 @@ def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType
                            kind="argument", help="return it from the traced function")
     if not isinstance(leaf, np.ndarray):
         raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
-                          kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))")
+                          kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))"
+                          + (", or metadata={'static': True} of a dataclass's field" if name != parameter else ""))
     if leaf.dtype.name in ("complex64", "complex128"):
         return TensorType((*leaf.shape, 2), BY_STORAGE[leaf.real.dtype.name])
     element = BY_STORAGE.get(leaf.dtype.name)

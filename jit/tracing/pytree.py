@@ -1,4 +1,5 @@
-"""Nested arguments and results of a Python function: tuples, lists and dicts of tensors, taken apart and put together.
+"""Nested arguments and results of a Python function: tuples, lists, dicts, dataclasses and registered classes (`trees`) of
+tensors, taken apart and put together.
 
 A `Structure` is the nest without its leaves; it is hashable, so it is part of a signature.
 """
@@ -9,16 +10,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Form = Literal["leaf", "complex", "none", "empty", "tuple", "list", "dict", "named"]
+from .trees import Static, taken_apart, tree_of
+
+Form = Literal["leaf", "complex", "none", "empty", "tuple", "list", "dict", "named", "tree"]
 
 
 class Structure(NamedTuple):
-    """What a value is without its leaves. `names` are a dict's keys, `type` the class of a named tuple. A leaf of a result
-    that is "empty" is an array without elements, whose shape and dtype are the `names`."""
+    """What a value is without its leaves. `names` are a dict's keys, `type` the class of a named tuple or a tree, `static`
+    what a tree has besides its children. A leaf of a result that is "empty" is an array without elements, whose shape and dtype
+    are the `names`."""
     form: Form
     children: tuple[Structure, ...] = ()
     names: tuple[Any, ...] = ()
     type: type | None = None
+    static: Static | None = None
 
     def __str__(self) -> str:
         inner = [str(child) for child in self.children]
@@ -31,6 +36,8 @@ class Structure(NamedTuple):
                 return f"[{', '.join(inner)}]"
             case "dict":
                 return "{" + ", ".join(f"{name!r}: {text}" for name, text in zip(self.names, inner)) + "}"
+            case "tree":
+                return f"{self.type.__name__ if self.type else ''}({', '.join(inner)})"
             case _:
                 return f"({', '.join(inner)}{',' * (len(inner) == 1)})"
 
@@ -54,6 +61,9 @@ def flatten(value: Any, leaves: list[Any]) -> Structure:
             return Structure("tuple", tuple(flatten(v, leaves) for v in value))
         case list():
             return Structure("list", tuple(flatten(v, leaves) for v in value))
+        case _ if (tree := tree_of(type(value))) is not None:
+            children, static = taken_apart(value, tree)
+            return Structure("tree", tuple(flatten(v, leaves) for v in children), type=type(value), static=Static.of(static))
         case _:
             is_pair = is_complex(value)
             leaves.append(value.pairs() if hasattr(value, "pairs") and is_pair else value)
@@ -96,6 +106,10 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
         case "named":
             assert structure.type is not None
             return structure.type(*children)
+        case "tree":
+            tree = tree_of(structure.type)
+            assert tree is not None and structure.static is not None
+            return tree.unflatten(structure.static.value, children)
         case _:
             return tuple(children)
 
@@ -129,6 +143,8 @@ def leaf_names(structure: Structure, name: str) -> list[str]:
             keys: Sequence[Any] = structure.names
         case "named":
             keys = getattr(structure.type, "_fields", ())
+        case "tree" if (tree := tree_of(structure.type)) is not None and tree.names:
+            keys = tree.names
         case _:
             keys = range(len(structure.children))
     return [leaf for key, child in zip(keys, structure.children) for leaf in leaf_names(child, f"{name}_{key}")]

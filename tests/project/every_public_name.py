@@ -71,6 +71,14 @@ def inside(x: tosaic.Tensor) -> None:
     tosaic.check(x.all(), "all")
 
 
+class Point:
+    def __init__(self, x: Any, unit: str) -> None:
+        self.x, self.unit = x, unit
+
+
+tosaic.register_tree(Point, lambda p: ((p.x,), p.unit), lambda unit, x: Point(x[0], unit), ("x",))
+
+
 # ---- models --------------------------------------------------------------------------------------------------------
 def models() -> None:
     model = tosaic.load("model.mlir", level="8K", context=tosaic.Context("a"))
