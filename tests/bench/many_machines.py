@@ -114,7 +114,8 @@ class RayWorkers:
                 return attempted(self.function, item)
 
         made = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=ATTEMPTS)(Actor)
-        actors = [made.remote(function) for _ in range(self.count)]
+        kept = ray.put(function)  # as long as an actor may be made again
+        actors = [made.remote(kept) for _ in range(self.count)]
         self.pids = ray.get([actor.pid.remote() for actor in actors])
         coming, running, load = iter(enumerate(items)), dict[Any, tuple[int, int]](), [0] * self.count
         while True:
