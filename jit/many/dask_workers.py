@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from types import TracebackType
 from typing import Any
 
@@ -16,8 +18,12 @@ CONNECT_SECONDS = 10
 """Seconds in which a scheduler has to answer."""
 WORKER_SECONDS = 60
 """Seconds in which a cluster that has no workers has to get one."""
-AHEAD = 8
-"""Items for each thread of the cluster: one that runs, and some on their way, which takes longer than between processes."""
+AHEAD = 3
+"""Tasks for each thread of the cluster: one that runs, and others on their way, which takes longer than between processes."""
+TASK_SECONDS = 0.2
+"""What a task should take: Dask itself needs milliseconds for one, so that short items go together."""
+MOST_ITEMS = 64
+"""Of a task: what its worker was at when it went away is run again."""
 COUNT_SECONDS = 2.0
 """Seconds between two looks at how many threads the cluster has; workers come and go."""
 
@@ -59,23 +65,66 @@ class DaskWorkers:
 
     def run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
         """`Workers.run`. The function is a task of its own: workers share it, and Dask makes it again where it is lost."""
+        run = DaskRun(self._client, function, items)
+        return run.outcomes()
+
+
+class DaskRun:
+    """The items of one `run`: those to come, those that go alone because their task was given up, and the tasks that run."""
+
+    def __init__(self, client: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> None:
         from distributed import as_completed
-        client, coming = self._client, iter(enumerate(items))
-        shared = client.submit(pickle.loads, pickled(function), pure=False)
-        running: dict[Any, int] = {}
-        room, looked = 0, 0.0
-        done = as_completed(loop=client.loop)
-        while True:
-            if time.monotonic() - looked > COUNT_SECONDS:
-                room, looked = AHEAD * max(1, sum(client.nthreads().values())), time.monotonic()
-            while len(running) < room and (found := next(coming, None)) is not None:
-                future = client.submit(attempted, shared, found[1], pure=False)
-                running[future] = found[0]
-                done.add(future)
-            if not running:
-                return
-            future = next(done)
-            yield outcome_of(running.pop(future), future)
+        self.client, self.coming = client, iter(enumerate(items))
+        self.function = client.submit(pickle.loads, pickled(function), pure=False)
+        self.alone: deque[Group] = deque()
+        self.running: dict[Any, Group] = {}
+        self.done = as_completed(loop=client.loop)
+        self.size = 1
+        self._room, self._looked = 0, 0.0
+
+    def outcomes(self) -> Iterator[Outcome]:
+        while self.fill():
+            future = next(self.done)
+            group = self.running.pop(future)
+            try:
+                found, seconds = future.result()
+            except Exception as failure:  # of the cluster: its workers went away too often, say
+                if len(group) > 1:
+                    self.alone.extend([each] for each in group)
+                    continue
+                text = str(failure).splitlines()
+                yield Outcome(group[0][0], error=f"{type(failure).__name__}: {text[0] if text else ''}")
+                continue
+            self.size = max(1, min(MOST_ITEMS, 2 * self.size, int(TASK_SECONDS * len(group) / max(seconds, 1e-6))))
+            for (number, _), (value, error) in zip(group, found):
+                yield Outcome(number, value, error)
+
+    def fill(self) -> bool:
+        """Give the cluster tasks as it has room for them; whether there is anything to wait for."""
+        while len(self.running) < self.room() and (group := self.next()):
+            future = self.client.submit(attempted_each, self.function, [item for _, item in group], pure=False)
+            self.running[future] = group
+            self.done.add(future)
+        return bool(self.running)
+
+    def next(self) -> Group:
+        return self.alone.popleft() if self.alone else list(islice(self.coming, self.size))
+
+    def room(self) -> int:
+        if time.monotonic() - self._looked > COUNT_SECONDS:
+            self._room = AHEAD * max(1, sum(self.client.nthreads().values()))
+            self._looked = time.monotonic()
+        return self._room
+
+
+Group = list[tuple[int, Any]]
+"""Items of one task, by their numbers."""
+
+
+def attempted_each(function: Callable[[Any], Any], items: Sequence[Any]) -> tuple[list[tuple[Any, str | None]], float]:
+    """What a task does: its items, one after the other, and the seconds that they took."""
+    start = time.perf_counter()
+    return [attempted(function, item) for item in items], time.perf_counter() - start
 
 
 def pickled(function: Callable[[Any], Any]) -> bytes:
@@ -83,12 +132,3 @@ def pickled(function: Callable[[Any], Any]) -> bytes:
     import cloudpickle
     found: bytes = cloudpickle.dumps(function)
     return found
-
-
-def outcome_of(number: int, future: Any) -> Outcome:
-    """What became of a task; what is no outcome of the function (its worker went away too often) is an error, too."""
-    try:
-        value, error = future.result()
-    except Exception as failure:
-        return Outcome(number, error=f"{type(failure).__name__}: {str(failure).splitlines()[0] if str(failure) else ''}")
-    return Outcome(number, value, error)

@@ -146,3 +146,9 @@ def test_the_command_says_what_failed_and_ends_with_1(tmp_path: Path, capsys: py
     assert np.array_equal(np.load(tmp_path / "out" / "c.npy"), np.cumsum(B, 0))
     (tmp_path / "in" / "b.npy").unlink()
     assert main(arguments) == 0 and "2 were done before" in capsys.readouterr().out
+
+
+def test_names_of_a_model_lead_to_no_other_folder() -> None:
+    from tosaic.jit.many.zarr_rows import store_name
+    assert [store_name(n, name) for n, name in enumerate(("scores", "../../x", "", "a b"))] == [
+        "scores.zarr", "1-______x.zarr", "2-.zarr", "3-a_b.zarr"]
