@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import Problem
 from ..cache.keys import NotKept
 from ..descriptors import TensorDescriptor
+from ..tools.array_files import remove_partial
 from .files import FileResults, file_items
 from .journal import HEAD, Journal
 from .model_calls import ModelCalls
@@ -83,6 +84,7 @@ def map_inputs(model: Model, entry: Entry, paths: Sequence[str], output: str, wo
             else:
                 errors[item.name] = outcome.error
             told(finished, len(todo))
+        remove_partial(output)
     finally:
         journal.close()
     return MapResult(finished - len(errors), len(data.items) - len(todo), count, nbytes, dict(sorted(errors.items())),

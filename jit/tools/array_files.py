@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,6 +39,18 @@ def save_array(path: str, array: Array) -> None:
     """Write a .npy file, in the same way."""
     with whole(path) as partial, open(partial, "wb") as file:
         np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
+
+
+PARTIAL = re.compile(r"\..+\.\d+")
+"""Names that `whole` writes under."""
+
+
+def remove_partial(folder: str) -> None:
+    """Remove what writers have left that were ended; none may be writing."""
+    for place, _, names in os.walk(folder):
+        for name in filter(PARTIAL.fullmatch, names):
+            with suppress(OSError):
+                os.unlink(os.path.join(place, name))
 
 
 @contextmanager

@@ -83,8 +83,11 @@ def test_a_second_run_does_what_is_left_and_what_has_changed(tmp_path: Path) -> 
     saved(tmp_path / "in", a=A[0], b=A[1], c=A[2])
     with pytest.raises(KeyboardInterrupt):
         mapped(SUM, tmp_path / "in", tmp_path / "out", InThisProcess(most=2))
+    left = tmp_path / "out" / ".c.npy.123"                           # by a process that was killed while it wrote
+    left.write_bytes(b"half")
     again = InThisProcess()
     assert mapped(SUM, tmp_path / "in", tmp_path / "out", again).before == 2 and again.ran == 1
+    assert not left.exists()
     saved(tmp_path / "in", b=A)
     assert mapped(SUM, tmp_path / "in", tmp_path / "out").items == 1
     assert np.array_equal(np.load(tmp_path / "out" / "b.npy"), np.cumsum(A, 0))
