@@ -3,11 +3,8 @@ each thread, with calls and the steps inside of them, and a counter for each mem
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .profile import Profile
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 PROCESS = 1
 """Perfetto keeps 0 for what belongs to no process."""
@@ -16,14 +13,26 @@ CALLER = "caller"
 Event = dict[str, Any]
 
 
-def trace_events(profile: Profile) -> dict[str, Any]:
+class TracedCalls(Protocol):
+    """What a profile (`profile.Profile`) has of its traced calls."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def pools(self) -> Sequence[str]: ...
+    @property
+    def kernels(self) -> Sequence[Any]: ...
+    @property
+    def traced(self) -> Sequence[Sequence[Any]]: ...
+
+
+def trace_events(profile: TracedCalls) -> dict[str, Any]:
     """The trace: names of the process and its threads, then all events by time; what contains others comes first."""
     threads = sorted({span.thread for spans in profile.traced for span in spans} | {0})
     events = sorted((*calls(profile), *steps(profile), *live_bytes(profile)), key=lambda e: (e["ts"], -e.get("dur", 0.0)))
     return {"displayTimeUnit": "ns", "traceEvents": [*names(profile, threads), *events]}
 
 
-def names(profile: Profile, threads: list[int]) -> Iterator[Event]:
+def names(profile: TracedCalls, threads: list[int]) -> Iterator[Event]:
     """What tracks are called, and their order."""
     yield metadata("process_name", 0, name=profile.name)
     for thread in threads:
@@ -40,14 +49,14 @@ def tid(thread: int) -> int:
     return PROCESS + thread
 
 
-def calls(profile: Profile) -> Iterator[Event]:
+def calls(profile: TracedCalls) -> Iterator[Event]:
     """Each call, from the first step's beginning to the last one's end, on the caller's track."""
     for number, spans in enumerate(profile.traced):
         if spans:
             yield slice_of(f"call {number}", "call", spans[0].begin, max(s.end for s in spans), 0, {})
 
 
-def steps(profile: Profile) -> Iterator[Event]:
+def steps(profile: TracedCalls) -> Iterator[Event]:
     kernels = {k.number: k for k in profile.kernels}
     for span in (span for spans in profile.traced for span in spans):
         kernel = kernels[span.kernel]
@@ -60,7 +69,7 @@ def slice_of(name: str, category: str, begin: float, end: float, thread: int, ar
             "tid": tid(thread), "args": args}
 
 
-def live_bytes(profile: Profile) -> Iterator[Event]:
+def live_bytes(profile: TracedCalls) -> Iterator[Event]:
     """The bytes live in each memory from the beginning of each step on, and none behind a call."""
     for spans in profile.traced if profile.pools else ():
         yield from (counter(profile, span.begin, span.live) for span in spans)
@@ -68,6 +77,6 @@ def live_bytes(profile: Profile) -> Iterator[Event]:
             yield counter(profile, max(s.end for s in spans), (0,) * len(profile.pools))
 
 
-def counter(profile: Profile, at: float, held: tuple[int, ...]) -> Event:
+def counter(profile: TracedCalls, at: float, held: tuple[int, ...]) -> Event:
     held_in = dict(zip(profile.pools, held, strict=True))
     return {"name": "live bytes", "ph": "C", "ts": at / 1e3, "pid": PROCESS, "args": held_in}
