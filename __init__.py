@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .lowering.memory.planner import Memory
     from .lowering.options import CompileOptions
     from .lowering.target.presets import target
+    from .runtime.limits import Limits
     from .runtime.op_by_op.attributes import OpAttrs
     from .runtime.op_by_op.handle import TensorHandle
     from .runtime.op_by_op.handler import OpHandler
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["AttributeProblem", "CompileOptions", "Compiled", "Context", "CoreRuntime", "Entry", "IndexProblem", "Jit",
-           "KeyProblem", "Lowered", "Memory", "Model", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "Tensor",
+           "KeyProblem", "Limits", "Lowered", "Memory", "Model", "Op", "OpAttrs", "OpHandler", "Pool", "Problem", "Tensor",
            "TensorHandle", "TensorSpec", "Traced", "TypeProblem", "ValueProblem", "Variable", "__version__", "check",
            "compile", "cond", "custom", "default_context", "from_onnx", "from_tensorflow", "from_tflite", "from_torch",
            "get_num_threads", "jit", "load", "onnx", "ops", "planner", "register_tree", "set_num_threads", "target", "tosa",
@@ -73,6 +74,7 @@ _PLACES = {"planner": ("jit.planner", None), "ops": ("jit.tracing.ops", None), "
            "Memory": ("lowering.memory.planner", "Memory"), "Pool": ("lowering.memory.buffers", "PoolInfo"),
            "CompileOptions": ("lowering.options", "CompileOptions"),
            "target": ("lowering.target.presets", "target"), "Context": ("runtime.variables", "Context"),
+           "Limits": ("runtime.limits", "Limits"),
            "custom": ("lowering.dialects.tosa.custom", "custom"),
            "onnx": ("jit.models.onnx.backend", None),
            "from_onnx": ("jit.models.onnx.from_onnx", "from_onnx"), "from_torch": ("jit.models.torch.from_torch", "from_torch"),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ..runtime.public_names import public
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ..lowering.memory.planner import Memory
     from ..lowering.options import CompileOptions
     from ..lowering.target.target import Target
+    from ..runtime.limits import Limits
     from ..runtime.variables import Context
     from .compiled import Compiled
     from .decorator import Jit
@@ -68,7 +70,7 @@ def each(values: Any) -> list[Any]:
 
 @public("tosaic.load")
 def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None,
-         context: Context | None = None, level: str = "none") -> Model:
+         context: Context | None = None, level: str = "none", limits: Limits | None = None) -> Model:
     """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its content: MLIR text (TOSA, or
     TensorFlow's dialects) or bytecode, .tosa, .tflite, ONNX, an exported program of PyTorch (.pt2), a Keras file (.keras,
     HDF5), a SavedModel's folder, a graph of TensorFlow. The last four are read by PyTorch and TensorFlow, which take a model
@@ -85,14 +87,19 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     `level="8K"` refuses a graph that is beyond a limit of TOSA's level 8K: rank 6, kernels, pads and strides of 8192, a scale
     of 256, 64 tensors in a list, 16 extents in a shape. Without a level none of these holds; control flow nested 6 deep and a
     tensor of 2^31 - 1 bytes are the limits with and without.
+
+    `limits`, a `tosaic.Limits`, bounds operators, bytes and seconds, here and each time that an entry is compiled.
     """
     from .models import front_door
     from .models.model import at_level
     checked_context(context)  # before a long file is read
-    if variables is None:
-        return at_level(front_door.load(source, name), level).within(context)
-    from .models.tensorflow.graph_entries import bindings_of
-    return at_level(front_door.load(source, name, bindings_of(variables)), level).within(context)
+    bindings = None
+    if variables is not None:
+        from .models.tensorflow.graph_entries import bindings_of
+        bindings = bindings_of(variables)
+    with limits or nullcontext():
+        model = at_level(front_door.load(source, name, bindings), level)
+    return model.within(context).limited(limits)
 
 
 @public("tosaic.from_tflite")
@@ -112,11 +119,13 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
 @public("tosaic.compile")
 def compile(source: Any, *arguments: Any, entry: str | None = None, options: CompileOptions | None = None,
             context: Context | None = None, target: Target | None = None, memory: Memory | None = None,
-            num_threads: int | None = None, precision: str | None = None) -> Compiled[Lowered]:
-    """Compile a model (as `load` takes it), or a Python function for these arguments; options are those of `jit`."""
+            num_threads: int | None = None, precision: str | None = None, limits: Limits | None = None) -> Compiled[Lowered]:
+    """Compile a model (as `load` takes it), or a Python function for these arguments; options are those of `jit`. `limits`
+    bounds operators and bytes, and seconds of reading and compiling together."""
     options = given("tosaic.compile", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     checked_context(context)
-    if callable(source):
-        compiled: Compiled[Lowered] = jit(options=options, context=context)(source).compile(*arguments)
-        return compiled
-    return load(source).entry(entry).compile(options, context)
+    with limits or nullcontext():
+        if callable(source):
+            compiled: Compiled[Lowered] = jit(options=options, context=context)(source).compile(*arguments)
+            return compiled
+        return load(source).entry(entry).compile(options, context)

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..runtime.errors import Problem, printable
+from ..runtime.limits import check_bytes, checkpoint
 from ..runtime.threads import get_num_threads
 from .fuse.fuse import fuse
 from .fuse.halve_constants import halve_constants
+from .graph.check_limits import check_limits
 from .graph.graph import Function, Module
 from .graph.verify import verify
 from .kernels.kernel import Kernels
@@ -150,6 +152,7 @@ def planned(state: State) -> State:
     memory = state.options.memory
     memory = replace(memory, alignment=memory.alignment or alignment_of(state.target))
     program, plan = smallest_plan(state.programs, memory)
+    check_bytes(plan.size_bytes, "the arena has")
     return replace(state, programs=(program,), plan=plan)
 
 
@@ -234,7 +237,10 @@ def steps(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = N
     clock = clock or Clock()
     for each in passes:
         begin = time.perf_counter()
+        checkpoint()
         state = each.run(state)
+        if each.stage == "graph":
+            check_limits(state.graph)
         clock.note(each.clock, begin)
         yield each, state
 

@@ -9,6 +9,7 @@ import argparse
 from importlib import import_module
 
 from .answer import Answer
+from .limits_option import limits_of
 
 MODULES = {
     "run": "run_command", "compile": "compile_command", "show": "show_command", "convert": "convert_command",
@@ -23,5 +24,6 @@ def carry_out(options: argparse.Namespace) -> Answer:
     from .model_options import take_pipe
     take_pipe(options)
     module = import_module(f".{MODULES[options.command]}", __package__)
-    answer: Answer = getattr(module, options.command)(options)
+    with limits_of(getattr(options, "limits", None)):
+        answer: Answer = getattr(module, options.command)(options)
     return answer

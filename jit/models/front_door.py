@@ -9,11 +9,13 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
+from ...runtime.limits import here
 from .model import Model, known_model, load_model
 from .read import is_text, read_bytes
 
 if TYPE_CHECKING:
     from ...lowering.rewrite.tensorflow import Bindings
+    from .file_kinds import Kind
 
 MLIR = re.compile(r"^\s*(?:module\b|func\b|tosa\.|\"?builtin\.module|\"?(?:tf|tf_executor|tosa|onnx)\.|[#!%]\w+\s*=)",
                   re.MULTILINE)
@@ -40,8 +42,7 @@ def load_path(path: str | os.PathLike[str], name: str | None, bindings: Bindings
     shown = name or os.fspath(path)
     kind = kind_of_path(path, shown)
     if kind.reader != "module":
-        from .foreign_files import load_foreign
-        return load_foreign(kind, path, shown)
+        return foreign(kind, path, shown)
     try:
         return load_model(path, name, bindings)
     except Problem as problem:
@@ -52,12 +53,20 @@ def load_bytes(data: bytes, shown: str, bindings: Bindings | None) -> Model:
     from .file_kinds import kind_of_bytes
     kind = kind_of_bytes(data, shown)
     if kind.reader != "module":
-        from .foreign_files import load_foreign
-        return load_foreign(kind, data, shown)
+        return foreign(kind, data, shown)
     try:
         return load_model(data, shown, bindings)
     except Problem as problem:
         raise advised(problem, shown) from None
+
+
+def foreign(kind: Kind, source: str | os.PathLike[str] | bytes, shown: str) -> Model:
+    """The model that another system reads, for whose work in this process no limits can hold."""
+    if here.scope is not None:
+        raise Problem(f"{shown} is {kind.words}, which {kind.reader} reads, and limits do not hold for that", kind="limit",
+                      help="write it as TOSA where you trust its maker: tosaic convert MODEL model.mlir")
+    from .foreign_files import load_foreign
+    return load_foreign(kind, source, shown)
 
 
 def is_there_twice(path: str | os.PathLike[str]) -> bool:

@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...runtime.errors import AttributeProblem, KeyProblem, Problem, printable
 from ...runtime.garbage_collection import seldom_collecting
 from ...runtime.later import Later, now
+from ...runtime.limits import check_bytes, here
 from ...runtime.public_names import closest, public, with_named
 from ...runtime.records import dataclass
 from ...runtime.variables import checked_context, process
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from ...lowering.options import CompileOptions
     from ...lowering.rewrite.tensorflow import Bindings
     from ...lowering.target.target import Target
+    from ...runtime.limits import Limits
     from ...runtime.variables import Context
     from ..aot import Artifact
     from ..compiled import Compiled
@@ -55,6 +58,9 @@ class Entry:
                      num_threads: int | None = None, **named: Any) -> Results: ...
     else:
         __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    _limits: Limits | None = None
+    """What reading and compiling it may take, each time."""
 
     def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
                  traced: Later[Traced] | None = None, context: Context | None = None) -> None:
@@ -168,6 +174,9 @@ class Entry:
             return self._compiled or self._elsewhere
 
     def _compile(self, request: CodeRequest, context: Context) -> Compiled[Lowered]:
+        if self._limits is not None:
+            with self._limits:
+                return within_limits(self._traced().compile(request.options, context))
         if self._cached is None:
             return self._traced().compile(request.options, context)
         compiled = self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
@@ -210,8 +219,9 @@ class Entry:
 
     def _portable_graph(self) -> GraphOf | KnownGraph:
         """What makes its graph, elsewhere, too."""
-        if isinstance(self._graph, GraphOf | KnownGraph):
-            return self._graph
+        made_by = self._graph.graph if isinstance(self._graph, LimitedGraph) else self._graph
+        if isinstance(made_by, GraphOf | KnownGraph):
+            return made_by
         if self.is_dynamic:
             raise Problem(f"{self.name} cannot be pickled with its open extents: what converts it for the shapes of each call "
                           "runs in this process alone", kind="argument", help="pickle what it is for known shapes: "
@@ -229,7 +239,18 @@ class Entry:
         """The entry with its variables in that context; None: as it is."""
         if checked_context(context) is None or context is self._context:
             return self
-        return Entry(self._outline, self._graph, self._cached, self._shapes, None, context)
+        return Entry(self._outline, self._graph, self._cached, self._shapes, None, context)._bounded(self._limits)
+
+    def limited(self, limits: Limits | None) -> Entry:
+        """The entry with its translation and each compile within limits, which the cache's knowledge of it does not pass by;
+        None: as it is."""
+        if limits is None:
+            return self
+        return Entry(self._outline, LimitedGraph(self._graph, limits), None, self._shapes, None, self._context)._bounded(limits)
+
+    def _bounded(self, limits: Limits | None) -> Entry:
+        self._limits = limits
+        return self
 
     def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
         """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
@@ -249,7 +270,7 @@ class Entry:
         is_known = self._cached is not None and self._cached.code_key(name, all_shapes, CodeRequest()) is not None
         static = self._outline._replace(is_dynamic=False)
         traced = None if is_known else now(in_context(graph(all_shapes), self._context))
-        return Entry(static, graph, self._cached, all_shapes, traced, self._context)
+        return Entry(static, graph, self._cached, all_shapes, traced, self._context)._bounded(self._limits)
 
     def show(self, stage: str = "graph", whole: bool = False, *, after: str | None = None,
              options: CompileOptions | None = None) -> str:
@@ -309,6 +330,12 @@ class Model:
         if checked_context(context) is None:
             return self
         return self.with_entries({name: entry.within(context) for name, entry in self.entries.items()})
+
+    def limited(self, limits: Limits | None) -> Model:
+        """The model with its entries within limits; None: as it is."""
+        if limits is None:
+            return self
+        return self.with_entries({name: entry.limited(limits) for name, entry in self.entries.items()})
 
     def with_entries(self, entries: Mapping[str, Entry]) -> Model:
         """The model with other entries."""
@@ -425,6 +452,12 @@ def no_entry(raised: type[Problem], name: str, entries: Iterable[str]) -> Proble
                   help=f"did you mean {meant}?" if meant else None)
 
 
+def within_limits(compiled: Compiled[Lowered]) -> Compiled[Lowered]:
+    """Code whose arena is within the limits, wherever it comes from."""
+    check_bytes(compiled.executable.arena_nbytes, "the arena has")
+    return compiled
+
+
 def compiler() -> CachedCompiler:
     """What compiles, imported only where the cache does not have the code."""
     from ..stages import COMPILER
@@ -477,6 +510,7 @@ class GraphOf:
     imported: ImportedSource | None
 
     def __call__(self, shapes: Shapes) -> Traced:
+        from ...lowering.graph.check_limits import check_limits
         from ..stages import Traced
         whole, name = self.module(), self.name
         foreign = dialect_of(whole)
@@ -486,8 +520,20 @@ class GraphOf:
             except Problem as problem:
                 calls = foreign.calls_by_value(whole, name, of_graph)
                 raise problem if calls is None else NeedsValues(problem, calls) from None
+            check_limits(graph)
             return Traced(graph, name, self.results, ForeignCalls(whole, name, self.bindings), imported=self.imported)
         return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=self.imported)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitedGraph:
+    """Makes the graphs of an entry within limits."""
+    graph: Graph
+    limits: Limits
+
+    def __call__(self, shapes: Shapes) -> Traced:
+        with self.limits:
+            return self.graph(shapes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -521,7 +567,7 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
     if isinstance(source, str | os.PathLike) and not is_text(source) and bindings is None:
         return load_file(source, name)
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
-    known = known_data(data) if bindings is None else None
+    known = known_data(data) if bindings is None and here.scope is None else None
     return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings,
                     source_of(data[:8], lambda: data))
 
@@ -553,6 +599,8 @@ def load_tflite(source: Any, name: str | None = None) -> Model:
 
 def known_model(path: str | os.PathLike[str], name: str | None) -> Model | None:
     """The model of a file that the cache knows by what the file system says of it; it is not read."""
+    if here.scope is not None:  # what the cache knows was made without these limits
+        return None
     key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
     known = known_file(key)
     cached = known.origin.recall() if known and known.origin else None
@@ -569,8 +617,10 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
     if found is not None:
         return found
     key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
+    with suppress(OSError):  # who reads it says what is wrong
+        check_bytes(os.stat(path).st_size, f"{shown} has")
     data = file_bytes(path)
-    held = known_data(data)
+    held = known_data(data) if here.scope is None else None
     if held:
         remember_file(place, key, held)
     return model_of(lambda: read_verified(data, shown, Path(place).parent), held.origin if held else None,
@@ -616,6 +666,10 @@ def graph_with_shapes(data: bytes, shapes: Mapping[str, Shape]) -> Module:
 
 
 def read_verified(data: str | bytes | memoryview, name: str, folder: Path | None = None) -> Module:
+    from ...lowering.graph.check_limits import check_limits
     from ...lowering.rewrite.infer_shapes import verified
+    check_bytes(len(data), f"{name} has")
     with seldom_collecting():
-        return verified(read_module(data, name, folder))
+        found = verified(read_module(data, name, folder))
+        check_limits(found)
+        return found

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from ...runtime.errors import Position, Problem
+from ...runtime.limits import checkpoint
 from ...runtime.records import dataclass
 from ..dialects.foreign_dialects import advice
 from ..elements.affine import Affine, Axis
@@ -167,6 +168,7 @@ class Fuser:
 
     def compute(self, operation: Operation) -> None:
         """One operator: each of its results folded, inlined, viewed or stored."""
+        checkpoint()
         if isinstance(operation.op, UnknownOp):
             raise unsupported(operation)
         for number, value in enumerate(operation.results):

@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from ...runtime.errors import KeyProblem, Position, Problem, printable
+from ...runtime.limits import check_nodes
 from ...runtime.records import dataclass, set_constant_state
 from .operator import Op
 from .types import Array, TensorType, Type
@@ -188,6 +189,7 @@ class BlockBuilder:
             except Problem as problem:
                 raise problem.at(position) from None
         number = len(self.operations)
+        check_nodes(number + 1, position)
         data = op.constant(operands)
         results = tuple(Value(name or f"{self._prefix}{number}" + (f"_{i}" if len(types) > 1 else ""), t, position,
                               data) for i, t in enumerate(types))

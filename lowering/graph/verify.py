@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ...runtime.errors import Label, Position, Problem, require
+from ...runtime.limits import NESTED, TENSOR_BYTES
 from ...runtime.records import dataclass
 from .agreement import check_agreement
 from .foreign import callees, spelling
@@ -25,8 +26,7 @@ from .types import BlockScaled, ElementType, ShapeType, TensorType, Type
 
 MAXIMUM_RANK = 6
 """That TOSA's level 8K allows: what is lowered to TOSA stays within it where it can."""
-MAXIMUM_BYTES = (1 << 31) - 1
-MAXIMUM_NESTING = 6
+MAXIMUM_BYTES, MAXIMUM_NESTING = TENSOR_BYTES, NESTED
 MOST_AXES, MOST_EXTENTS = 32, 64
 """Of a tensor and of a shape: TOSA's limits without a level."""
 SOUND: WeakSet[Module] = WeakSet()

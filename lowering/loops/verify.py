@@ -11,6 +11,7 @@ from dataclasses import field, replace
 from typing import Any, NoReturn
 
 from ...runtime.errors import Problem
+from ...runtime.limits import checkpoint
 from ...runtime.records import dataclass
 from ..elements.expression import Buffer
 from .feasible import can_be
@@ -68,6 +69,7 @@ def verify_program(program: Program) -> tuple[Proof, ...]:
     """Check every function of a program, with the rows that its steps ask for, and that each step reads what an earlier
     one has written. Raises Problem, of kind "internal", for the first fault."""
     from .verify_steps import rows_of, verify_steps
+    checkpoint()
     spans = rows_of(program)
     known: dict[tuple[Function, Interval | None], tuple[Function, Proof]] = {}
     proofs = tuple(proof_of(f, spans.get(i), known) for i, f in enumerate(program.functions))
@@ -79,6 +81,7 @@ def proof_of(function: Function, rows: Interval | None, known: dict[tuple[Functi
              ) -> Proof:
     """`verify`. Of functions that are the same but for their buffers one is checked, unless the data of constants matters: of
     the others, that the buffers are alike."""
+    checkpoint()
     key = first_of(function), rows
     if key in known:
         other, proof = known[key]

@@ -16,12 +16,13 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from ...runtime.errors import Problem
+from ...runtime.limits import checkpoint, seconds_left
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ..target.target import C_ONLY, Target
 from .arm_objects import completed, completed_text
 from .link import image_of, is_supported
 from .split_module import defined, split
-from .worker_processes import compiled, module_count
+from .worker_processes import can_fork, compiled, module_count, within
 
 SHAPES_TILES = "llvm.x86.ldtilecfg"
 """The intrinsic that stands in the text of every module that uses tiles."""
@@ -110,8 +111,17 @@ def load_image(image: Image) -> LoadedCode:
 
 
 def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> bytes:
-    """The object of a module, for this process."""
-    return bytes(emitting(in_loadable_format(target), "pic").emit_object(parse(text, allowed)))
+    """The object of a module, for this process. LLVM cannot be stopped: with a limit of seconds another process does it."""
+    def compile(text: str) -> bytes:
+        return bytes(emitting(in_loadable_format(target), "pic").emit_object(parse(text, allowed)))
+
+    checkpoint()
+    if (seconds := seconds_left()) is None or not can_fork():
+        return compile(text)
+    binding()
+    code = within(seconds, text, compile)
+    checkpoint()
+    return code or compile(text)
 
 
 def in_loadable_format(target: Target) -> Target:

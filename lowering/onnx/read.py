@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...runtime import limits
 from ...runtime.errors import Position, Problem, Source
 from ..dialects.onnx.element_types import element_of
 from ..dialects.onnx.node import CONSTANT, NO_VALUE, NONE, OPSETS, PREFIX, PRODUCER, UNTYPED, OnnxOp
@@ -71,7 +72,8 @@ class ModelReader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.operations: list[Operation] = []
         self.types: dict[str, Type] = {}
-        self.depth = 0
+        self.depth = self.nodes = 0
+        self.written = sum(len(graph.node) for graph in (model.graph, *model.functions))
 
     def module(self) -> Module:
         graph = self.model.graph
@@ -137,6 +139,7 @@ class ModelReader:
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
     def node(self, node: Any, number: int, scope: Scope) -> None:
+        self.count_node()
         domain = "" if node.domain in AI_ONNX else node.domain
         what = f"operand of node {node.name or number} ({node.op_type})"
         operands = [self.used(scope, name, what) if name else self.left_out() for name in trimmed(node.input)]
@@ -159,6 +162,13 @@ class ModelReader:
                               kind="ssa")
             if name:
                 scope[name] = value
+
+    def count_node(self) -> None:
+        """One more node, of the graph or of a function that is inlined."""
+        self.nodes += 1
+        limits.check_nodes(self.nodes)
+        if self.nodes > limits.most_expanded(self.written):
+            raise limits.expanded("functions", "let functions that call others several times do so once")
 
     def standard_body(self, node: Any, domain: str) -> Any | None:
         """The function that ONNX writes an operator as, where there is no class for it here."""

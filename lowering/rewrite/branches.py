@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...runtime import limits
 from ...runtime.errors import Problem
 from ..dialects.tosa.control_flow import CondIf
 from ..graph.graph import Block, Module, Operation, Value
@@ -17,9 +18,6 @@ from ..graph.operator import UnknownOp
 SPELLINGS = frozenset({"tf.If", "tf.StatelessIf"})
 LARGEST_DEPTH = 64
 """Functions that name each other go no deeper than this."""
-EXPANDED_OPERATIONS = 100_000
-"""Operations that the branches of a module may have after all functions have been copied into them, beside those of the module
-itself: functions that name another one twice would double at each level. Each takes about 10 microseconds."""
 
 
 def inline_branches(module: Module) -> Module:
@@ -39,7 +37,7 @@ class BranchInlining:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.operations_left = EXPANDED_OPERATIONS + sum(1 for f in module.functions for _ in f.body.walk())
+        self.operations_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
     def inlined(self, block: Block, depth: int) -> Block:
         """The block with every branch in it as regions."""
@@ -47,8 +45,7 @@ class BranchInlining:
         for operation in block.operations:
             self.operations_left -= 1
             if self.operations_left < 0:
-                raise Problem(f"branches expand to more than {EXPANDED_OPERATIONS:,} operations beside the module's own",
-                              operation.position, kind="level", help="let a function that is named twice be named once")
+                raise limits.expanded("branches", "let a function that is named twice be named once", operation.position)
             if is_branch(operation):
                 operation = self.branch(operation, depth)
             elif operation.regions:

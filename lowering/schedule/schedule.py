@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...runtime.errors import Position, Problem, printable
+from ...runtime.limits import checkpoint
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
@@ -105,6 +106,7 @@ def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings
 
 def scheduled(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
     """The loops of a kernel, and how they have come about."""
+    checkpoint()
     asked = request.asked
     if asked and asked.nests and asked.nests[0].name.startswith(printable(f"{kernel.out.name}.next")):
         return through_scratch(kernel, request)

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from ...runtime import limits
 from ..graph.types import (
     F4E2M1,
     F6E2M3,
@@ -32,7 +33,6 @@ from .number_lists import decode_list
 from .scalars import bits_of, from_bits
 from .syntax import SyntaxFault
 
-MAXIMUM_BYTES = (1 << 31) - 1
 """Bytes of one tensor (TOSA level 8K)."""
 MAXIMUM_RANK = 32
 QUOTED = (MXINT8, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, F8E8M0, F6E2M3, F6E3M2, F4E2M1)
@@ -85,8 +85,10 @@ def check_size(type: TensorType) -> None:
         raise SyntaxFault(f"a constant needs a static type, not {type}", kind="type")
     if type.rank > MAXIMUM_RANK:
         raise SyntaxFault(f"a constant of rank {type.rank} is not supported", kind="unsupported")
-    if type.nbytes > MAXIMUM_BYTES:
+    if type.nbytes > limits.TENSOR_BYTES:
         raise SyntaxFault(f"{type} has {type.nbytes} bytes, more than the limit of 2^31 - 1", kind="shape")
+    if type.nbytes > limits.most_bytes():
+        raise SyntaxFault(f"{type} has {type.nbytes:,} bytes, the limit is {limits.most_bytes():,}", kind="limit")
 
 
 def splat(one: Array, type: TensorType) -> Array:

@@ -6,13 +6,13 @@ that a text that only opens brackets ends at once.
 """
 from __future__ import annotations
 
-import threading
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Source
+from ...runtime.limits import checkpoint
 from .executor_rules import ExecutorRules
-from .rules import Rules, TokenFault
+from .rules import Rules, TokenFault, reading
 from .syntax import FileSyntax, SyntaxFault
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def parse(source: Source) -> FileSyntax:
     from lark.exceptions import UnexpectedInput
     assert source.text is not None
     parser = build_parser()
-    nesting.depth = 0
+    reading.depth = reading.operations = 0
     try:
         return parser.parse(source.text)  # type: ignore[return-value]
     except UnexpectedInput as error:
@@ -68,21 +68,14 @@ def tensorflow_token(token: Token) -> Token:
     return token
 
 
-class Nesting(threading.local):
-    """How many brackets are open in the text that this thread reads."""
-    depth = 0
-
-
-nesting = Nesting()
-
-
 def open_bracket(token: Token) -> Token:
-    nesting.depth += 1
-    if nesting.depth > MAXIMUM_BRACKETS:
+    checkpoint()
+    reading.depth += 1
+    if reading.depth > MAXIMUM_BRACKETS:
         raise TokenFault(token, SyntaxFault(f"more than {MAXIMUM_BRACKETS} brackets are open here", kind="nesting"))
     return token
 
 
 def close_bracket(token: Token) -> Token:
-    nesting.depth -= 1
+    reading.depth -= 1
     return token

@@ -1,11 +1,13 @@
 """From the parts of each rule of `grammar.lark` to a node of the syntax tree; Lark calls these while it parses.
 
-The methods hold no state, so one parser serves all threads.
+The methods hold no state but what is counted of the text that a thread reads, so one parser serves all threads.
 """
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.limits import check_nodes
 from .syntax import (
     AliasSyntax,
     AnyOperation,
@@ -33,6 +35,17 @@ if TYPE_CHECKING:
 
 MAXIMUM_DEPTH = 64
 """Regions inside regions, and lists or dictionaries inside each other."""
+
+
+class Reading(threading.local):
+    """Of the text that this thread reads: how many brackets are open, and how many operations there were."""
+    depth = 0
+    operations = 0
+
+
+reading = Reading()
+ENDS = ("return", "yield", "fetch")
+"""How terminators are called, which are no operators."""
 
 
 class TokenFault(Exception):
@@ -81,6 +94,9 @@ class Rules:
     # Operations
 
     def operation(self, results: Token | None, body: Any, location: LocationSyntax | None) -> AnyOperation:
+        if isinstance(body, OperationSyntax) and not body.spelling.endswith(ENDS):
+            reading.operations += 1
+            check_nodes(reading.operations)
         if results and not isinstance(body, OperationSyntax):
             raise TokenFault(results, SyntaxFault(f"{body.keyword} has no results", 0, len(results), "type"))
         return body._replace(results=results, location=location) if results or location else body

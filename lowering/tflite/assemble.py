@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
+from ...runtime import limits
 from ...runtime.errors import Label, Problem
 from ...runtime.records import dataclass
 from ..dialects.tosa.control_flow import CondIf, WhileLoop
@@ -29,9 +30,6 @@ from .splice_converted import OperatorPositions, copies, place_of, tensor_name
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
 
-SHARED_OPERATIONS = 100_000
-"""Operations that a module may have besides those of the partitions, because subgraphs are run in several places."""
-
 
 class Assembler:
     """Builds the module. `functions` are the converted partitions."""
@@ -42,7 +40,7 @@ class Assembler:
         self.numbers: dict[str, list[Type]] = {}
         """Types that uses of variables give them, with what their integers stand for."""
         self.initialisers: dict[int, FilePosition] = {}
-        self.budget = SHARED_OPERATIONS + sum(len(f.body.operations) for f in functions.values())
+        self.budget = limits.most_expanded(sum(len(f.body.operations) for f in functions.values()))
 
     # ---- modules and functions ---------------------------------------------------------------------------------------
     def module(self) -> Module:
@@ -110,8 +108,8 @@ class Assembler:
     def spend(self, count: int, position: FilePosition) -> None:
         self.budget -= count
         if self.budget < 0:
-            raise Problem(f"subgraphs that are run in several places expand to more than {SHARED_OPERATIONS:,} operators",
-                          position, kind="level", help="let subgraphs that run others several times do so once, or in a loop")
+            raise limits.expanded("subgraphs that are run in several places",
+                                  "let subgraphs that run others several times do so once, or in a loop", position)
 
     def declare(self, symbol: str, type: TensorType, record: TensorRecord, position: FilePosition) -> None:
         """A use of a variable as a tensor of this type, of which the file says what `record` says."""

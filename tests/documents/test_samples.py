@@ -147,3 +147,12 @@ def test_every_sample_is_tested_and_in_the_tutorial() -> None:
 def test_a_model_runs_on_other_processes_data(name: str, package: str, printed: str) -> None:
     pytest.importorskip(package, reason=f"the package {package} is not installed")
     assert printed in output(name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are the system's")
+def test_models_from_strangers_run_or_are_refused_in_processes_of_their_own() -> None:
+    good, splat, calls, picture = output("16_strangers.py").splitlines()
+    assert good == "lstm.mlir: result0: float32[1, 8]"
+    assert "refused: " in splat and "1,073,741,824 bytes, the limit is 67,108,864" in splat
+    assert "refused: " in calls and "more than 20,000 operations" in calls
+    assert picture == "a picture: refused: error[file]: a picture is an image and no model"

@@ -10,6 +10,7 @@ from tosaic.lowering.graph.verify import verify
 from tosaic.lowering.rewrite import branches
 from tosaic.lowering.rewrite.tensorflow import Bindings, to_tosa, translate
 from tosaic.lowering.text.reader import read_module
+from tosaic.runtime import limits
 from tosaic.runtime.errors import Problem
 
 T = "tensor<2xf32>"
@@ -49,7 +50,7 @@ def graph_of(text: str) -> Module:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_functions_that_call_the_one_before_twice_are_a_problem(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translate, "EXPANDED_OPERATIONS", 3000)
+    monkeypatch.setattr(limits, "EXPANDED", 3000)
     with pytest.raises(Problem, match="calls and loops expand to more than 3,000 operations") as caught:
         graph_of(text_of(CALLS[name], 30))
     assert caught.value.kind == "level" and caught.value.position is not None and caught.value.help == translate.FEWER_CALLS
@@ -65,7 +66,7 @@ def test_the_bound_is_reached_in_seconds() -> None:
 
 def test_loops_in_loops_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body is translated once more for each value that turns out to change, in each loop around it."""
-    monkeypatch.setattr(translate, "EXPANDED_OPERATIONS", 20)
+    monkeypatch.setattr(limits, "EXPANDED", 20)
     count = 6
     names = [f"%x{n}" for n in range(count)]
     types = ", ".join([T] * count)
@@ -84,7 +85,7 @@ def test_loops_in_loops_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_branches_beside_tosa_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "EXPANDED_OPERATIONS", 3000)
+    monkeypatch.setattr(limits, "EXPANDED", 3000)
     call = CALLS["tf.If"].replace('"tf.Const"() <{value', '"tosa.const"() <{values')
     text = text_of(call, 30).replace('"tf.AddV2"(%x, %x)', "tosa.add %x, %x")
     with pytest.raises(Problem, match="branches expand to more than 3,000 operations") as caught:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ....runtime.errors import Label, Problem, temporary_file
+from ....runtime.limits import seconds_left
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
@@ -116,6 +117,7 @@ def run(arguments: list[str], folder: str, name: str, seconds: float, meanwhile:
         ) -> tuple[bytes, int]:
     """The converter's log and exit status."""
     path = json.dumps([os.path.abspath(entry) for entry in sys.path])
+    seconds = min(seconds, seconds_left() or seconds)
     with subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, *arguments, path], stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder) as process:
         try:

@@ -1,10 +1,12 @@
 """Constants, and what hands a value on: Constant, ConstantOfShape, Identity."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ....runtime.limits import check_tensor
 from ...graph.graph import Value
 from ...graph.types import BY_STORAGE, Array
 from ..data import Datum, Text
@@ -51,6 +53,7 @@ class ConstantOfShape(Operator):
     value: Array = np.zeros(1, np.float32)
 
     def reference(self, shape: Array) -> Array:
+        check_tensor(math.prod(map(int, shape)) * self.value.itemsize)
         return np.full(tuple(shape), self.value.reshape(-1)[0], self.value.dtype)
 
     def lower(self, e: Emitter, shape: Value) -> Value:

@@ -1,11 +1,13 @@
 """Tensors put together and taken apart along an axis, and borders: Concat, Split, Slice, Pad, CenterCropPad."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ....runtime.errors import Problem
+from ....runtime.limits import check_tensor
 from ....runtime.records import dataclass
 from ...formulas.indexing import gathered
 from ...formulas.layout import every, padded, part, reversed_axis, taken
@@ -188,6 +190,7 @@ class Pad(Operator):
         widths = [(max(a, 0), max(b, 0)) for a, b in borders]
         if self.mode == "constant":
             number = np.asarray(self.value if value is None or not np.size(value) else np.reshape(value, ()), x.dtype)
+            check_tensor(math.prod(n + sum(w) for n, w in zip(x[index].shape, widths)) * x.itemsize)
             return np.pad(x[index], widths, "constant", constant_values=number)
         return np.asarray(np.pad(x[index], widths, self.mode))  # type: ignore[call-overload]
 

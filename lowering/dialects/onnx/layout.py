@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....runtime.errors import Problem
+from ....runtime.limits import check_tensor
 from ...formulas.indexing import reversed_sequences
 from ...formulas.layout import rearranged
 from ...graph.graph import Value
@@ -121,7 +122,9 @@ class Transpose(Operator):
 @operator("Expand")
 class Expand(Operator):
     def reference(self, x: Array, shape: Array) -> Array:
-        return np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(int(n) for n in shape))))
+        found = np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(int(n) for n in shape)))
+        check_tensor(found.nbytes)
+        return np.array(found)
 
     def lower(self, e: Emitter, x: Value, shape: Value) -> Value:
         return e.broadcast_to(x, np.broadcast_shapes(x.tensor.dims, integers(shape, "the shape")))
@@ -132,7 +135,9 @@ class Tile(Operator):
     """Before version 6 along one axis, with the number of times and the axis as operands."""
 
     def reference(self, x: Array, repeats: Array, axis: Array | None = None) -> Array:
-        return np.tile(x, self.times(x.ndim, [int(n) for n in np.ravel(repeats)], None if axis is None else int(axis)))
+        times = self.times(x.ndim, [int(n) for n in np.ravel(repeats)], None if axis is None else int(axis))
+        check_tensor(x.nbytes * math.prod(times))
+        return np.tile(x, times)
 
     def lower(self, e: Emitter, x: Value, repeats: Value, axis: Value | None = None) -> Value:
         at = None if axis is None else integers(axis, "the axis")[0]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....runtime.limits import check_tensor
 from ...graph.graph import Value
 from ...graph.types import BY_STORAGE, Array
 from ..data import Datum
@@ -39,6 +40,7 @@ class Range(Operator):
     def reference(self, start: Array, limit: Array, delta: Array) -> Array:
         first, last, step = (np.reshape(a, ()) for a in (start, limit, delta))
         count = max(int(np.ceil((last.astype(np.float64) - first) / step)), 0)
+        check_tensor(count * start.dtype.itemsize)
         return np.asarray(first + np.arange(count).astype(start.dtype) * step, start.dtype)
 
     def lower(self, e: Emitter, start: Value, limit: Value, delta: Value) -> Value:
@@ -55,6 +57,7 @@ class Range(Operator):
             raise depends("how many numbers a range has", "make its bounds constants, or the limit the start plus a constant")
         step, element = int(delta.constant.item()), start.tensor.element
         count = max(-(-width // step), 0)
+        check_tensor(count * element.dtype.itemsize)
         steps = e.constant((np.arange(count) * step).astype(element.dtype), element)
         return e.sum(e.reshape(start, (1,)), steps) if count else steps
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....runtime.errors import Problem, require
+from ....runtime.limits import NESTED
 from ...graph.graph import Block, Value
 from ...graph.operator import Op, Operand
 from ...graph.types import I1, TensorType, Type
 from .operands import product, same_shape
 
-LARGEST_DEPTH = 6
+LARGEST_DEPTH = NESTED
 """Levels of nested control flow that the specification's level 8K has."""
 
 

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from dataclasses import field
 
+from ....runtime.limits import checkpoint, seconds_left
 from ....runtime.records import dataclass
 from ...loops.ir import Function, first_of
 from ...machine_code.codegen import SHAPES_TILES, binding, object_of
@@ -68,6 +69,7 @@ class ConcurrentCodegen:
 
     def add(self, function: Function) -> None:
         """Write a function that has been scheduled. One that is equal to an earlier one is not compiled again."""
+        checkpoint()
         first, (texts, definitions) = first_of(function), (self.emitted.texts, self.emitted.definitions)
         if first in texts:
             return
@@ -115,7 +117,8 @@ class ConcurrentCodegen:
         compiled that may fail either."""
         with self._changed:
             while not self._waiting and not self._is_closed and (waits or any(not b.code for b in self._batches)):
-                self._changed.wait()
+                self._changed.wait(seconds_left())
+                checkpoint()
             return self._waiting.popleft() if self._waiting and not self._is_closed else None
 
     def name_of(self, function: Function) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ....runtime import limits
 from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
@@ -32,9 +33,6 @@ from .reaching_inputs import reaching_inputs
 from .stored_numbers import stored_numbers
 
 Scope = dict[Value, Datum]
-EXPANDED_NODES = 100_000
-"""Nodes that becoming TOSA may take beside those of the module: the body of a loop is translated until it is known what it
-changes. Each takes about 30 microseconds."""
 MOST_COMPUTED = 1 << 12
 """Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
 
@@ -44,6 +42,9 @@ def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = Non
     Problem at the node that has no place in TOSA; its line is that of `printed`, of which some values are known in `module`."""
     return Translation(module, name, printed or module).function(types)
 
+MOST_MADE = limits.Limits(bytes=MOST_COMPUTED * 8)
+"""Bytes of what such a node gives: what is larger is not computed before that is seen."""
+
 
 class Translation:
     """One graph becoming TOSA."""
@@ -52,7 +53,7 @@ class Translation:
         self.whole, self.module, self.name, self.printed = module, prune(in_integers(prune(module))), name, printed
         self.emitter = Emitter()
         self.file = whole(module.position.source.name if module.position else "<model>")
-        self.nodes_left = EXPANDED_NODES + sum(1 for f in module.functions for _ in f.body.walk())
+        self.nodes_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
     def function(self, types: Sequence[Type] | None) -> Module:
         function = self.module.function(self.name)
@@ -114,8 +115,8 @@ class Translation:
         """The results of one node."""
         self.nodes_left -= 1
         if self.nodes_left < 0:
-            raise Problem(f"loops expand to more than {EXPANDED_NODES:,} nodes beside the model's own", operation.position,
-                          kind="level")
+            raise limits.expanded("loops", "let loops be nested less deep", operation.position)
+        limits.checkpoint()
         here = operation.position or self.place(operation)
         before, self.emitter.position = self.emitter.position, here
         try:
@@ -165,7 +166,7 @@ class Translation:
         if sum(np.size(a) for a in arrays if a is not None) > MOST_COMPUTED:
             return None
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), MOST_MADE:
                 results = interpreted(found, arrays)
         except (Problem, *ERRORS):
             return None  # the lowering says what is wrong

@@ -11,6 +11,7 @@ from dataclasses import field
 
 import numpy as np
 
+from ....runtime import limits
 from ....runtime.errors import Position, Problem
 from ....runtime.records import dataclass
 from ...dialects.data import Datum, ListOfTensors, Text, VariableHandle, described
@@ -25,11 +26,6 @@ from ..fold_convolutions import fold_convolutions
 from ..prune import prune
 from .special import SPECIAL, Scope, check_number
 from .variables import Variables
-
-EXPANDED_OPERATIONS = 100_000
-"""Operations that becoming TOSA may take beside those of the module: functions are inlined at each of their calls, and the body
-of a loop is translated until it is known what it changes, so that functions that call each other twice would double at each
-level. Each takes about 30 microseconds; graphs of users take a tenth of it."""
 
 FEWER_CALLS = "let functions that call others several times do so once, with all that they need, or in a loop"
 
@@ -70,7 +66,7 @@ class Translation:
         self.messages: dict[str, Datum] = {}
         """What was sent and not received yet, by name."""
         self.depth = 0
-        self.operations_left = EXPANDED_OPERATIONS + sum(1 for f in module.functions for _ in f.body.walk())
+        self.operations_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
     # ---- the function ------------------------------------------------------------------------------------------------
     def function(self, function: Function, types: Sequence[Type] | None) -> Module:
@@ -121,8 +117,8 @@ class Translation:
         """The results of one operation."""
         self.operations_left -= 1
         if self.operations_left < 0:
-            raise Problem(f"calls and loops expand to more than {EXPANDED_OPERATIONS:,} operations beside the module's own",
-                          operation.position, kind="level", help=FEWER_CALLS)
+            raise limits.expanded("calls and loops", FEWER_CALLS, operation.position)
+        limits.checkpoint()
         before, self.emitter.position = self.emitter.position, operation.position
         try:
             results = self.translated(operation, [scope[v] for v in operation.operands], scope)

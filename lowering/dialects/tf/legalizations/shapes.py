@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from .....runtime.errors import Problem
+from .....runtime.limits import check_tensor
 from ....graph.foreign import spelling
 from ....graph.graph import Operation, Value
 from ...emitter import Emitter, integers, known
@@ -103,6 +104,7 @@ def range_of(e: Emitter, operation: Operation, start: Value, limit: Value, delta
     count = max(0, math.ceil((last.item() - first.item()) / step.item()))
     if step.dtype.kind in "iu":
         count = max(0, -((first.item() - last.item()) // step.item()))
+    check_tensor(count * step.dtype.itemsize)
     return e.constant((first + np.arange(count).astype(step.dtype) * step).astype(step.dtype), start.tensor.element)
 
 
@@ -112,6 +114,7 @@ def linear_space(e: Emitter, operation: Operation, start: Value, stop: Value, nu
     require(count > 0, f"{count} numbers are asked for")
     first, last = known(start, "the first number").reshape(()), known(stop, "the last number").reshape(())
     step = (last - first) / np.asarray(count - 1, first.dtype) if count > 1 else np.zeros((), first.dtype)
+    check_tensor(count * first.dtype.itemsize)
     found = (first + np.arange(count).astype(first.dtype) * step).astype(first.dtype)
     if count > 1:
         found[-1] = last

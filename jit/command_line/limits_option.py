@@ -1,0 +1,31 @@
+"""`--limits nodes=100000,bytes=1G,seconds=10`: what reading and compiling a model may take."""
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from ...runtime.errors import Problem
+from ...runtime.limits import Limits
+
+
+def limits_of(text: str | None) -> AbstractContextManager[Any]:
+    """The limits of an option's text, to be entered; nothing where there is none."""
+    if not text:
+        return nullcontext()
+    from .memory_options import nbytes, unknown
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        if name not in ("nodes", "bytes", "seconds"):
+            raise unknown("limit", name, ("nodes", "bytes", "seconds"))
+        if not equals:
+            raise Problem(f"the limit {name} has no value", kind="option", help=f"for example {name}=10000")
+        found[name] = nbytes(value, name) if name != "seconds" else seconds(value)
+    return Limits(**found)
+
+
+def seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Problem(f"seconds is {text!r}, which is no number", kind="option", help="for example seconds=10") from None
