@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ..runtime.later import Later
+from ..runtime.later import Later, now
 from ..runtime.records import dataclass
 from .calls import Calls, Numbers, Results, until_quick
 from .descriptors import Interface, TensorDescriptor
@@ -125,6 +125,12 @@ class GraphRecipe:
     with. Where it is made again, the code comes from the cache there, or is made for the machine there."""
     traced: Callable[[], CompilableGraph]
     options: CompileOptions | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what the graph was made from, which has its constants once more: code is not checked."""
+        from dataclasses import replace
+        traced: Any = self.traced()
+        return GraphRecipe, (now(replace(traced, source=None, imported=None)), self.options)
 
     def compiled(self, context: Context) -> Compiled:
         return self.traced().compile(self.options, context)

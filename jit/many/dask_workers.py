@@ -37,7 +37,8 @@ class DaskWorkers:
 
     @property
     def description(self) -> str:
-        return f"{len(self._client.scheduler_info(-1)['workers'])} workers of {self.address}"
+        count = len(self._client.scheduler_info(-1)["workers"])
+        return f"{count} worker{'s' * (count != 1)} of {self.address}"
 
     def __enter__(self) -> DaskWorkers:
         try:
