@@ -25,7 +25,7 @@ def main() -> None:
     model = tosaic.load(Path(__file__).parent / "models" / "classifier.mlir")
     images = np.random.default_rng(0).integers(-128, 128, (IMAGES, 32, 32, 3), np.int8)
     expected = classified(images, model)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         blocks = dask.array.from_array(images, chunks=(BLOCK, 32, 32, 3))
         classes = blocks.map_blocks(classified, model, dtype=expected.dtype, drop_axis=(1, 2, 3), new_axis=1,
                                     chunks=(blocks.chunks[0], expected.shape[1:]))

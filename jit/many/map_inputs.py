@@ -51,8 +51,8 @@ class MapResult:
         lines = [f"{name}: {error}" for name, error in self.errors.items()]
         before = f", {self.before:,} were done before" if self.before else ""
         failed = f", {len(self.errors):,} failed" if self.errors else ""
-        lines.append(f"{self.items:,} items with {self.calls:,} calls on {self.workers} in {self.seconds:.1f} s, "
-                     f"{self.nbytes:,} bytes of results{before}{failed}")
+        lines.append(f"{counted(self.items, 'item')} with {counted(self.calls, 'call')} on {self.workers} in "
+                     f"{self.seconds:.1f} s, {self.nbytes:,} bytes of results{before}{failed}")
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -103,6 +103,10 @@ class SharedFolder:
             raise Problem(f"{platform.node()} does not see {self.folder}", kind="file",
                           help="inputs and results are on a file system that all workers have, under the same path")
         return self.calls(item)
+
+
+def counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def data_set_of(entry: Entry, paths: Sequence[str], output: str) -> DataSet:

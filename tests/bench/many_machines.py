@@ -88,7 +88,7 @@ def local(count: int) -> Iterator[tuple[Workers, Callable[[], list[int]]]]:
 @contextmanager
 def dask(count: int) -> Iterator[tuple[Workers, Callable[[], list[int]]]]:
     from distributed import Client, LocalCluster
-    with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client, \
+    with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client, \
             workers_for(cluster.scheduler_address, None) as workers:
         yield workers, lambda: list(client.run(os.getpid).values())
 
