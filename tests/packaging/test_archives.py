@@ -24,7 +24,8 @@ ROOMS = ("jit", "lowering", "runtime")
 MADE = {"PKG-INFO", "setup.cfg", *(f"tosaic.egg-info/{name}" for name in (
     "PKG-INFO", "SOURCES.txt", "dependency_links.txt", "entry_points.txt", "requires.txt", "top_level.txt"))}
 """What setuptools adds to a source archive."""
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "*.egg-info")
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "site",
+                                  "*.egg-info")
 PYTHON = "Programming Language :: Python :: "
 BUILD = "import sys; from setuptools import build_meta as b; to = sys.argv[1]; print(b.build_wheel(to), b.build_sdist(to))"
 
@@ -97,7 +98,8 @@ def test_the_wheel_holds_the_source_and_its_data_and_nothing_else(first: Archive
                 if p.is_file() and p.suffix != ".md" and "__pycache__" not in p.parts}
     with zipfile.ZipFile(first.wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert found == expected | {"tosaic/__init__.py", "tosaic/py.typed"}
+    root = {f"tosaic/{p.name}" for p in ROOT.glob("*.py") if p.name != "setup.py"}
+    assert found == expected | root | {"tosaic/py.typed"} and "tosaic/__init__.py" in root
 
 
 def test_the_source_archive_is_the_repository(first: Archives) -> None:

@@ -195,7 +195,7 @@ class DivFloorShape(ShapeDivision, name="tosa.div_floor_shape"):
 
 
 class ModShape(ShapeDivision, name="tosa.mod_shape"):
-    """Remainders."""
+    """Remainders of extents."""
 
     def divided(self, quotient: int, rest: int) -> int:
         return rest
