@@ -33,6 +33,7 @@ from .contraction.constant_outputs import with_background
 from .contraction.contraction_strategies import ContractionStrategy
 from .contraction.padded_input import PaddedInput
 from .fft import FourierTransform
+from .float_vectors import machine_for
 from .nest.loop_nest import Nest, flatten
 from .nest.row_range import RowRange
 from .nest.split_nest import collapse, split
@@ -54,7 +55,7 @@ def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy
     """The nests of a kernel with their strategies, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
-    constraints = Constraints(request.target, request.precision, request.by_rows)
+    constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows)
     if transform := FourierTransform.recognise(kernel, constraints):
         return (transform,)
     if request.precision != "f32" and in_floats(kernel, request.target, request.precision) is not None:
@@ -298,7 +299,7 @@ class Lowering:
 
         def lower_nest(b: Builder, number: int, nest: Nest) -> None:
             """The loops of a nest inside those that are open; in floats as they are."""
-            found = of_nest(nest, Constraints(self.request.target))
+            found = of_nest(nest, Constraints(machine_for(nest.value, nest.out, self.request.target)))
             if self.asked is not None:
                 start, record = len(noted[number]), self.asked[number]
                 found = as_asked(found, record.nests[start:start + len(found)], record)

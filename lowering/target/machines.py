@@ -13,7 +13,7 @@ from dataclasses import replace
 from ...runtime.records import dataclass
 from .costs import COSTS
 from .features import SSE2, V2, V3, V4, dot_product, enabled, has_masks, vector_bytes
-from .target import Target
+from .target import SCALAR_REGISTERS, Target
 
 LINUX = "x86_64-unknown-linux-gnu"
 
@@ -52,11 +52,12 @@ def x86(triple: str, cpu: str, features: str) -> Target:
 
 def microcontroller(triple: str, cpu: str, features: str) -> Target:
     """One instruction at a time, no cache worth blocking for; vectors of 16 bytes where it has Helium."""
-    plain = Target(triple, cpu, features, vector_bytes=1, vector_registers=24, fma_per_cycle=1, loads_per_cycle=1,
+    plain = Target(triple, cpu, features, vector_bytes=1, vector_registers=SCALAR_REGISTERS, fma_per_cycle=1, loads_per_cycle=1,
                    fma_latency=3, has_cache=False, l2_bytes=64 << 10, streaming_bytes=1 << 40)
     if "mve.fp" not in enabled(features):
         return plain
-    return replace(plain, vector_bytes=16, vector_registers=8, widest_element=4, has_masked=True, costs=HELIUM_COSTS)
+    return replace(plain, vector_bytes=16, vector_registers=8, widest_element=4, has_float_vectors=False, has_masked=True,
+                   costs=HELIUM_COSTS)
 
 
 def application(triple: str, cpu: str, features: str) -> Target:

@@ -1,10 +1,14 @@
 """A machine as strategies, cost models and the emitter see it. `machines` has those that there are."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...runtime.records import dataclass
 from .costs import COSTS, Costs
 from .features import DotProduct, MatrixType, enabled, float_unit
 
+SCALAR_REGISTERS = 24
+"""Registers of which tiles of scalars may have some, where there are no vectors."""
 C_ONLY = {"c99": "it stands for every processor that has a C compiler",
           "xtensa": "LLVM as llvmlite ships it has no back end for Xtensa",
           "avr": "LLVM's back end for AVR would copy all constants from flash to RAM"}
@@ -25,6 +29,8 @@ class Target:
     """1 where there are no vector registers: every `lanes` is then 1."""
     widest_element: int = 8
     """Bytes of the widest element that vectors compute with: of wider ones every `lanes` is 1."""
+    has_float_vectors: bool = True
+    """Whether vectors compute IEEE's floats, subnormal numbers, too."""
     vector_registers: int = 16
     fma_per_cycle: float = 2
     loads_per_cycle: float = 2
@@ -90,6 +96,16 @@ class Target:
     def has_dual_multiply(self) -> bool:
         """Whether two products of 16 bits are added to a sum in one instruction (SMLAD)."""
         return self.architecture == "arm" and "dsp" in self.enabled
+
+    @property
+    def has_gather(self) -> bool:
+        """Whether lanes are loaded from anywhere by vectors of indices, which have 64 bits."""
+        return self.has_masked and self.widest_element == 8
+
+    @property
+    def of_scalar_floats(self) -> Target:
+        """The same without its vectors."""
+        return replace(self, vector_bytes=1, vector_registers=SCALAR_REGISTERS, has_masked=False, costs=COSTS)
 
     @property
     def sums_bytes(self) -> bool:

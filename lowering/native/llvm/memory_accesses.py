@@ -98,7 +98,9 @@ class MemoryAccesses:
 
     def gather(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
         """base[indices[lane]]; indices are LLVM's type of one and the vector of them. Pieces are a machine vector of
-        elements or of indices, whichever are wider."""
+        elements or of indices, whichever are wider; or one lane each, where vectors hold no indices."""
+        if self.target.widest_element < nbytes("i64"):
+            return self.gather_each(scalar, lanes, base, indices, active, mask)
         pieces, (index, all_indices) = [], indices
         for first, count, on in self.pieces(lanes, active, max(nbytes(index), nbytes(scalar))):
             value = "zeroinitializer"
@@ -108,6 +110,17 @@ class MemoryAccesses:
                 value = self.gather_piece(scalar, count, base, where, on, some)
             pieces.append((first, count, value))
         return self.joined(scalar, pieces)
+
+    def gather_each(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
+        """Lane by lane. LLVM's pass for such gathers (Helium's) fails where indices are constants."""
+        index, where = indices
+        total, t = "zeroinitializer" if active < lanes else "poison", spelled(scalar, lanes)
+        for lane in range(active):
+            place = subvector(self.writer, index, lanes, where, lane, 1)
+            pointer = self.writer.put(f"getelementptr {scalar}, ptr {base}, {index} {place}")
+            value = self.load_piece(scalar, 1, pointer, 1, subvector(self.writer, "i1", lanes, mask, lane, 1))
+            total = value if lanes == 1 else self.writer.put(f"insertelement {t} {total}, {scalar} {value}, i32 {lane}")
+        return total
 
     def gather_piece(self, scalar: str, lanes: int, base: str, indices: tuple[str, str], active: int, mask: str) -> str:
         index, where = indices

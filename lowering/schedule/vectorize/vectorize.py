@@ -309,7 +309,7 @@ class Vectorizer:
             return self.b.load(e.buffer, i, self.lanes, self.active, mask)
         if mask is None and (values := spread(self.b, e.buffer, i, stride, self.lanes, self.active)) is not None:
             return values
-        if mask is None and not (self.target.has_masked and e.buffer.dtype not in NARROW):
+        if mask is None and not (self.target.has_gather and e.buffer.dtype not in NARROW):
             return gathered(self.b, e.buffer, i, stride, self.lanes, self.active)
         return self.b.gather(e.buffer, self.ramp(i, stride, "int64"), self.active, mask)
 
