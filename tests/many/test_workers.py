@@ -23,7 +23,7 @@ ITEMS = 12
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Functions that new processes can import."""
     Path(tmp_path, "example_work.py").write_text("""
-import os, signal, pathlib
+import os, signal, pathlib, time
 class Square:
     def __init__(self, folder): self.folder = folder
     def __call__(self, n):
@@ -33,6 +33,17 @@ class Square:
             os.kill(os.getpid(), signal.SIGKILL)
         if n == 5: raise ValueError("five")
         return n * n
+class Alone:
+    def __init__(self, path): self.path = path
+    def note(self, what):
+        with open(self.path, "a") as file: file.write(what)
+    def __call__(self, n):
+        from tosaic.jit.many.one_compile import alone
+        with alone():
+            self.note("(")
+            time.sleep(0.02)
+            self.note(")")
+        return os.getpid()
 def ends(n):
     if n == 1: os._exit(7)
     return n
@@ -73,6 +84,14 @@ def test_items_are_taken_as_workers_come_free(module: Any) -> None:
     next(run)
     assert len(taken) < 10
     run.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no lock of files that Python's library calls")
+def test_one_process_of_a_machine_compiles_at_a_time(module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOSAIC_CACHE", str(tmp_path / "cache"))
+    found = in_order(LocalWorkers(2).run(module.Alone(str(tmp_path / "log")), range(ITEMS)))
+    assert len({o.value for o in found}) == 2
+    assert (tmp_path / "log").read_text() == "()" * ITEMS
 
 
 @pytest.fixture(scope="module")
