@@ -77,13 +77,15 @@ def rows_of(column: Any, name: str, shape: Sequence[int]) -> Array:
     """A column as one array, a tensor of that shape for each row."""
     if column.null_count:
         raise Problem(f"column {name} has rows without a value", kind="argument")
-    array = column.combine_chunks()
-    array = getattr(array, "storage", array)  # of Arrow's tensors
-    depth = 0
+    array, tensor = column.combine_chunks(), column.type
+    own = tuple(getattr(tensor, "shape", None) or shape)  # of Arrow's tensors
+    in_order = list(getattr(tensor, "permutation", None) or range(len(own))) == list(range(len(own)))
+    array = getattr(array, "storage", array)
     while hasattr(array, "flatten") and hasattr(array.type, "value_type"):
-        array, depth = array.flatten(), depth + 1
+        array = array.flatten()
     values = array.to_numpy(zero_copy_only=False)
-    if values.dtype.kind not in "biuf" or values.size != len(column) * int(np.prod(shape)):
+    fits = own == tuple(shape) and in_order and values.size == len(column) * int(np.prod(shape))
+    if values.dtype.kind not in "biuf" or not fits:
         raise Problem(f"column {name} is {column.type}, which is no {list(shape)} numbers in each row", kind="argument")
     return values.reshape(len(column), *shape)
 
