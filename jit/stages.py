@@ -59,6 +59,11 @@ class Traced(TracedData):
     def __str__(self) -> str:
         return self.show()
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the graph's picture, where it is small enough to be one, its operators, its text."""
+        from .tools.graph_picture import graph_html
+        return graph_html(self.module, self.function)
+
     @public("lower")
     def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> Lowered:
@@ -103,6 +108,10 @@ class Lowered(LoweredData):
 
     def __str__(self) -> str:
         return self.show()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the plan over time, as the report has it."""
+        return self.report()._repr_html_()
 
     def compile(self, context: Context | None = None) -> Compiled[Lowered]:
         """Machine code in this process, with its variables in `context`, or in that of the model or the function, or in the

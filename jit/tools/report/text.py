@@ -229,3 +229,8 @@ class Report(Figures):
 
     def __str__(self) -> str:
         return print_report(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the figures, a picture of each pool, kernels and buffers."""
+        from .notebook import report_html
+        return report_html(self)
