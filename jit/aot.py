@@ -45,7 +45,7 @@ class ArtifactForm:
     inside; else `pool_form` says whether files beside it have the constants as "binary" or as an "array" of C. `library` is
     the object and its constants in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
     share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says whether there
-    is an "object", or "c" source in its place."""
+    is an "object", or "c" source in its place. With `debug`, the object has the lines of the model for debuggers."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
@@ -53,6 +53,7 @@ class ArtifactForm:
     state: str = "own"
     emit: str = "object"
     pool_form: str = "binary"
+    debug: bool = False
 
     def __post_init__(self) -> None:
         if self.emit not in EMITTED:
@@ -62,6 +63,9 @@ class ArtifactForm:
         if self.emit == "c" and self.library:
             raise ValueProblem("a static library has objects, and C source is none", kind="option",
                                help="leave out the library, or make it with the C compiler and ar")
+        if self.emit == "c" and self.debug:
+            raise ValueProblem("C source has no lines of the model", kind="option",
+                               help="leave out debug, and compile the source with -g for its own lines")
 
     @property
     def variables(self) -> StateForm:
@@ -165,7 +169,8 @@ class ModelFiles:
 def model_files(interface: CInterface, form: ArtifactForm) -> ModelFiles:
     """All files of a model."""
     checksum = header_checksum(interface)
-    code, needs, constant_bytes, stack = (c_source if form.emit == "c" else object_code)(interface, checksum)
+    made = c_source(interface, checksum) if form.emit == "c" else object_code(interface, checksum, form.debug)
+    code, needs, constant_bytes, stack = made
     stem = interface.prefix.removeprefix("tosaic_")
     return ModelFiles(f"{stem}.{'c' if form.emit == 'c' else 'o'}", code, f"{interface.prefix}.h",
                       header(interface, checksum, needs, stack).encode(), other_files(interface, code, stem, form), needs,
@@ -176,10 +181,10 @@ Code = tuple[bytes, tuple[str, ...], int, ModelStack | None]
 """An object or source, what it needs from elsewhere, the bytes of its constants, and of an object the stack that it takes."""
 
 
-def object_code(interface: CInterface, checksum: int) -> Code:
+def object_code(interface: CInterface, checksum: int, debug: bool) -> Code:
     target = interface.target
     with ObjectConstants(interface.prefix, target) as constants:
-        code = object_file(object_text(interface, constants, checksum), target, "static" if is_bare(target) else "pic")
+        code = object_file(object_text(interface, constants, checksum, debug), target, "static" if is_bare(target) else "pic")
     return code, undefined_symbols(code) if is_elf(code) else (), constants.nbytes, model_stack(interface, code)
 
 

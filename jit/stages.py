@@ -136,21 +136,23 @@ class Lowered(LoweredData):
     def save(self, directory: str | os.PathLike[str], name: str | None = None, *, self_contained: bool = False,
              library: bool = False, main: bool = False, namespace: str | None = None, state: str = "own",
              emit: str | None = None, pool_form: str = "binary", project: str | None = None,
-             calls: Sequence[Sequence[Array]] | None = None) -> Artifact:
+             calls: Sequence[Sequence[Array]] | None = None, debug: bool = False) -> Artifact:
         """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`.
 
         A `self_contained` object has its workspace and constant pools inside. Constant pools that the caller places come as
         files, "binary" or as an "array" of C (`pool_form`). `library` adds `lib<name>.a`, which has them, too, `main` a
         `main.c` to start from. Objects of one `namespace` share variables of one name; with the `state` "caller", calls are
         given the memory of the variables, and one object has many instances.
-        With `emit` "c" there is C source, `<name>.c`, in place of the object.
+        With `emit` "c" there is C source, `<name>.c`, in place of the object. With `debug` the object says for debuggers which
+        line of the model's text each kernel is for.
 
         A `project` is a folder for a build system (`projects/systems`) instead, with an example that makes recorded `calls`
         (one list of arrays each; without them, random ones) and compares.
         """
         from .aot import ArtifactForm
         from .projects.save_project import emitted, save
-        form = ArtifactForm(self_contained, library, main, namespace, state, emitted(emit, project, self.target), pool_form)
+        form = ArtifactForm(self_contained, library, main, namespace, state, emitted(emit, project, self.target), pool_form,
+                            debug)
         return save([self], directory, name or self.traced.name, form, project, calls)
 
     def profile(self, inputs: Sequence[Array], calls: int = 100, traced: int = 1) -> Profile:

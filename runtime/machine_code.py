@@ -72,6 +72,11 @@ def is_profiled() -> bool:
     return os.environ.get("TOSAIC_PERF", "0") not in ("", "0") or "perf" in sys._xoptions or "PYTHONPERFSUPPORT" in os.environ
 
 
+def is_debugged() -> bool:
+    """Whether a debugger is to see code of this process with its lines: TOSAIC_DEBUG=1."""
+    return os.environ.get("TOSAIC_DEBUG", "0") not in ("", "0")
+
+
 def function_at(address: int) -> Callable[[int], int]:
     """The function i32(ptr) there, callable with an address; it runs without the interpreter's lock."""
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(address)

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ...runtime.arena import Array
 from ...runtime.errors import printable
+from ...runtime.machine_code import is_debugged
 from .entry_file import CacheEntry, Fields, deserialised, serialised
 
 Kind = Literal["code", "entry", "model", "file", "tuning", "known", "interface"]
@@ -230,9 +231,10 @@ def is_own(path: str, status: os.stat_result, remedy: str) -> bool:
 
 
 def folder() -> Folder | None:
-    """The folder as the environment says; None where the cache is off."""
+    """The folder as the environment says; None where the cache is off, which it is for debuggers, too: code of the cache has no
+    lines."""
     chosen = os.environ.get("TOSAIC_CACHE", "")
-    if chosen.strip().lower() == "off":
+    if chosen.strip().lower() == "off" or is_debugged():
         return None
     path = os.path.expanduser(chosen or os.path.join(user_caches(), "code"))
     return None if path.startswith("~") else Folder(os.path.abspath(path), limit())

@@ -144,6 +144,8 @@ def parser() -> argparse.ArgumentParser:
                           help="write a static library, too, of the object and its constant pools")
     compile_.add_argument("--pool-form", choices=("binary", "array"), default="binary",
                           help="files of constant pools: bytes that an assembler file includes, or C (default: binary)")
+    compile_.add_argument("-g", "--debug", action="store_true",
+                          help="debug information: kernels with their lines of the model's text")
     compile_.add_argument("--main", action="store_true", help="write a main.c that calls the model, to start from")
     add_sources(compile_)
     compile_.add_argument("--calls", type=positive, metavar="N",

@@ -28,7 +28,7 @@ def compile(options: argparse.Namespace) -> Answer:
     from ..projects.save_project import save
     options.emit = emitted_by(options)
     form = ArtifactForm(options.self_contained, options.library, options.main, options.namespace, options.state,
-                        options.emit, options.pool_form)
+                        options.emit, options.pool_form, options.debug)
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))

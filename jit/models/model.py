@@ -408,7 +408,7 @@ class Model:
     def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
              memory: Memory | None = None, *, self_contained: bool = False, library: bool = False, main: bool = False,
              namespace: str | None = None, state: str = "own", emit: str | None = None, pool_form: str = "binary",
-             project: str | None = None, calls: Calls | Mapping[str, Calls] | None = None,
+             project: str | None = None, calls: Calls | Mapping[str, Calls] | None = None, debug: bool = False,
              target: Target | None = None) -> Artifact:
         """Write all entry functions as one object with its C header, as `Lowered.save` does for one; with `emit` "c" as C
         source, for any processor unless the options name one; with a `project` as a folder for a build system, whose example
@@ -418,7 +418,7 @@ class Model:
         from ..projects.save_project import emitted, save
         options = given("save", options, target=target, memory=memory)
         form = ArtifactForm(self_contained, library, main, namespace, state,
-                            emitted(emit, project, options.target if options else None), pool_form)
+                            emitted(emit, project, options.target if options else None), pool_form, debug)
         options = for_object(options, form.emit)
         lowered = [entry.lower(options) for entry in self]
         return save(lowered, directory, name, form, project, calls)

@@ -11,15 +11,16 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Position, Problem
 from ...runtime.limits import checkpoint, seconds_left
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ..target.target import C_ONLY, Target
 from .arm_objects import completed, completed_text
+from .debug_lines import with_debug_lines
 from .link import image_of, is_supported
 from .split_module import defined, split
 from .worker_processes import can_fork, compiled, module_count, within
@@ -148,6 +149,12 @@ def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED)
     image = image_of_modules(text, target, allowed) or image_of([object_of(text, target, allowed)])
     assert image is not None
     return image._replace(tiles=SHAPES_TILES in text)
+
+
+def debugged_image(text: str, positions: Mapping[str, Position], target: Target) -> Image:
+    """A module's machine code with the lines of its functions, as one object: LLVM's loader shows it to debuggers."""
+    code = object_of(with_debug_lines(text, positions), target)
+    return Image(code, form="object", tiles=SHAPES_TILES in text)
 
 
 def image_of_modules(text: str, target: Target, allowed: frozenset[str], earlier: EarlierCode | None = None) -> Image | None:

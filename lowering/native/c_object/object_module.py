@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from ...elements.expression import Buffer
+from ...machine_code.debug_lines import with_debug_lines
 from ...machine_code.own_sections import in_own_sections
 from ..driver.buffer_addresses import BufferAddresses, Place, Slot, SymbolAddress
-from ..driver.module import PlacedProgram, constants_read, module_text
+from ..driver.module import PlacedProgram, constants_read, kernel_positions, module_text
 from ..driver.parallel_steps import is_parallel
 from .data_symbols import ObjectConstants, variable_lines, workspace_lines
 from .entry import entry_lines
@@ -13,8 +14,9 @@ from .pools import At
 from .state import model_lines
 
 
-def object_text(interface: CInterface, constants: ObjectConstants, checksum: int) -> str:
-    """LLVM IR of the object; `constants` take up its constants, `checksum` is the header's."""
+def object_text(interface: CInterface, constants: ObjectConstants, checksum: int, debug: bool = False) -> str:
+    """LLVM IR of the object; `constants` take up its constants, `checksum` is the header's. With `debug`, functions have their
+    lines of the model."""
     programs = [PlacedProgram(entry.name, entry.program, places(interface, entry, constants)) for entry in interface.entries]
     held = interface.variables.values() if interface.caller_state is None else ()
     definitions = [line for v in held for line in variable_lines(v, interface.target)]
@@ -23,7 +25,8 @@ def object_text(interface: CInterface, constants: ObjectConstants, checksum: int
     code = [line for entry in interface.entries for line in entry_lines(interface, entry, checksum, declared)]
     code += model_lines(interface, constants, checksum, declared)
     text = module_text(programs, interface.target, [*constants.lines, *pools, *definitions, *code], declared)
-    return in_own_sections(text) if interface.target.is_elf else text
+    text = in_own_sections(text) if interface.target.is_elf else text
+    return with_debug_lines(text, kernel_positions(programs)) if debug else text
 
 
 def own_pools(interface: CInterface, constants: ObjectConstants) -> list[str]:

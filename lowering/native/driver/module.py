@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ....runtime.errors import Position
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...loops.program import Program
@@ -54,6 +55,16 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
                for line in one.driver([next(names) for _ in one.program.functions], needed, target).lines()]
     own = [text for text in needed.values() if text not in emitted.declarations]
     return module(target.triple, [*emitted.declarations, *own], emitted.definitions, drivers, more, emitted.attributes)
+
+
+def kernel_positions(programs: Sequence[PlacedProgram]) -> dict[str, Position]:
+    """Where the kernels of programs are in the model, by the names of their functions."""
+    found: dict[str, Position] = {}
+    for one in programs:
+        for name, kernel in zip(one.kernel_names(), one.program.kernels, strict=True):
+            if kernel.position is not None:
+                found[name] = kernel.position
+    return found
 
 
 def constants_read(program: Program) -> tuple[Buffer, ...]:

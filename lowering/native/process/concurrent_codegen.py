@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import field
 
 from ....runtime.limits import checkpoint, seconds_left
+from ....runtime.machine_code import is_debugged
 from ....runtime.records import dataclass
 from ...loops.ir import Function, first_of
 from ...machine_code.codegen import SHAPES_TILES, binding, object_of
@@ -146,4 +147,6 @@ class ConcurrentCodegen:
 
 def concurrent_codegen(target: Target) -> ConcurrentCodegen | None:
     """For code of this process; None where it can make none concurrently."""
+    if is_debugged():
+        return None
     return ConcurrentCodegen(target) if sys.platform.startswith("linux") and is_supported() and processors() > 1 else None

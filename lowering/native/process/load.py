@@ -9,7 +9,7 @@ from ....runtime.arena import ALIGNMENT, aligned
 from ....runtime.arguments import Signature, Tensor
 from ....runtime.errors import Problem
 from ....runtime.executable import Code, Executable, Failure
-from ....runtime.machine_code import Image
+from ....runtime.machine_code import Image, is_debugged
 from ....runtime.threads import MOST
 from ....runtime.variables import Context, Declaration, process
 from ...elements.affine import Axis
@@ -20,14 +20,14 @@ from ...kernels.kernel import Kernel, Loop, walk
 from ...loops.cost import cycles
 from ...loops.ir import Function
 from ...loops.program import Program
-from ...machine_code.codegen import Engine, compiled_image, image_with
+from ...machine_code.codegen import Engine, compiled_image, debugged_image, image_with
 from ...machine_code.llvm_writer import plain
 from ...memory.buffers import aligned as rounded
 from ...memory.plan import Plan
 from ...target.presets import host
 from ...target.target import Target
 from ..driver.buffer_addresses import BufferAddresses, Place, Slot
-from ..driver.module import PlacedProgram, constants_read, module_text, pool_slots, pools_used
+from ..driver.module import PlacedProgram, constants_read, kernel_positions, module_text, pool_slots, pools_used
 from ..driver.parallel_steps import is_parallel, most_tasks
 from ..driver.timed_driver import COUNTERS
 from ..driver.variable_rollback import rollback_of
@@ -63,6 +63,8 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
     threads, if it has as many tasks. `quantized` says what integers of inputs, outputs and variables stand for."""
     target = target or host()
     image = image_with(concurrent, native_text(program, plan, target, concurrent.emitted), target) if concurrent else None
+    if image is None and text is None and is_debugged():
+        image = debugged_image(native_text(program, plan, target), kernel_positions([placed(program, plan)]), target)
     image = image or compiled_image(text or native_text(program, plan, target), target)
     engine = Engine("", target, image=image._replace(functions=named_functions(program, plan, image, concurrent)))
     named, numbers = elements or {}, quantized or {}
@@ -86,8 +88,7 @@ def named_functions(program: Program, plan: Plan, image: Image, concurrent: Conc
     numbers."""
     names: dict[str, str] = {}
     if concurrent is not None:
-        kernels = PlacedProgram(PREFIX, program, frame_places(program, plan)).kernel_names()
-        for function, name in zip(program.functions, kernels):
+        for function, name in zip(program.functions, placed(program, plan).kernel_names()):
             names.setdefault(concurrent.name_of(function), name)
     own = plain(program.name)
     return tuple((names.get(name, name).replace(PREFIX, own, 1), offset, nbytes) for name, offset, nbytes in image.functions)
@@ -135,7 +136,12 @@ def tensor(buffer: Buffer, element: str = "", quantized: Quantized | None = None
 def native_text(program: Program, plan: Plan, target: Target, earlier: EmittedEarlier | None = None) -> str:
     """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. What was emitted `earlier` is only
     declared."""
-    return module_text([PlacedProgram(PREFIX, program, frame_places(program, plan), exported=True)], target, earlier=earlier)
+    return module_text([placed(program, plan)], target, earlier=earlier)
+
+
+def placed(program: Program, plan: Plan) -> PlacedProgram:
+    """The program of a module of this process."""
+    return PlacedProgram(PREFIX, program, frame_places(program, plan), exported=True)
 
 
 def timed_text(program: Program, plan: Plan, target: Target) -> str:
