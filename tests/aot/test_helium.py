@@ -1,5 +1,5 @@
 """Vectors of a Cortex-M55 (Helium): convolutions, products, pools and sums of hostile bytes give there what the interpreter
-gives; and their code has the instructions that this is about. Floats stay out of vectors: those have no subnormal numbers there.
+gives; and their code has the instructions that this is about. Floats stay out of vectors, which flush subnormal numbers.
 """
 from __future__ import annotations
 
