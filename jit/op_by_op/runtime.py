@@ -14,8 +14,8 @@ from ...runtime.op_by_op.metadata import TensorMetadata
 from ...runtime.op_by_op.python_operations import register_all
 from ...runtime.op_by_op.tensor_kinds import SCALARS
 from ...runtime.variables import Context, process
+from ..tracing.caller import place
 from ..tracing.conversion import element_type
-from ..tracing.trace import place
 from .capture import CapturedRegion
 from .compilers import cpu, reference
 

@@ -6,14 +6,9 @@ Every operation carries the user's place: the line and columns of the innermost 
 from __future__ import annotations
 
 import ctypes
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from itertools import islice
-from pathlib import Path
-from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,36 +18,11 @@ from ...lowering.formulas.tosa_builder import PlacedBuilder
 from ...lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from ...lowering.graph.operator import OPERATORS, Op
 from ...lowering.graph.types import BY_STORAGE, Array, ElementType, ShapeType, TensorType, Type
-from ...runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
+from ...runtime.errors import Position, Problem, TypeProblem, ValueProblem
+from .caller import caller
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-PACKAGE = Path(__file__).parents[2]
-OURS = tuple(str(Path(PACKAGE, folder)) + "/" for folder in ("jit", "lowering", "runtime"))
-
-
-def caller() -> Position | None:
-    """The place in the user's Python code that is running."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(OURS):
-        frame = frame.f_back
-    return None if frame is None else place(frame.f_code, frame.f_lasti, frame.f_lineno)
-
-
-@lru_cache(maxsize=4096)
-def place(code: CodeType, instruction: int, line: int) -> Position:
-    """The source range of an instruction; Python counts its columns in bytes of UTF-8."""
-    source = Source(code.co_filename)
-    _, end_line, start, end = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
-    text = source.line(line)
-    if start is None or end is None or text is None:
-        return Position(source, line, 1)
-    data = text.encode()
-    column = len(data[:start].decode(errors="replace"))
-    last = len(data[:end].decode(errors="replace")) if end_line == line else len(text)
-    return Position(source, line, column + 1, max(1, last - column))
-
 
 PYTHON: dict[str, type[Problem]] = {"type": TypeProblem, "shape": ValueProblem, "argument": ValueProblem}
 """What Python would raise, by the kind of a problem, where nothing else is said."""

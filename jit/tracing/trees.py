@@ -49,7 +49,7 @@ _class = type
 
 
 def place() -> Position | None:
-    from .trace import caller  # which a start from the cache does not need
+    from .caller import caller  # which a start from the cache does not need
     return caller()
 
 
