@@ -19,6 +19,7 @@ Damage: a file is written under another name and renamed when it is whole, and h
 folder and files that belong to this user and that nobody else may write (`folder`); nothing in them is unpickled or evaluated.
 Who can write there as you can run code as you. Any error of the file system means going on without the cache.
 
-`$TOSAIC_CACHE` is the folder, or `off`; else it is `tosaic/code` in `$XDG_CACHE_HOME` or `~/.cache`. `$TOSAIC_CACHE_LIMIT` is
-the most bytes that it may hold (1 GiB; K, M, G are powers of 1024): the entries that were not used for longest go.
+`$TOSAIC_CACHE` is the folder, or `off`; else it is `code` where the system keeps caches of tosaic (`user_caches`): on Linux
+`tosaic/code` in `$XDG_CACHE_HOME` or `~/.cache`. `$TOSAIC_CACHE_LIMIT` is the most bytes that it may hold (1 GiB; K, M, G are
+powers of 1024): the entries that were not used for longest go.
 """
