@@ -1,8 +1,8 @@
 """`tosaic.ops` of complex tensors. Each function takes what the one of the same name takes of real tensors, and any of its
 operands may be complex; what NumPy does part by part is done part by part.
 
-Errors are those of float32, relative to the magnitude of the result: up to 3 units in the last place, of a power as many as
-|y log x|. Limits are C99's and NumPy's, but for signs of zeros in quotients.
+Errors are those of float32, relative to the magnitude of the result: up to 4 units in the last place, of a power (and
+exp2) as many as |y log x| besides. Limits are C99's and NumPy's, but for signs of zeros in quotients.
 """
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ import tosaic
 from tosaic.jit.stages import Compiled
 from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.native.process.function_object_code import caller
-from tosaic.lowering.target.target import Target
 from tosaic.runtime.interpreter import interpret
 
 
@@ -40,8 +40,8 @@ def test_an_engine_goes_as_soon_as_its_function_is_dropped(monkeypatch: pytest.M
     engines: list[weakref.ref[Engine]] = []
     begin = Engine.__init__
 
-    def noted(self: Engine, text: str, target: Target) -> None:
-        begin(self, text, target)
+    def noted(self: Engine, *arguments: Any, **options: Any) -> None:
+        begin(self, *arguments, **options)
         engines.append(weakref.ref(self))
 
     caller()  # the code behind all function objects stays

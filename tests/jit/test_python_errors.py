@@ -70,7 +70,7 @@ AS_PYTHON: dict[str, tuple[type[Exception], Callable[[], Any]]] = {
     "a static parameter that there is not": (ValueError, lambda: tosaic.jit(static="m")(lambda x, n: x)),
     "a Python int too large": (ValueError, traced(lambda x: x, 1 << 40)),
     "a tensor cannot be changed": (TypeError, traced(lambda x: x.__setitem__(0, 1))),
-    "element types that differ": (TypeError, traced(lambda x: x + x.astype("i32"))),
+    "element types without a common one": (TypeError, traced(lambda x: x.astype("i64") + x.astype("ui64"))),
     "an operator that there is not": (AttributeError, lambda: tosaic.tosa.conv2),
     "an attribute that there is not": (TypeError, traced(lambda x: tosaic.tosa.argmax(x, axes=0))),
     "a branch that is no function": (TypeError, traced(lambda x: tosaic.cond(x.any(), 1, 2))),
