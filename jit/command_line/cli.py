@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from ... import __version__
 from ...runtime.errors import Problem, printable, printable_text, unwritten
+from .colour import coloured, is_coloured
 from .keyboard_interrupt import forget_interrupt, is_interrupt, repeated_interrupts
 from .memory_options import add_memory, plain
 
@@ -60,7 +61,7 @@ def carried_out(arguments: Sequence[str]) -> int:
     try:
         return answer(options)
     except Problem as problem:
-        say(str(problem), sys.stderr)
+        say(str(problem), sys.stderr, is_message=True)
         return USAGE if problem.kind in USAGE_KINDS else INTERNAL if problem.kind == "internal" else BAD_MODEL
     except BrokenPipeError:  # who reads our output has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -89,11 +90,15 @@ def answer(options: argparse.Namespace) -> int:
     return found.code
 
 
-def say(text: str, stream: TextIO) -> None:
+def say(text: str, stream: TextIO, is_message: bool = False) -> None:
     """Print text for a terminal or a file: the one place through which all that the command line says goes, so that names of
-    models, which are in it, drive no terminal. What the stream's encoding does not have is written by its number."""
+    models, which are in it, drive no terminal. What the stream's encoding does not have is written by its number. A message has
+    colours on a terminal."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    print(printable_text(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+    plain = printable_text(text)
+    if is_message and is_coloured(stream):
+        plain = coloured(plain)
+    print(plain.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
 
 
 class Parser(argparse.ArgumentParser):
@@ -112,7 +117,7 @@ def internal(error: Exception, options: argparse.Namespace) -> int:
     place = "/".join(Path(frame.filename).parts[-2:])
     say(f"tosaic: internal error: {type(error).__name__}: {printable(str(error))[:500]}\n"
         f"  at {place}:{frame.lineno}\n"
-        "  this is a fault of tosaic, not of the model; --traceback shows where it is", sys.stderr)
+        "  this is a fault of tosaic, not of the model; --traceback shows where it is", sys.stderr, is_message=True)
     return INTERNAL
 
 

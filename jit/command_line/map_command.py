@@ -19,5 +19,5 @@ def map(options: argparse.Namespace) -> Answer:
         progress.update(f"compiling {entry.name}")
         with workers_for(options.scheduler, options.workers) as workers:
             found = map_inputs(model, entry, options.inputs, options.output, workers,
-                               lambda done, of: progress.update(f"{entry.name}: {done:,} of {of:,} items"))
+                               lambda done, of: progress.update(f"{entry.name}: items", done, of))
     return Answer(NO if found.errors else YES, str(found), found.as_json())

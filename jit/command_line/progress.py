@@ -1,60 +1,77 @@
-"""A line that says what is going on, for what takes longer than a second: only on a terminal, on standard error."""
+"""A line that says what is going on, for what takes longer than a second: only on a terminal, on standard error. What is
+counted (kernels, trials, calls, processors, files) has a bar and the time that is left."""
 from __future__ import annotations
 
 import sys
 import threading
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
 from ...runtime.errors import printable
+from ...runtime.progress_told import listening
 
 DELAY = 1.0
 """Seconds before anything is shown."""
 
 
 class Progress:
-    """Shows `text` while its block runs, from a second on.
+    """Shows `text` while its block runs, from a second on, and what the work in it tells.
 
         with Progress("compiling"): ...
     """
 
     def __init__(self, text: str, delay: float = DELAY) -> None:
         self.text = text
-        self._status: Any = None
+        self._stage, self._done, self._total, self._detail = "", 0, 0, ""
+        self._shown: Any = None
         self._is_over = False
         self._lock = threading.Lock()
         self._timer = threading.Timer(delay, self._show)
         self._timer.daemon = True
+        self._listening = ExitStack()
 
     def __enter__(self) -> Progress:
         if sys.stderr is not None and sys.stderr.isatty():
+            self._listening.enter_context(listening(self._told))
             self._timer.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
+        self._listening.close()
         self._timer.cancel()
         with self._lock:
             self._is_over = True
-            if self._status is not None:
-                self._status.stop()
+            if self._shown is not None:
+                self._shown.stop()
 
-    def update(self, text: str) -> None:
-        """Say something else from now on."""
+    def update(self, text: str, done: int = 0, total: int = 0) -> None:
+        """Say something else from now on; with a total, how much of it is done."""
         with self._lock:
             self.text = text
-            if self._status is not None:
-                self._status.update(shown(text))
+            self._stage, self._done, self._total, self._detail = "", done, total, ""
+            self._draw()
+
+    def _told(self, depth: int, what: str, done: int, total: int) -> None:
+        """What the work says: a count outside of all others has the bar."""
+        with self._lock:
+            if depth == 0:
+                self._stage, self._done, self._total, self._detail = what, done, total, ""
+            elif depth == 1:
+                self._detail = what
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._shown is not None:
+            said = ", ".join(filter(None, (self.text, self._stage, self._detail)))
+            self._shown.update(self._shown.task_ids[0], description=printable(said), completed=self._done,
+                               total=self._total or None)
 
     def _show(self) -> None:
-        from rich.console import Console
+        from .progress_bar import bar
         with self._lock:
             if not self._is_over:
-                self._status = Console(stderr=True).status(shown(self.text))
-                self._status.start()
-
-
-def shown(text: str) -> Any:
-    """Text on one line, as rich takes it: without markup, and without anything that drives the terminal."""
-    from rich.text import Text
-    return Text(printable(text))
+                self._shown = bar()
+                self._shown.start()
+                self._draw()

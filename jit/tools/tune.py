@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem, Source, printable
+from ...runtime.progress_told import counted, tell
 
 if TYPE_CHECKING:
     from ...lowering.kernels.kernel import Kernel
@@ -97,7 +98,7 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
     best: dict[str, tuple[float, tuple[str, ...], int]] = {}
     told(f"{len(rounds)} trials")
     for done, (number, ratios) in enumerate((trials or here)(search, rounds)):
-        told(f"{done + 1} of {len(rounds)} trials")
+        tell("trials", done + 1, len(rounds))
         for kernel, ratio in ratios.items():
             name = search.names[kernel]
             texts = rounds[number].get(name)
@@ -116,7 +117,7 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
 
 def here(search: TuningRun, rounds: Sequence[Findings]) -> Iterator[tuple[int, dict[int, float]]]:
     """The trials in this process, one after the other."""
-    for number, findings in enumerate(rounds):
+    for number, findings in enumerate(counted("trials", rounds)):
         yield number, search.ratios(findings)
 
 

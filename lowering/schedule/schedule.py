@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ...runtime.errors import Position, Problem, printable
 from ...runtime.limits import checkpoint
+from ...runtime.progress_told import counted
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce
@@ -239,7 +240,7 @@ class Lowering:
         functions: list[Function] = []
         records: list[KernelRecord] = []
         chained: dict[int, Sequence[NestRecord]] = {}
-        for i, kernel in enumerate(k.kernels):
+        for i, kernel in enumerate(counted("schedule", k.kernels)):
             chain = self.tiled.chain(i)
             made, tasks = self.of_chain(i, chain, chained) if chain else self.alone(i, kernel)
             functions.append(made.function)

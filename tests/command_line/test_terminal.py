@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tosaic.jit.command_line.colour import coloured, is_coloured
 from tosaic.jit.command_line.progress import Progress
+from tosaic.runtime.progress_told import counted, tell
 
 LOOP = """
 func.func @main(%x: tensor<1xi32>) -> tensor<1xi32> {
@@ -129,3 +131,59 @@ def test_help_starts_without_the_compiler() -> None:
     code = "import sys; from tosaic.jit.command_line.cli import main; main(['--help']); " \
            "sys.exit(bool({'llvmlite', 'lark', 'rich'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_what_is_counted_has_a_bar_and_what_is_below_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, terminal = pty.openpty()
+    stream = os.fdopen(terminal, "w")
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress("compiling", delay=0.01):
+        for number in counted("kernels", range(3)):
+            tell("inner" if number else "first")
+            for deepest in counted("deeper", "ab"):
+                tell(f"not said {deepest}")
+            time.sleep(0.4)
+    tell("nobody listens")
+    stream.close()
+    shown = CONTROL.sub("", read_all(reader))
+    os.close(reader)
+    assert "compiling, kernels" in shown and "1/3" in shown and "2/3" in shown and "━" in shown
+    assert "deeper" in shown and "not said" not in shown and "nobody" not in shown
+
+
+def test_counting_costs_nothing_and_tells_nobody_without_a_listener() -> None:
+    assert list(counted("kernels", "abc")) == ["a", "b", "c"]
+
+
+BROKEN = LOOP.replace("tensor<1xi32>) -> tensor<1xi32>\n  return", "tensor<2xi32>) -> tensor<1xi32>\n  return")
+
+
+@pytest.mark.parametrize(("environment", "is_coloured"), [
+    ({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True),
+    ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False)])
+def test_problems_have_colours_on_a_terminal(tmp_path: Path, environment: dict[str, str], is_coloured: bool) -> None:
+    (tmp_path / "m").write_text(BROKEN)
+    reader, terminal = pty.openpty()
+    inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen([*COMMAND, "show", str(tmp_path / "m")], stdout=terminal, stderr=terminal,
+                               env={**inherited, "TERM": "xterm", **environment})
+    os.close(terminal)
+    shown = read_all(reader)
+    os.close(reader)
+    assert process.wait() == 3 and "error[" in shown and "^" in shown
+    assert ("\x1b[1;31merror[" in shown and "\x1b[1;31m^" in shown) is is_coloured is ("\x1b[" in shown)
+
+
+def test_force_color_colours_a_pipe_and_nothing_else_does(tmp_path: Path) -> None:
+    (tmp_path / "m").write_text(BROKEN)
+    for force, expected in (("1", True), ("0", False), ("", False)):
+        said = subprocess.run([*COMMAND, "show", str(tmp_path / "m")], capture_output=True, text=True,
+                              env={**os.environ, "FORCE_COLOR": force})
+        assert ("\x1b[" in said.stderr) is expected and said.stdout == ""
+
+
+def test_a_message_keeps_its_letters_when_it_is_coloured() -> None:
+    text = ("m.mlir:2:8: error[shape]: no\n    2 |   %0 = tosa.add\n      |        ^^^^\n  m.mlir:1:1: why\n"
+            "    1 | x\n      | ~\n  note: so\n  help: do that\nerror[file]: x\nplain")
+    assert CONTROL.sub("", coloured(text)) == text and coloured("plain") == "plain"
+    assert not is_coloured(None)

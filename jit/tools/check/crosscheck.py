@@ -20,6 +20,7 @@ from ....lowering.graph.graph import Block, Function, Module, Operation, Value
 from ....lowering.graph.types import Array, TensorType
 from ....lowering.options import CompileOptions
 from ....runtime.interpreter import Interpreter, InterpreterVariables
+from ....runtime.progress_told import counted
 from ....runtime.variables import Context
 from ...source import ImportedSource, Source
 from .differences import Comparison, Difference, FailedCall, Results, attempt, faults_differ, found_at
@@ -100,7 +101,7 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Arra
     """
     found = check_import(imported, module, function, calls) if imported else None
     engines, difference = Engines(module, function, calls, build, options, source), None
-    for number, arrays in enumerate(calls):
+    for number, arrays in enumerate(counted("calls", calls)):
         difference = engines.call(number, arrays)
         if difference:
             break

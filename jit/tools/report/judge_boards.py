@@ -19,6 +19,7 @@ from ....lowering.pipeline import PASSES, Clock, State, passes_after, run
 from ....lowering.target.machines import MACHINES
 from ....lowering.target.target import Target
 from ....runtime.errors import Problem
+from ....runtime.progress_told import counted
 from .boards import BOARDS, Board
 from .build_report import report
 from .figures import BoardFit, ObjectSize
@@ -41,8 +42,8 @@ def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS) -> tupl
     """The verdict for each board. The seconds that all take are noted as those of a stage, boards."""
     clock, begin = Clock(lowered.seconds), time.perf_counter()
     judge = Judge(lowered)
-    found = {name: judge.needs(name, [b for b in boards if b.machine == name]) for name in dict.fromkeys(
-        board.machine for board in boards)}
+    machines = list(dict.fromkeys(board.machine for board in boards))
+    found = {name: judge.needs(name, [b for b in boards if b.machine == name]) for name in counted("processors", machines)}
     clock.note("boards", begin)
     return tuple(fit(board, found[board.machine]) for board in boards)
 
