@@ -109,6 +109,16 @@ def conjugate(x: Any) -> Tensor:
     return elementwise("conjugate", x)
 
 
+def real(x: Any) -> Tensor:
+    """x itself, as it is real."""
+    return tensor(x)
+
+
+def imag(x: Any) -> Tensor:
+    """Zeros, as x is real."""
+    return recorded(lambda t: t.term(0).broadcast_to(t.value.tensor.dims), tensor(x))
+
+
 def heaviside(a: Any, b: Any) -> Tensor:
     """0 where a is below 0, 1 where it is above, b where it is 0."""
     return elementwise("heaviside", a, b)
@@ -237,7 +247,7 @@ def where(condition: Any, a: Any, b: Any) -> Tensor:
     return recorded(lambda c, t, u: select(c, t, u).broadcast_to(dims), chosen, x, y)
 
 
-__all__ = ["absolute", "add", "astype", "clip", "conjugate", "divide", "divmod", "equal", "fabs", "float_power", "floor_divide",
-           "fmax", "fmin", "fmod", "greater", "greater_equal", "heaviside", "less", "less_equal", "logical_and", "logical_not",
-           "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal", "positive", "power",
-           "reciprocal", "remainder", "sign", "square", "subtract", "where"]
+__all__ = ["absolute", "add", "astype", "clip", "conjugate", "divide", "divmod", "equal", "fabs", "float_power",
+           "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "heaviside", "imag", "less", "less_equal",
+           "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+           "not_equal", "positive", "power", "real", "reciprocal", "remainder", "sign", "square", "subtract", "where"]

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...lowering.formulas import layout
 from ...runtime.errors import IndexProblem, TypeProblem
-from .layout import expand_dims, flip, pad, reshape, take
+from .arithmetic import add, multiply
+from .layout import expand_dims, flip, moveaxis, pad, places, reshape, take
 from .tensor import Tensor
 from .trace import problem, recorded
 
@@ -22,7 +23,7 @@ def index(x: Tensor, key: Any) -> Tensor:
     keys = expanded(x, key if isinstance(key, tuple) else (key,))
     arrays = [k for k in keys if is_array(k)]
     if arrays and (len(arrays) > 1 or any(isinstance(k, int | np.integer) for k in keys)):
-        raise problem("an array of indices goes with slices only", "unsupported", help="index in two steps: x[i][:, j]")
+        return at_places(x, keys)
     axis, dropped = 0, []
     for k in keys:
         if k is None:
@@ -37,6 +38,28 @@ def index(x: Tensor, key: Any) -> Tensor:
             dropped.append(axis)
         axis += 1
     return reshape(x, tuple(n for a, n in enumerate(x.shape) if a not in dropped)) if dropped else x
+
+
+def at_places(x: Tensor, keys: list[Any]) -> Tensor:
+    """Indexed by several arrays, or by arrays and ints, which broadcast: their axes become one, with one index for each place.
+    It stands where they stood if they were neighbours, else in front, as NumPy has it."""
+    axes: list[int] = []
+    found: list[Tensor] = []
+    for axis, k in enumerate(keys):
+        if k is None:
+            x = expand_dims(x, axis)
+        elif isinstance(k, slice):
+            x = sliced(x, k, axis)
+        else:
+            axes.append(axis)
+            found.append(places(k if isinstance(k, Tensor) else np.asarray(k), x, axis))
+    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+    extents = [x.shape[a] for a in axes]
+    number = found[0]
+    for place, extent in zip(found[1:], extents[1:]):
+        number = add(multiply(number, extent), place)
+    x = moveaxis(x, axes, range(first, first + len(axes)))
+    return take(reshape(x, (*x.shape[:first], math.prod(extents), *x.shape[first + len(axes):])), number, first)
 
 
 def is_array(key: Any) -> bool:

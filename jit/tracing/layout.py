@@ -10,6 +10,7 @@ import numpy as np
 
 from ...lowering.formulas.indexing import gathered
 from ...lowering.formulas.layout import padded, reversed_axis
+from ...lowering.formulas.term import select
 from ...lowering.graph.types import I32
 from ...runtime.errors import IndexProblem, Problem, TypeProblem
 from .arithmetic import astype
@@ -194,7 +195,8 @@ def flip(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     """Elements at `indices` along an axis, of a tensor of rank 1, or without an axis, of all elements in their order. Indices
-    that are known are checked, negative ones count from the end; others must be from 0 to extent - 1."""
+    that are known are checked, all others must be within the extent. Negative ones count from
+    the end."""
     x = tensor(x)
     if axis is None:
         x, axis = reshape(x, -1), 0
@@ -206,12 +208,15 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 def places(indices: Any, x: Tensor, axis: int) -> Tensor:
-    """Indices of an axis as a tensor of i32, negative ones counted from the end where they are known."""
+    """Indices of an axis as a tensor of i32, negative ones counted from the end."""
     extent = x.shape[axis]
     if isinstance(indices, Tensor):
         if not indices.element.is_integer:
             raise problem(f"indices are integers, not {indices.type}")
-        return indices if indices.element == I32 else astype(indices, I32)
+        index = indices if indices.element == I32 else astype(indices, I32)
+        if indices.element.kind == "unsigned":
+            return index
+        return recorded(lambda t: select(t < 0, t + extent, t), index)
     known = np.asarray(indices)
     if not known.size:
         return constant(known.astype(np.int32))

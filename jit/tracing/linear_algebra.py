@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,14 +77,20 @@ def det(x: Any) -> Tensor:
     return converted(reduction.prod(eliminated(x)[1], -1), result)
 
 
-def slogdet(x: Any) -> tuple[Tensor, Tensor]:
+class SignAndLogarithm(NamedTuple):
+    """What `slogdet` gives."""
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def slogdet(x: Any) -> SignAndLogarithm:
     """The sign of the determinant, and the logarithm of its magnitude, which overflows later."""
     x, result = square_matrices(x, "slogdet")
     if not x.size:
-        return ones(x.shape[:-2], result), full(x.shape[:-2], 0, result)
+        return SignAndLogarithm(ones(x.shape[:-2], result), full(x.shape[:-2], 0, result))
     pivots = eliminated(x)[1]
     sign = reduction.prod(where(pivots > 0, 1, where(pivots < 0, -1, pivots)), -1)
-    return converted(sign, result), converted(reduction.sum(log(absolute(pivots)), -1), result)
+    return SignAndLogarithm(converted(sign, result), converted(reduction.sum(log(absolute(pivots)), -1), result))
 
 
 def inv(x: Any) -> Tensor:

@@ -24,8 +24,9 @@ REASONS = {
     **dict.fromkeys(("copyto", "put", "putmask", "place", "put_along_axis", "fill_diagonal"), IN_PLACE),
     **dict.fromkeys(("save", "savez", "savetxt", "array2string", "array_repr", "array_str", "allclose", "array_equal",
                      "from_dlpack"), NO_VALUES),
-    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "pinv", "matrix_rank", "lstsq"),
+    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "pinv", "matrix_rank", "lstsq", "cond"),
                     "tosaic has no decomposition that iterates until it converges"),
+    "qr": "tosaic has no orthogonal decomposition",
 }
 """Why functions of NumPy and of the array API standard are not there."""
 

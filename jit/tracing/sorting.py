@@ -61,7 +61,7 @@ def check_kind(kind: str | None) -> None:
 
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Tensor:
     """Elements along an axis by indices, of which each row has its own. Known ones are checked, negative ones count from the
-    end; others must be from 0 to extent - 1."""
+    end; all others must be within the extent."""
     x = tensor(x)
     if axis is None:
         x, axis = reshape(x, -1), 0

@@ -208,6 +208,11 @@ class Tensor:
     def fill(self, value: Any) -> NoReturn:
         raise self._problem("a traced tensor cannot be changed", "tosaic.ops.full_like makes a new one")
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the Python array API standard."""
+        from .array_namespace import namespace
+        return namespace(api_version)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         from .numpy_protocol import of_ufunc
         return of_ufunc(ufunc, method, inputs, options)

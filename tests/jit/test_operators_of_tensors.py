@@ -275,7 +275,8 @@ def test_computed_parts_are_joined_as_in_numpy(function: Callable[[Any], Any]) -
 INDICES = [np.s_[0], np.s_[-1], np.s_[1, 2, 3], np.s_[..., 0], np.s_[:, 1], np.s_[:, 1:3], np.s_[:, :, ::2],
            np.s_[:, :, 1::2], np.s_[:, :, ::-1], np.s_[:, ::-2, 3:0:-2], np.s_[:, :, ::3], np.s_[:, None, ..., None],
            np.s_[1:, ..., -2:], np.s_[:, [0, 2, 2]], np.s_[[1, -1]], np.s_[..., np.array([[0, 1], [2, 3]])],
-           np.s_[:, :, 3::-1], np.s_[None], np.s_[:, :, 1:4:2], np.s_[...], np.s_[::2, ::2, ::2]]
+           np.s_[[1, 0], [2, 1]], np.s_[0, [1, 2]], np.s_[[0, 1], :, [3, 1]], np.s_[:, [[0], [2]], [1, -1]],
+           np.s_[1, None, [0, 2]], np.s_[:, :, 3::-1], np.s_[None], np.s_[:, :, 1:4:2], np.s_[...], np.s_[::2, ::2, ::2]]
 
 
 @pytest.mark.parametrize("key", INDICES, ids=str)

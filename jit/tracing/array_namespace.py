@@ -1,0 +1,259 @@
+"""What `__array_namespace__` of a traced tensor gives: the functions of the Python array API standard, in its version 2025.12,
+by its names and with its arguments.
+
+Most are those of `tosaic.ops`. Those that the standard calls otherwise, or of which it wants another type, are here. What a
+graph cannot have (a shape that depends on numbers) is not there; `numpy_protocol.REASONS` says why.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...lowering.graph.types import BY_STORAGE, ElementType
+from . import contractions, creation, layout, linear_algebra, ops
+from .conversion import broadcast, converted, element_type, is_number, tensor
+from .ops import *  # noqa: F403
+from .promotion import promoted
+from .tensor import Tensor
+from .trace import problem
+
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+__array_api_version__ = VERSIONS[-1]
+
+e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
+bool = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16,
+          "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64}
+KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+         "complex floating": "c", "numeric": "iufc"}
+DEVICE = "cpu"
+"""A graph is for one device, which is chosen when it is compiled."""
+
+Shape = int | Sequence[int]
+
+
+def namespace(version: str | None = None) -> Any:
+    """This module, which has the functions; a Problem for a version that there is not."""
+    import sys
+    if version is not None and version not in VERSIONS:
+        raise problem(f"there is no version {version!r} of the array API standard here", "argument",
+                      help=f"one of {', '.join(VERSIONS)}")
+    return sys.modules[__name__]
+
+
+# ---- types -------------------------------------------------------------------------------------------------------
+def dtype_of(x: Any) -> np.dtype[Any]:
+    return x.dtype if hasattr(x, "dtype") and not isinstance(x, type) else element_type(x).dtype
+
+
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    """The dtype of all together; Python numbers only add their kind."""
+    strong: list[ElementType] = [BY_STORAGE[dtype_of(x).name] for x in arrays_and_dtypes if not is_number(x)]
+    if not strong:
+        raise problem("result_type of Python numbers alone", "argument", help="name a dtype")
+    found = promoted(strong, "result_type")
+    numbers = [x for x in arrays_and_dtypes if is_number(x)]
+    kinds = {"f" if isinstance(x, float) else "b" if np.asarray(x).dtype == bool else "i" for x in numbers}
+    if "f" in kinds and not found.is_float:
+        return float32
+    return int32 if "i" in kinds and found.kind == "bool" else found.dtype
+
+
+def can_cast(from_: Any, to: Any, /) -> Any:
+    """Whether promotion with `to` gives `to`."""
+    own, target = BY_STORAGE[dtype_of(from_).name], BY_STORAGE[dtype_of(to).name]
+    from .promotion import common
+    return common(own, target) == target and (own.is_float or not target.is_float) and (own.kind != "bool" or target == own)
+
+
+def isdtype(dtype: Any, kind: Any) -> Any:
+    """Whether a dtype is of a kind, or of one of several, or another dtype."""
+    if isinstance(kind, tuple):
+        return any_of(isdtype(dtype, each) for each in kind)
+    if isinstance(kind, str):
+        if kind not in KINDS:
+            raise problem(f"there is no kind {kind!r} of dtypes", "argument", help=", ".join(KINDS))
+        return np.dtype(dtype).kind in KINDS[kind]
+    return np.dtype(dtype) == np.dtype(kind)
+
+
+def any_of(answers: Any) -> Any:
+    return next((True for answer in answers if answer), False)
+
+
+class FloatLimits(NamedTuple):
+    """What `finfo` gives."""
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[Any]
+
+
+class IntegerLimits(NamedTuple):
+    """What `iinfo` gives."""
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype[Any]
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """Limits of a float type."""
+    dtype = dtype_of(type)
+    found = np.finfo(dtype)
+    return FloatLimits(found.bits, float(found.eps), float(found.max), float(found.min), float(found.smallest_normal), dtype)
+
+
+def iinfo(type: Any, /) -> IntegerLimits:
+    """Limits of an integer type."""
+    dtype = dtype_of(type)
+    found = np.iinfo(dtype)
+    return IntegerLimits(found.bits, found.max, found.min, dtype)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
+    return ops.astype(x, dtype)
+
+
+class Information:
+    """What `__array_namespace_info__` gives."""
+
+    def capabilities(self) -> dict[str, Any]:
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 32}
+
+    def default_device(self) -> str:
+        return DEVICE
+
+    def devices(self) -> tuple[str, ...]:
+        return (DEVICE,)
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        return {"real floating": float32, "complex floating": np.dtype(np.complex64), "integral": int32, "indexing": int32}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        return {name: dtype for name, dtype in DTYPES.items() if kind is None or isdtype(dtype, kind)}
+
+
+def __array_namespace_info__() -> Information:
+    return Information()
+
+
+# ---- creation ----------------------------------------------------------------------------------------------------
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
+    return creation.asarray(obj, dtype)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.arange(start, stop, step, dtype)
+
+
+def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.empty(shape, dtype)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.empty_like(x, dtype)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.eye(n_rows, n_cols, k, dtype)
+
+
+def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.full(shape, fill_value, dtype)
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.full_like(x, fill_value, dtype)
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True) -> Tensor:
+    return creation.linspace(start, stop, num, endpoint, dtype)
+
+
+def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.ones(shape, dtype)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.ones_like(x, dtype)
+
+
+def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.zeros(shape, dtype)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    return creation.zeros_like(x, dtype)
+
+
+# ---- arguments that the standard calls otherwise -----------------------------------------------------------------
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+    """In the type of x, whatever the bounds' are."""
+    x = tensor(x)
+    return converted(ops.clip(x, min, max), x.element)
+
+
+def reshape(x: Any, /, shape: Any, *, copy: Any = None) -> Tensor:
+    return layout.reshape(x, shape)
+
+
+def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
+    return layout.expand_dims(x, axis)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all broadcast to."""
+    return broadcast(*shapes, operator="broadcast_shapes")
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    return linear_algebra.diagonal(x, offset=offset)
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """In the type of the operands, also where `tosaic.ops` gives i32."""
+    return in_type_of(contractions.matmul, x1, x2)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+    return in_type_of(lambda a, b: contractions.tensordot(a, b, axes), x1, x2)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    return in_type_of(lambda a, b: contractions.vecdot(a, b, axis), x1, x2)
+
+
+def in_type_of(function: Any, x1: Any, x2: Any) -> Tensor:
+    """The result in the type that both operands have together."""
+    x, y = contractions.factors("the product", x1, x2)
+    return converted(function(x, y), x.element)
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
+    return tuple(layout.broadcast_arrays(*arrays))
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    return tuple(creation.meshgrid(*arrays, indexing=indexing))
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    return ops.unstack(x, axis)
+
+
+OURS = frozenset({"annotations", "math", "Sequence", "Any", "NamedTuple", "np", "BY_STORAGE", "ElementType", "contractions",
+                  "creation", "layout", "linear_algebra", "ops", "broadcast", "converted", "element_type", "is_number",
+                  "tensor",
+                  "promoted", "Tensor", "problem", "VERSIONS", "DTYPES", "KINDS", "DEVICE", "Shape", "namespace", "dtype_of",
+                  "any_of", "Information", "in_type_of", "FloatLimits", "IntegerLimits", "OURS"})
+"""Names of this module that are none of the standard's."""
+__all__ = sorted({name for name in (*ops.__all__, *globals()) if not name.startswith("_")} - OURS)
