@@ -62,8 +62,8 @@ class Array:
     def __setitem__(self, key: Any, value: Any) -> None:
         run(lambda x: x.__setitem__(key, value), self)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.data.__dlpack__(**options)
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        return self.data.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> Any:
         return self.data.__dlpack_device__()
@@ -119,6 +119,8 @@ def wrapped(value: Any) -> Any:
     """Arrays of NumPy as arrays with values, in any nest."""
     if isinstance(value, np.ndarray):
         return Array(value)
+    if hasattr(value, "_fields"):
+        return type(value)(*map(wrapped, value))
     return type(value)(map(wrapped, value)) if isinstance(value, tuple | list) else value
 
 
