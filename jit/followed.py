@@ -114,7 +114,10 @@ class Snapshot:
     """What the attributes of an object were. `names` are those that count; None: all."""
 
     def __init__(self, owner: object, names: Names) -> None:
-        self.names, self.left, self.nbytes = names, MOST, 0
+        classes = owner if isinstance(owner, type) else type(owner)
+        self.names = None if names is None else frozenset(
+            n for n in names if not isinstance(class_attribute(classes, n), functools.cached_property))
+        self.left, self.nbytes = MOST, 0
         self.kept = {path: self._taken(path, value, {id(owner)}) for path, value in self._values(owner).items()}
 
     def matches(self, owner: object) -> bool:
@@ -125,13 +128,13 @@ class Snapshot:
 
     def _values(self, owner: object) -> dict[str, Any]:
         """The attributes by name; those of the class, too, where the object has none of its own."""
-        own = attributes(owner)
         classes = owner if isinstance(owner, type) else type(owner)
         if self.names is None:
+            own = attributes(owner)
             shared = {n: v for c in reversed(classes.__mro__[:-1]) for n, v in c.__dict__.items() if is_value(n, v)}
             return shared | ({} if classes is owner else {n: v for n, v in own.items() if is_value(n, v)})
-        return {n: own[n] if n in own and classes is not owner else inherited(owner, classes, n) for n in self.names
-                if not isinstance(class_attribute(classes, n), functools.cached_property)}
+        held = {} if classes is owner else getattr(owner, "__dict__", {})
+        return {n: held[n] if n in held else inherited(owner, classes, n) for n in self.names}
 
     def _taken(self, path: str, value: Any, around: set[int]) -> Any:
         self.left -= 1
@@ -327,11 +330,11 @@ class Keyed:
 
 class Contents:
     """An array, by a copy."""
-    __slots__ = ("copy", "type")
+    __slots__ = ("copy", "memory", "type")
 
     def __init__(self, kind: type, copy: np.ndarray[Any, Any]) -> None:
         self.type: Any = kind
-        self.copy = copy
+        self.copy, self.memory = copy, memory(copy)
 
     def is_now(self, value: Any, around: set[int]) -> bool:
         if type(value) is not self.type:
@@ -339,7 +342,7 @@ class Contents:
         array = value if isinstance(value, np.ndarray) else borrowed(value)
         if array.dtype != self.copy.dtype or array.shape != self.copy.shape:
             return False
-        return memory(np.ascontiguousarray(array)) == memory(self.copy)
+        return memory(np.ascontiguousarray(array)) == self.memory
 
 
 def memory(array: np.ndarray[Any, Any]) -> memoryview:
