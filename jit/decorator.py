@@ -320,8 +320,8 @@ class Jit(Generic[Given, Result]):
             results: list[Any] = []
             structure = flatten(self._run(values), results)
             found = [returned(self.name, r) for r in results]
-            structure = with_empty(structure, iter([() if r.size else (r.shape, r.dtype) for r in found]))
-            block = scope.finish([r for r in found if r.size], position)
+            structure = with_empty(structure, iter([(r.shape, r.dtype) if is_empty(r) else () for r in found]))
+            block = scope.finish([r for r in found if not is_empty(r)], position)
         types = tuple(v.type for v in block.yields)
         function = Function(self.name, block, types, position=position)
         return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
@@ -423,6 +423,11 @@ def returned(function: str, value: Any) -> Tensor:
     except Problem as problem:
         raise type(problem)(f"{function} returns a {type(value).__name__} that is no tensor: {problem.message}",
                             problem.position, kind=problem.kind, help=problem.help) from None
+
+
+def is_empty(tensor: Tensor) -> bool:
+    """Whether a result has no elements; a list of extents is a value whatever it holds."""
+    return isinstance(tensor.value.type, TensorType) and not tensor.size
 
 
 def unique(names: Sequence[str]) -> list[str]:

@@ -218,7 +218,7 @@ def minimum(a: Operand, b: Operand, *, nan_mode: str = ...) -> Tensor:
     """The smaller of the two. A NaN is the result, or with nan_mode IGNORE only where both are."""
 
 def mod_shape(shape1: Operand, shape2: Operand) -> Tensor:
-    """Remainders."""
+    """Remainders of extents."""
 
 def mul(a: Operand, b: Operand, shift: Operand = ...) -> Tensor:
     """a * b. i8 and i16 give i32. i32 keeps the low half, or with a shift is (a * b + 2**(shift-1)) >> shift."""

@@ -81,7 +81,8 @@ tosaic.register_tree(Point, lambda p: ((p.x,), p.unit), lambda unit, x: Point(x[
 
 # ---- models --------------------------------------------------------------------------------------------------------
 def models() -> None:
-    model = tosaic.load("model.mlir", level="8K", context=tosaic.Context("a"))
+    with tosaic.Limits(nodes=10_000, bytes=1 << 28, seconds=10):
+        model = tosaic.load("model.mlir", level="8K", context=tosaic.Context("a"))
     assert_type(model, tosaic.Model)
     assert_type(model.main, tosaic.Entry)
     assert_type(model["main"], tosaic.Entry)
