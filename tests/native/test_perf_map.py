@@ -73,7 +73,6 @@ def test_without_it_no_file_is_written(tmp_path: Path) -> None:
     assert len(run(tmp_path)) == 2 and len(run(tmp_path, TOSAIC_PERF="0")) == 2
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python supports perf from 3.12 on")
 def test_pythons_own_support_of_perf_turns_it_on(tmp_path: Path) -> None:
     assert any("kernel_" in line for line in run(tmp_path, "-X", "perf"))
 

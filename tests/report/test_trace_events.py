@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,8 @@ def test_tasks_are_on_the_threads_that_ran_them() -> None:
     profile = profiled(2, 3)
     events = check(profile.trace())
     threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert threads[of(events, "call")[0]["tid"]] == "caller" and set(threads.values()) <= {"caller", "worker 1"}
+    assert threads[of(events, "call")[0]["tid"]] == "caller" and all(
+        name == "caller" or re.fullmatch(r"worker [1-9]\d*", name) for name in threads.values())
     for spans in profile.traced:
         for kernel in {s.kernel for s in spans}:
             rows = sorted(s.rows for s in spans if s.kernel == kernel)
@@ -97,16 +99,17 @@ def test_tasks_are_on_the_threads_that_ran_them() -> None:
 
 @pytest.mark.skipif(not is_supported(), reason="there is no pool of threads here")
 def test_steps_at_the_same_time_are_on_threads_of_their_own() -> None:
-    """Where a step begins before another has ended, another thread runs it; and some thread of the pool did something."""
+    """Where a step begins before another has ended, another thread runs it; and some thread of the pool did something. Which
+    one it is may differ from step to step."""
     seen: set[int] = set()
     for _ in range(20):  # a busy machine may give the pool's thread no time
         profile = profiled(2, 20)
         for spans in profile.traced:
             assert all(a.thread != b.thread for a, b in pairwise(spans) if b.begin < a.end)
             seen |= {s.thread for s in spans}
-        if len(seen) == 2:
+        if len(seen) > 1:
             break
-    assert seen == {0, 1}
+    assert {0, 1} <= seen
 
 
 def test_the_command_writes_as_many_calls_as_it_is_told_to(tmp_path: Path) -> None:
