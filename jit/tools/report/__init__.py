@@ -4,6 +4,6 @@
 as JSON; `fit` holds it against limits, `judge_boards` a function against boards, `diff` a report against another.
 """
 from .build_report import report
-from .text import Report
+from .shown_report import Report
 
 __all__ = ["Report", "report"]

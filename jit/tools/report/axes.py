@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .columns import Columns
+from .figures import Figures
 from .lettering import Label, width
-from .text import Report
 
 KIB = 1 << 10
 
@@ -78,7 +78,7 @@ class TimeScale:
         return self.left + self.step * column
 
 
-def kernel_labels(report: Report, scale: TimeScale, y: float) -> Iterator[Label]:
+def kernel_labels(report: Figures, scale: TimeScale, y: float) -> Iterator[Label]:
     """Numbers of kernels, in the middle of their columns; none in stretches by rows, which have a label of their own."""
     taken = {c for (first, end), _ in scale.columns.stretches for c in range(first, end + 1)}
     for column, (tick, _) in enumerate(scale.columns.spans):
@@ -87,7 +87,7 @@ def kernel_labels(report: Report, scale: TimeScale, y: float) -> Iterator[Label]
             yield Label(str(kernel), scale.x(column + 0.5), y, "middle")
 
 
-def stretch_labels(report: Report, scale: TimeScale, y: float) -> Iterator[tuple[float, float, list[Label]]]:
+def stretch_labels(report: Figures, scale: TimeScale, y: float) -> Iterator[tuple[float, float, list[Label]]]:
     """From where to where kernels run by rows, and what may be written there, the longest first."""
     for (first, end), count in scale.columns.stretches:
         start, stop = scale.x(first), scale.x(end + 1)

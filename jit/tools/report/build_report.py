@@ -23,7 +23,7 @@ from ....runtime.errors import Position, Source, printable
 from .figures import BoardFit, BufferLine, KernelLine, NarrowConstants, PoolLine, StepLine
 from .live import peak_of
 from .model_names import model_names
-from .text import Report
+from .shown_report import Report
 
 if TYPE_CHECKING:
     from ...stage_data import LoweredData

@@ -7,7 +7,8 @@ from typing import Any
 
 from ....runtime.errors import printable
 from .figures import BufferLine
-from .text import Report, step_text, table
+from .shown_report import Report
+from .text import step_text, table
 
 SHOWN = 20
 """How many buffers of a list the text shows."""

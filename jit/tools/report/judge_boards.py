@@ -28,7 +28,7 @@ from .object_size import object_size, source_size
 
 if TYPE_CHECKING:
     from ...stage_data import LoweredData
-    from .text import Report
+    from .shown_report import Report
 
 C_ONLY = "code is your compiler's, from C source: it and its stack are not counted"
 WITHOUT_CODE = "no code was compiled: memory is over without it"

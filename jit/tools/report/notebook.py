@@ -9,13 +9,12 @@ import zlib
 from collections.abc import Iterator
 
 from .axes import LAYOUTS
-from .figures import PoolLine
+from .figures import Figures, PoolLine
 from .live import sharing
 from .markup import Child, Markup, shortened, tag
 from .page import asset, folded, legend, lines, summary, tiles
 from .picture import pool_picture
 from .sections import buffer_table, kernel_table, size
-from .text import Report
 
 LAYOUT = LAYOUTS[1]
 """The size of the pictures: that of paper and tablets fits the width of a notebook's cell."""
@@ -40,12 +39,12 @@ def style() -> Markup:
     return Markup(f".tosaic {{{page}{OWN}}}")
 
 
-def report_html(report: Report) -> str:
+def report_html(report: Figures) -> str:
     """The figures, a picture of each pool, kernels and buffers."""
     return framed(*sections(report))
 
 
-def sections(report: Report) -> Iterator[Markup]:
+def sections(report: Figures) -> Iterator[Markup]:
     yield tag("h1", shortened(report.name))
     yield tag("p", summary(report), class_="muted")
     yield tag("div", tiles(report), class_="tiles")
@@ -57,7 +56,7 @@ def sections(report: Report) -> Iterator[Markup]:
         yield tag("section", folded(f"Buffers ({len(report.buffers):,})", buffer_table(report)))
 
 
-def pool_section(report: Report, pool: PoolLine, shared: dict[str, list[str]], number: str) -> Iterator[Markup]:
+def pool_section(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: str) -> Iterator[Markup]:
     """A pool's figures, and its picture; its patterns have names of their own among all of a notebook."""
     yield tag("h2", f"Pool {shortened(pool.name)}")
     yield tag("p", f"{size(pool.nbytes)}, lower bound {pool.lower_bound:,}, waste {pool.waste:,}.", class_="note")

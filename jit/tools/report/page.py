@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .axes import LAYOUTS
 from .columns import columns
-from .figures import BufferLine, PoolLine
+from .figures import BufferLine, Figures, PoolLine
 from .fit import Fit
 from .live import sharing
 from .markup import Markup, shortened, tag
@@ -28,13 +28,13 @@ from .sections import (
     short,
     size,
 )
-from .text import Report, step_text
+from .text import step_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """What a browser may load for the page: nothing."""
 
 
-def page(report: Report, title: str, verdict: Fit | None = None) -> str:
+def page(report: Figures, title: str, verdict: Fit | None = None) -> str:
     """The page of a report; `verdict` is what it is held against, some boards if None."""
     head = tag("head", tag("meta", charset="utf-8"),
                tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -58,7 +58,7 @@ def in_script(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def step_labels(report: Report) -> list[str]:
+def step_labels(report: Figures) -> list[str]:
     """What runs in each column of the pictures."""
     def label(first: int, last: int) -> str:
         text = step_text(report, first)
@@ -67,7 +67,7 @@ def step_labels(report: Report) -> list[str]:
     return [label(first, last) for first, last in columns(report.timeline, MOST_COLUMNS).spans]
 
 
-def sections(report: Report, title: str, verdict: Fit | None) -> Iterator[Markup]:
+def sections(report: Figures, title: str, verdict: Fit | None) -> Iterator[Markup]:
     yield tag("h1", shortened(title))
     yield tag("p", summary(report), class_="muted")
     if report.made_from:
@@ -92,7 +92,7 @@ def sections(report: Report, title: str, verdict: Fit | None) -> Iterator[Markup
 
 
 # ---- head ------------------------------------------------------------------------------------------------------------
-def summary(report: Report) -> str:
+def summary(report: Figures) -> str:
     if not report.peak:
         return f"It needs no working memory. Compiled for {report.target}."
     least = ("the least that any plan of these steps could have" if not report.waste
@@ -102,7 +102,7 @@ def summary(report: Report) -> str:
             f"{step_text(report, report.peak.tick)}. Compiled for {report.target}.")
 
 
-def tiles(report: Report) -> Iterator[Markup]:
+def tiles(report: Figures) -> Iterator[Markup]:
     figures = [("Arena", report.arena), ("Lower bound", report.lower_bound), ("Waste", report.waste), ("State", report.state),
                ("Constants", report.object.constants if report.object else report.constants)]
     if report.object:
@@ -117,7 +117,7 @@ def folded(title: str, content: Iterator[Markup]) -> Markup:
 
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
-def pool_section(report: Report, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
+def pool_section(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
     yield tag("h2", f"Pool {shortened(pool.name)}")
     limit = "without a limit" if pool.limit is None else f"limit {size(pool.limit)}"
     yield tag("p", f"{size(pool.nbytes)}, lower bound {pool.lower_bound:,}, waste {pool.waste:,}, {limit}.", class_="note")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from .axes import LAYOUTS, RIGHT, ByteScale, Layout, TimeScale, kernel_labels, stretch_labels, title_of_axis
 from .columns import columns
-from .figures import BufferLine, PoolLine
+from .figures import BufferLine, Figures, PoolLine
 from .lettering import SIZE, Box, Label, Lettering, Telling, names_in, width
 from .live import live_bytes
 from .markup import Markup, shortened, tag
-from .text import Report, kernel_text
+from .text import kernel_text
 
 MOST_COLUMNS = 600
 
@@ -21,13 +21,13 @@ PLAN_TOP, GAP, FOOT = 36, 38, 40
 THIN = 3.5
 
 
-def pool_pictures(report: Report, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
+def pool_pictures(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
     """The picture of a pool in each size. `shared` names the buffers that each one shares bytes with on purpose."""
     for layout in LAYOUTS:
         yield pool_picture(report, pool, shared, f"{number}-{layout.name}", layout)
 
 
-def pool_picture(report: Report, pool: PoolLine, shared: dict[str, list[str]], number: str, layout: Layout) -> Markup:
+def pool_picture(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: str, layout: Layout) -> Markup:
     held = shown(report.held_by(pool.name), layout.most_buffers)
     top = capacity(pool)
     plan = ByteScale(top, PLAN_TOP, PLAN_TOP + layout.plan_height)
@@ -78,7 +78,7 @@ def written(letters: Lettering, *labels: Label, css: str = "axis") -> Iterator[M
         yield found
 
 
-def time_axis(report: Report, times: TimeScale, scale: ByteScale, letters: Lettering) -> Iterator[Markup]:
+def time_axis(report: Figures, times: TimeScale, scale: ByteScale, letters: Lettering) -> Iterator[Markup]:
     """Numbers of kernels, and brackets under those that run by rows."""
     line = scale.bottom + 5 + SIZE
     for start, end, labels in stretch_labels(report, times, line):
@@ -109,7 +109,7 @@ def boxes_of(buffer: BufferLine, times: TimeScale, scale: ByteScale) -> list[Box
     return [Box(times.x(first), top, times.x(last + 1), bottom) for first, last in times.columns.cover(buffer.live)]
 
 
-def rectangles(report: Report, held: Sequence[BufferLine], shared: dict[str, list[str]], pool: PoolLine,
+def rectangles(report: Figures, held: Sequence[BufferLine], shared: dict[str, list[str]], pool: PoolLine,
                boxes: dict[str, list[Box]], number: str) -> Iterator[Markup]:
     alive = set(pool.peak.alive) if pool.peak else set()
     for i, b in enumerate(held):
@@ -151,7 +151,7 @@ def area(box: Box) -> float:
     return (box.right - box.left) * (box.bottom - box.top)
 
 
-def description(report: Report, b: BufferLine, shared: Sequence[str]) -> str:
+def description(report: Figures, b: BufferLine, shared: Sequence[str]) -> str:
     """All that is known of a buffer, a line for each fact."""
     known = {other.name: other.called for other in report.buffers} if shared else {}
     lines = [f"{shortened(b.called)}: {b.type}", f"{b.nbytes:,} bytes at {b.offset or 0:,}" + (f", {b.kind}" if b.kind else "")]
@@ -167,7 +167,7 @@ def description(report: Report, b: BufferLine, shared: Sequence[str]) -> str:
 
 
 # ---- live bytes ------------------------------------------------------------------------------------------------------
-def live_curve(report: Report, pool: PoolLine, times: TimeScale, scale: ByteScale, number: str) -> Iterator[Markup]:
+def live_curve(report: Figures, pool: PoolLine, times: TimeScale, scale: ByteScale, number: str) -> Iterator[Markup]:
     """The curve, and the band between the lower bound and what the plan needs."""
     curve = times.columns.highest(live_bytes(report.held_by(pool.name), len(report.timeline)))
     if pool.waste > 0:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ....runtime.errors import Problem
 from .figures import FORMAT
-from .text import Report
+from .shown_report import Report
 
 T = TypeVar("T")
 

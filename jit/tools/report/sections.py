@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .figures import BoardFit, BufferLine, FitLine, Peak, Rung
+from .figures import BoardFit, BufferLine, Figures, FitLine, Peak, Rung
 from .fit import UNCOUNTED, Fit, outside
 from .markup import Child, Markup, breaking, escaped, shortened, table, tag
-from .text import KINDS, Report, moved_rows, narrow_text, noted, sharing_text, step_text
+from .text import KINDS, moved_rows, narrow_text, noted, sharing_text, step_text
 
 ROWS = 500
 """Rows of a table at most."""
@@ -26,7 +26,7 @@ def size(nbytes: int) -> str:
 
 
 # ---- peak, ladder ----------------------------------------------------------------------------------------------------
-def peak_section(report: Report, peak: Peak) -> Iterator[Markup]:
+def peak_section(report: Figures, peak: Peak) -> Iterator[Markup]:
     known = {b.name: b for b in report.buffers}
     alive = [known[name] for name in peak.alive]
     yield tag("h2", "Alive at the peak")
@@ -42,7 +42,7 @@ def peak_section(report: Report, peak: Peak) -> Iterator[Markup]:
     yield from left_out(len(alive))
 
 
-def kernel_name(report: Report, number: int | None) -> Markup:
+def kernel_name(report: Figures, number: int | None) -> Markup:
     if number is None:
         return Markup("–")
     return breaking(f"{number} {shortened(report.kernels[number].label or report.kernels[number].brief)}")
@@ -66,7 +66,7 @@ def bar(value: int, most: int, mark: int | None = None, hot: bool = False) -> Ma
     return tag("span", filled, line, class_="bar")
 
 
-def ladder_section(report: Report) -> Iterator[Markup]:
+def ladder_section(report: Figures) -> Iterator[Markup]:
     yield tag("h2", "The ladder")
     yield tag("p", "What lies between operators, from every value in memory of its own to the plan.", class_="note")
     most = max(r.nbytes for r in report.ladder)
@@ -84,7 +84,7 @@ def share(nbytes: int, whole: int) -> str:
     return f"{nbytes / whole:.1%}" if whole else "–"
 
 
-def moved_section(report: Report) -> Iterator[Markup]:
+def moved_section(report: Figures) -> Iterator[Markup]:
     """Bytes moved, with several pools."""
     yield tag("h2", "Moved in a run")
     yield tag("p", "Each load and store that is executed, as without a cache.", class_="note")
@@ -96,7 +96,7 @@ def moved_section(report: Report) -> Iterator[Markup]:
 
 
 # ---- fit, bytes ------------------------------------------------------------------------------------------------------
-def fit_section(report: Report, verdict: Fit | None) -> Iterator[Markup]:
+def fit_section(report: Figures, verdict: Fit | None) -> Iterator[Markup]:
     yield tag("h2", "Does it fit?")
     if verdict:
         yield limit_table(verdict)
@@ -138,7 +138,7 @@ def memory(line: FitLine | None) -> Markup:
     return Markup(text + bar(line.nbytes, line.limit, hot=bool(line.over)))
 
 
-def board_notes(report: Report) -> Iterator[str]:
+def board_notes(report: Figures) -> Iterator[str]:
     for note, where in noted(report.boards).items():
         yield f"{where}: {note}"
     yield UNCOUNTED.format(stack="the stack of interrupts", io=outside(report))
@@ -149,7 +149,7 @@ def fits(line: FitLine) -> Markup:
     return tag("span", f"✗ over by {short(line.over)}", class_="bad") if line.over else tag("span", "✓ fits", class_="good")
 
 
-def bytes_section(report: Report) -> Iterator[Markup]:
+def bytes_section(report: Figures) -> Iterator[Markup]:
     """Each kind of bytes, and who gives the memory for it."""
     yield tag("h2", "All bytes")
     yield table(("", "bytes", ""), ([name, f"{nbytes:,}", text] for name, nbytes, text in all_bytes(report)), numbers=(1,))
@@ -160,7 +160,7 @@ def bytes_section(report: Report) -> Iterator[Markup]:
                   table(("constant", "type", "bytes"), rows, numbers=(2,)), left_out(len(largest)))
 
 
-def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
+def all_bytes(report: Figures) -> Iterator[tuple[str, int, str]]:
     for pool in report.pools:
         what = "read and written by a run" if pool.kind == "workspace" else "read by a run"
         yield f"pool {shortened(pool.name)}", pool.nbytes, f"{what}; aligned to {pool.alignment}"
@@ -181,7 +181,7 @@ def all_bytes(report: Report) -> Iterator[tuple[str, int, str]]:
 
 
 # ---- the whole, as tables --------------------------------------------------------------------------------------------
-def kernel_table(report: Report) -> Iterator[Markup]:
+def kernel_table(report: Figures) -> Iterator[Markup]:
     if not report.kernels:
         yield tag("p", "No kernels: outputs are inputs or constants.", class_="empty")
         return
@@ -196,7 +196,7 @@ def place(where: str | None, source: str | None) -> Markup:
     return Markup(escaped(shortened(where or "–")) + line)
 
 
-def buffer_table(report: Report) -> Iterator[Markup]:
+def buffer_table(report: Figures) -> Iterator[Markup]:
     if not report.buffers:
         yield tag("p", "Nothing is planned: no value is stored between kernels.", class_="empty")
         return

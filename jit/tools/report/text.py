@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ....runtime.errors import printable
 from .figures import BoardFit, BufferLine, Figures, KernelLine, Memory, NarrowConstants, Peak, Rung, StepLine
@@ -217,20 +216,3 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def is_number(cell: str) -> bool:
     return cell in ("-", "=") or cell.replace(",", "").lstrip("+-").isdigit()
-
-
-@dataclass(frozen=True, slots=True)
-class Report(Figures):
-    """The figures of a compiled function, as users hold them: they print as text, and notebooks show them with pictures."""
-
-    def __repr__(self) -> str:
-        return printable(f"<Report {self.name}: arena {self.arena:,} bytes (lower bound {self.lower_bound:,}), constants "
-                         f"{self.constants:,}, {len(self.kernels)} kernels, for {self.target}>")
-
-    def __str__(self) -> str:
-        return print_report(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the figures, a picture of each pool, kernels and buffers."""
-        from .notebook import report_html
-        return report_html(self)
