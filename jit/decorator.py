@@ -136,6 +136,8 @@ class Jit(Generic[Given, Result]):
         self._lock = threading.Lock()
         self._compiles = 0
         self._methods: MethodsOf | None = None
+        self.keeps_empty = False
+        """Whether a graph has arguments and results without elements, too: it is then interpreted, and never compiled."""
         self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
         functools.update_wrapper(self, function)
 
@@ -309,9 +311,11 @@ class Jit(Generic[Given, Result]):
                                    help="give them: tosaic.TensorSpec((2, 4)); or compile: code is made for the shapes of "
                                         "each call")
         with tracing.tracing() as trace, trace.inside(trace.scope()) as scope:
+            trace.keeps_empty = self.keeps_empty
             names = unique([leaf for name, structure in call.structures for leaf in leaf_names(structure, name)])
             position = self.position()
-            arguments = [argument(scope, type, name, position) for name, type in zip(names, call.types)]
+            arguments = [scope.argument(type, name, position) if self.keeps_empty else argument(scope, type, name, position)
+                         for name, type in zip(names, call.types)]
             of = [name for name, structure in call.structures for _ in leaf_names(structure, name)]
             trace.parameters.update(zip((a.value for a in arguments), of))
             tensors = iter(arguments)
@@ -320,12 +324,15 @@ class Jit(Generic[Given, Result]):
             results: list[Any] = []
             structure = flatten(self._run(values), results)
             found = [returned(self.name, r) for r in results]
-            structure = with_empty(structure, iter([(r.shape, r.dtype) if is_empty(r) else () for r in found]))
-            block = scope.finish([r for r in found if not is_empty(r)], position)
+            structure = with_empty(structure, iter([(r.shape, r.dtype) if self._leaves_out(r) else () for r in found]))
+            block = scope.finish([r for r in found if not self._leaves_out(r)], position)
         types = tuple(v.type for v in block.yields)
         function = Function(self.name, block, types, position=position)
         return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
                       None if structure == LEAF else structure, context=self.context)
+
+    def _leaves_out(self, result: Tensor) -> bool:
+        return not self.keeps_empty and is_empty(result)
 
     def _run(self, values: dict[str, Any]) -> Any:
         """The Python function on traced tensors."""

@@ -108,7 +108,9 @@ def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetada
 
     specs = [AnySpec(m.shape, m.dtype) for n, m in enumerate(inputs) if n not in constants]
     function.__name__ = "".join(c if c.isalnum() else "_" for c in op_name)
-    return control_flow.without_variables(op_name, asked(op_name, lambda: Jit(function).trace(*specs)))
+    jit = Jit(function)
+    jit.keeps_empty = True
+    return control_flow.without_variables(op_name, asked(op_name, lambda: jit.trace(*specs)))
 
 
 def asked(op_name: str, trace: Callable[[], Traced]) -> Traced:

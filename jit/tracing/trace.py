@@ -58,6 +58,8 @@ class Trace:
         self.declarations: dict[str, Operation] = {}
         self.arrays: dict[int, tuple[Array, Tensor]] = {}
         self.parameters: dict[Value, str] = {}
+        self.keeps_empty = False
+        """Whether tensors without elements are in the graph: of one operator, which is interpreted."""
         self._regions = 0
 
     def scope(self, label: str = "") -> Scope:
@@ -164,6 +166,8 @@ def without_elements(op: Op, operands: Sequence[Value], regions: Sequence[Block]
                      position: Position | None) -> tuple[Value, ...] | None:
     """The results of an operation if they have no elements: constants outside the graph, which has no such tensors. None
     where they have some; a Problem where these would come of nothing."""
+    if current().trace.keeps_empty:
+        return None
     is_empty = any(has_no_elements(value.type) for value in operands)
     if not is_empty and op.name != "tosa.const" and types is None and not any(
             isinstance(value.type, ShapeType) for value in operands):
