@@ -171,7 +171,7 @@ def test_problems_have_colours_on_a_terminal(tmp_path: Path, environment: dict[s
     shown = read_all(reader)
     os.close(reader)
     assert process.wait() == 3 and "error[" in shown and "^" in shown
-    assert ("\x1b[1;31merror[" in shown and "\x1b[1;31m^" in shown) is is_coloured is ("\x1b[" in shown)
+    assert ("\x1b[1;31merror[" in shown and "\x1b[1;31m^" in shown) is is_coloured is ("\x1b[1;31m" in shown)
 
 
 def test_force_color_colours_a_pipe_and_nothing_else_does(tmp_path: Path) -> None:
