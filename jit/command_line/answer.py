@@ -1,6 +1,7 @@
 """What a command found: exit code, text, and the same as JSON. Nothing in a command prints or ends the process; `cli` does."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +9,17 @@ YES, NO = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells below a head, and a text below them."""
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    foot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command found."""
+    """What a command found. A `table` says the same as the text, for terminals."""
     code: int
     text: str
     json: dict[str, Any]
+    table: Table | None = None

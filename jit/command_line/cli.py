@@ -80,8 +80,12 @@ def answer(options: argparse.Namespace) -> int:
     if options.json:
         import json
         text = json.dumps(found.json, indent=1).replace("\x7f", r"\u007f")
+    from .tables import is_terminal, show_table
     try:
-        say(text, sys.stdout)
+        if found.table is not None and not options.json and is_terminal(sys.stdout):
+            show_table(found.table, sys.stdout)
+        else:
+            say(text, sys.stdout)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Any
 
-from .answer import NO, YES, Answer
+from .answer import NO, YES, Answer, Table
 
 EXTRAS = {"tflite": ("tosa_converter_for_tflite",), "onnx": ("onnx",), "tensorflow": ("tensorflow",),
           "torch": ("torch", "torch_mlir")}
@@ -23,7 +23,9 @@ def doctor(options: argparse.Namespace) -> Answer:
     found, wrong = facts()
     width = max(map(len, found))
     lines = [f"{key.ljust(width)}  {value}" for key, value in found.items()]
-    return Answer(NO if wrong else YES, "\n".join([*lines, *(f"wrong: {each}" for each in wrong)]), found | {"wrong": wrong})
+    faults = [f"wrong: {each}" for each in wrong]
+    return Answer(NO if wrong else YES, "\n".join([*lines, *faults]), found | {"wrong": wrong},
+                  Table(("what", "is"), [(key, str(value)) for key, value in found.items()], "\n".join(faults)))
 
 
 def facts() -> tuple[dict[str, Any], list[str]]:

@@ -5,19 +5,21 @@ from typing import Any
 
 from ...lowering.target.machines import ALIASES, MACHINES, Machine
 from ...lowering.target.presets import host
+from .answer import Table
 
 COLUMNS = ("name", "core", "instruction set", "float unit", "vectors", "code", "boards")
 NOTE = """host is this machine. A board's name is a name of its machine, too; --cpu also takes LLVM's names of other processors.
 Code is an object, or C source where there is no back end for the processor."""
 
 
-def list_targets() -> tuple[str, dict[str, Any]]:
-    """The list as text and as JSON."""
+def list_targets() -> tuple[str, dict[str, Any], Table]:
+    """The list as text, as JSON and for terminals."""
     rows = [COLUMNS, *map(row, MACHINES.values())]
     widths = [max(len(r[i]) for r in rows) for i in range(len(COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(r, widths)).rstrip() for r in rows]
     here = f"host: {host().triple}, {host().cpu}"
-    return "\n".join([*lines, "", here, NOTE]), {"targets": [entry(m) for m in MACHINES.values()]}
+    return ("\n".join([*lines, "", here, NOTE]), {"targets": [entry(m) for m in MACHINES.values()]},
+            Table(COLUMNS, rows[1:], f"{here}\n{NOTE}"))
 
 
 def row(machine: Machine) -> tuple[str, ...]:

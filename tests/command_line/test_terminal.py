@@ -187,3 +187,17 @@ def test_a_message_keeps_its_letters_when_it_is_coloured() -> None:
             "    1 | x\n      | ~\n  note: so\n  help: do that\nerror[file]: x\nplain")
     assert CONTROL.sub("", coloured(text)) == text and coloured("plain") == "plain"
     assert not is_coloured(None)
+
+
+@pytest.mark.parametrize("command", ["doctor", "targets"])
+def test_a_table_is_fitted_to_the_terminal_and_says_what_the_text_says(command: str) -> None:
+    plain = subprocess.run([*COMMAND, command], capture_output=True, text=True, check=True).stdout
+    reader, terminal = pty.openpty()
+    process = subprocess.Popen([*COMMAND, command], stdout=terminal, stderr=subprocess.DEVNULL,
+                               env={**os.environ, "TERM": "xterm", "COLUMNS": "90"})
+    os.close(terminal)
+    shown = CONTROL.sub("", read_all(reader))
+    os.close(reader)
+    assert process.wait() == 0 and max(map(len, shown.splitlines())) <= 90
+    assert command == "doctor" or max(map(len, plain.splitlines())) > 90
+    assert {line.split()[0] for line in plain.splitlines()[1:] if line} <= set(shown.split())
