@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...lowering.graph.types import BY_STORAGE, ElementType
-from . import contractions, creation, layout, linear_algebra, ops
+from ...lowering.graph.types import BY_STORAGE, F64, ElementType
+from . import contractions, linear_algebra, ops
+from .complex_tensor import PARTS, is_complex
 from .conversion import broadcast, converted, element_type, is_number, tensor
 from .ops import *  # noqa: F403
-from .promotion import promoted
+from .promotion import common, promoted
 from .tensor import Tensor
 from .trace import problem
 
@@ -28,8 +29,10 @@ bool = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16,
-          "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64}
+          "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64,
+          "complex64": complex64, "complex128": complex128}
 KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
          "complex floating": "c", "numeric": "iufc"}
 DEVICE = "cpu"
@@ -49,27 +52,42 @@ def namespace(version: str | None = None) -> Any:
 
 # ---- types -------------------------------------------------------------------------------------------------------
 def dtype_of(x: Any) -> np.dtype[Any]:
+    if isinstance(x, np.dtype):
+        return x
     return x.dtype if hasattr(x, "dtype") and not isinstance(x, type) else element_type(x).dtype
+
+
+def part_of(dtype: np.dtype[Any]) -> ElementType:
+    """The element type, of a complex type that of the parts."""
+    return PARTS.get(dtype.name) or BY_STORAGE[dtype.name]
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype of all together; Python numbers only add their kind."""
-    strong: list[ElementType] = [BY_STORAGE[dtype_of(x).name] for x in arrays_and_dtypes if not is_number(x)]
+    strong = [dtype_of(x) for x in arrays_and_dtypes if not is_python_number(x)]
     if not strong:
         raise problem("result_type of Python numbers alone", "argument", help="name a dtype")
-    found = promoted(strong, "result_type")
-    numbers = [x for x in arrays_and_dtypes if is_number(x)]
-    kinds = {"f" if isinstance(x, float) else "b" if np.asarray(x).dtype == bool else "i" for x in numbers}
+    found = promoted([part_of(dtype) for dtype in strong], "result_type")
+    kinds = {np.asarray(x).dtype.kind for x in arrays_and_dtypes if is_python_number(x)} | {dtype.kind for dtype in strong}
+    if "c" in kinds:
+        return complex128 if found == F64 else complex64
     if "f" in kinds and not found.is_float:
         return float32
     return int32 if "i" in kinds and found.kind == "bool" else found.dtype
 
 
+def is_python_number(x: Any) -> Any:
+    return is_number(x) or type(x).__name__ == "complex"
+
+
 def can_cast(from_: Any, to: Any, /) -> Any:
     """Whether promotion with `to` gives `to`."""
-    own, target = BY_STORAGE[dtype_of(from_).name], BY_STORAGE[dtype_of(to).name]
-    from .promotion import common
-    return common(own, target) == target and (own.is_float or not target.is_float) and (own.kind != "bool" or target == own)
+    own, target = dtype_of(from_), dtype_of(to)
+    if own.kind == "b" or target.kind == "b" or "biufc".index(own.kind) > "biufc".index(target.kind):
+        return own == target
+    if (own.kind in "iu") != (target.kind in "iu"):
+        return own.kind == "f" and common(part_of(own), part_of(target)) == part_of(target)
+    return common(part_of(own), part_of(target)) == part_of(target)
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
@@ -107,9 +125,9 @@ class IntegerLimits(NamedTuple):
 
 def finfo(type: Any, /) -> FloatLimits:
     """Limits of a float type."""
-    dtype = dtype_of(type)
-    found = np.finfo(dtype)
-    return FloatLimits(found.bits, float(found.eps), float(found.max), float(found.min), float(found.smallest_normal), dtype)
+    found = np.finfo(dtype_of(type))
+    eps, most, least, normal = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatLimits(found.bits, eps, most, least, normal, found.dtype)
 
 
 def iinfo(type: Any, /) -> IntegerLimits:
@@ -119,7 +137,7 @@ def iinfo(type: Any, /) -> IntegerLimits:
     return IntegerLimits(found.bits, found.max, found.min, dtype)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
+def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Any:
     return ops.astype(x, dtype)
 
 
@@ -136,7 +154,7 @@ class Information:
         return (DEVICE,)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        return {"real floating": float32, "complex floating": np.dtype(np.complex64), "integral": int32, "indexing": int32}
+        return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int32}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
         return {name: dtype for name, dtype in DTYPES.items() if kind is None or isdtype(dtype, kind)}
@@ -147,67 +165,67 @@ def __array_namespace_info__() -> Information:
 
 
 # ---- creation ----------------------------------------------------------------------------------------------------
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    return creation.asarray(obj, dtype)
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Any:
+    return ops.asarray(obj, dtype)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.arange(start, stop, step, dtype)
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.arange(start, stop, step, dtype)
 
 
-def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.empty(shape, dtype)
+def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.empty(shape, dtype)
 
 
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.empty_like(x, dtype)
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.empty_like(x, dtype)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.eye(n_rows, n_cols, k, dtype)
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+    return ops.eye(n_rows, n_cols, k, dtype)
 
 
-def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.full(shape, fill_value, dtype)
+def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.full(shape, fill_value, dtype)
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.full_like(x, fill_value, dtype)
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.full_like(x, fill_value, dtype)
 
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True) -> Tensor:
-    return creation.linspace(start, stop, num, endpoint, dtype)
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True) -> Any:
+    return ops.linspace(start, stop, num, endpoint, dtype)
 
 
-def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.ones(shape, dtype)
+def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.ones(shape, dtype)
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.ones_like(x, dtype)
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.ones_like(x, dtype)
 
 
-def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.zeros(shape, dtype)
+def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.zeros(shape, dtype)
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    return creation.zeros_like(x, dtype)
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    return ops.zeros_like(x, dtype)
 
 
 # ---- arguments that the standard calls otherwise -----------------------------------------------------------------
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """In the type of x, whatever the bounds' are."""
-    x = tensor(x)
-    return converted(ops.clip(x, min, max), x.element)
+    found = ops.clip(x, min, max)
+    return converted(found, tensor(x).element)
 
 
-def reshape(x: Any, /, shape: Any, *, copy: Any = None) -> Tensor:
-    return layout.reshape(x, shape)
+def reshape(x: Any, /, shape: Any, *, copy: Any = None) -> Any:
+    return ops.reshape(x, shape)
 
 
-def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
-    return layout.expand_dims(x, axis)
+def expand_dims(x: Any, /, axis: Any = 0) -> Any:
+    return ops.expand_dims(x, axis)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -215,45 +233,47 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return broadcast(*shapes, operator="broadcast_shapes")
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return linear_algebra.diagonal(x, offset=offset)
 
 
-def matmul(x1: Any, x2: Any, /) -> Tensor:
+def matmul(x1: Any, x2: Any, /) -> Any:
     """In the type of the operands, also where `tosaic.ops` gives i32."""
-    return in_type_of(contractions.matmul, x1, x2)
+    return in_type_of(ops.matmul, x1, x2)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
-    return in_type_of(lambda a, b: contractions.tensordot(a, b, axes), x1, x2)
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    return in_type_of(lambda a, b: ops.tensordot(a, b, axes), x1, x2)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    return in_type_of(lambda a, b: contractions.vecdot(a, b, axis), x1, x2)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return in_type_of(lambda a, b: ops.vecdot(a, b, axis), x1, x2)
 
 
-def in_type_of(function: Any, x1: Any, x2: Any) -> Tensor:
+def in_type_of(function: Any, x1: Any, x2: Any) -> Any:
     """The result in the type that both operands have together."""
+    if is_complex(x1) or is_complex(x2):
+        return function(x1, x2)
     x, y = contractions.factors("the product", x1, x2)
     return converted(function(x, y), x.element)
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
-    return tuple(layout.broadcast_arrays(*arrays))
+    return tuple(ops.broadcast_arrays(*arrays))
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    return tuple(creation.meshgrid(*arrays, indexing=indexing))
+    return tuple(ops.meshgrid(*arrays, indexing=indexing))
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return ops.unstack(x, axis)
 
 
-OURS = frozenset({"annotations", "math", "Sequence", "Any", "NamedTuple", "np", "BY_STORAGE", "ElementType", "contractions",
-                  "creation", "layout", "linear_algebra", "ops", "broadcast", "converted", "element_type", "is_number",
-                  "tensor",
-                  "promoted", "Tensor", "problem", "VERSIONS", "DTYPES", "KINDS", "DEVICE", "Shape", "namespace", "dtype_of",
-                  "any_of", "Information", "in_type_of", "FloatLimits", "IntegerLimits", "OURS"})
+OURS = frozenset({"annotations", "math", "Sequence", "Any", "NamedTuple", "np", "BY_STORAGE", "F64", "ElementType",
+                  "contractions", "PARTS", "ComplexTensor", "is_complex", "common", "part_of", "is_python_number",
+                  "linear_algebra", "ops", "broadcast", "converted", "element_type", "is_number", "tensor", "promoted",
+                  "Tensor", "problem", "VERSIONS", "DTYPES", "KINDS", "DEVICE", "Shape", "namespace", "dtype_of", "any_of",
+                  "Information", "in_type_of", "FloatLimits", "IntegerLimits", "OURS"})
 """Names of this module that are none of the standard's."""
 __all__ = sorted({name for name in (*ops.__all__, *globals()) if not name.startswith("_")} - OURS)

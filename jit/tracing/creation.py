@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...lowering.graph.types import F32, I1, I32, Array, ElementType
-from .conversion import converted, element_type, extents, in_range, is_number, tensor
+from .conversion import converted, element_type, extents, from_python, in_range, is_number, tensor
 from .tensor import Tensor
 from .trace import constant, problem, recorded
 
@@ -133,14 +133,13 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> Tensor:
     """`x` as a tensor: of an array, a number, or nested lists of numbers. An array keeps its element type, also float64 and
     int64."""
     if isinstance(x, Tensor):
-        found = tensor(x)
-    elif isinstance(x, np.ndarray) and dtype is None:
-        found = constant(x)
-    elif is_number(x):
+        return tensor(x) if dtype is None else converted(tensor(x), element_type(dtype))
+    if is_number(x):
         return number(x, dtype)
-    else:
-        found = tensor(x)
-    return found if dtype is None else converted(found, element_type(dtype))
+    if dtype is None:
+        return constant(x) if isinstance(x, np.ndarray) else tensor(x)
+    element = element_type(dtype)
+    return constant(from_python(x).astype(element.dtype), element)
 
 
 

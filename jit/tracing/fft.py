@@ -21,7 +21,7 @@ from ...lowering.graph.types import F32, F64
 from .arithmetic import astype, multiply
 from .complex_tensor import ComplexTensor, complex_tensor, is_complex
 from .conversion import axis_of, tensor
-from .creation import zeros_like
+from .creation import asarray, zeros_like
 from .layout import moveaxis
 from .rearranging import roll
 from .tensor import Tensor
@@ -162,14 +162,14 @@ def shifted(x: Any, axes: int | Sequence[int] | None, by: Callable[[int], int]) 
     return ComplexTensor(*found) if len(found) == 2 else found[0]
 
 
-def fftfreq(n: int, d: float = 1.0) -> Tensor:
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of `fft`, for samples that are `d` apart."""
-    return tensor(np.fft.fftfreq(n, d).astype(np.float32))
+    return asarray(np.fft.fftfreq(n, d), F32 if dtype is None else dtype)
 
 
-def rfftfreq(n: int, d: float = 1.0) -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of `rfft`, for samples that are `d` apart."""
-    return tensor(np.fft.rfftfreq(n, d).astype(np.float32))
+    return asarray(np.fft.rfftfreq(n, d), F32 if dtype is None else dtype)
 
 
 # ---- by formulas of images ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tosaic
 from tosaic.jit.tracing import array_namespace
-from tosaic.jit.tracing.pytree import LEAF, flatten, unflatten
+from tosaic.jit.tracing.pytree import LEAF, unflatten
 from tosaic.runtime.interpreter import interpret
 
 COMPILED = os.environ.get("TOSAIC_ARRAY_API_ENGINE") == "compiled"
@@ -47,17 +47,7 @@ class Array:
         return len(self.data)
 
     def __getitem__(self, key: Any) -> Any:
-        tensors: list[Any] = []
-        structure = flatten(key, tensors) if isinstance(key, tuple | Array) else None
-        if structure is None:
-            return run(lambda x: x[key], self)
-        arrays = [k for k in tensors if isinstance(k, Array)]
-
-        def chosen(x: Any, *given: Any) -> Any:
-            rest = iter(given)
-            found = unflatten(structure, iter([next(rest) if isinstance(k, Array) else k for k in tensors]))
-            return x[found]
-        return run(chosen, self, *arrays)
+        return run(lambda x, key: x[key], self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         run(lambda x: x.__setitem__(key, value), self)
@@ -89,9 +79,7 @@ def transposed(x: Any) -> Any:
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 for name in (*BINARY, *(f"r{name}" for name in BINARY), "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert"):
     def method(self: Array, *others: Any, name: str = f"__{name}__") -> Any:
-        if any(not isinstance(x, Array | int | float | bool) for x in others):
-            return NotImplemented
-        if any(isinstance(x, complex) for x in others):
+        if any(not isinstance(x, Array | int | float | complex | bool) for x in others):
             return NotImplemented
         return run(lambda x, *given: getattr(x, name)(*given), self, *others)
     setattr(Array, f"__{name}__", method)
@@ -99,20 +87,39 @@ for name in (*BINARY, *(f"r{name}" for name in BINARY), "lt", "le", "gt", "ge", 
 
 def run(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """The function of tensors on arrays: a graph with the arrays as inputs, all else is known."""
-    leaves: list[Any] = []
-    structure = flatten((args, options), leaves)
-    arrays = [leaf.data for leaf in leaves if isinstance(leaf, Array)]
+    arrays: list[Any] = []
+    each((args, options), lambda x: arrays.append(x.data))
 
     def traced(*tensors: Any) -> Any:
         rest = iter(tensors)
-        given, named = unflatten(structure, iter([next(rest) if isinstance(leaf, Array) else leaf for leaf in leaves]))
+        given, named = each((args, options), lambda x: next(rest))
         return function(*given, **named)
     jitted = tosaic.jit(traced)
     if COMPILED:
         return wrapped(jitted(*arrays))
     stage = jitted.trace(*arrays)
-    found = interpret(stage.module, stage.function, [a for a in arrays if a.size])
+    found = interpret(stage.module, stage.function, [pairs(a) for a in arrays if a.size])
     return wrapped(unflatten(stage.results or LEAF, iter(found)))
+
+
+def each(value: Any, change: Callable[[Array], Any]) -> Any:
+    """The nest with something else for each array in it."""
+    match value:
+        case Array():
+            return change(value)
+        case dict():
+            return {name: each(v, change) for name, v in value.items()}
+        case list() | tuple():
+            return type(value)([each(v, change) for v in value])
+        case slice():
+            return slice(*(v.__index__() if isinstance(v, Array) else v for v in (value.start, value.stop, value.step)))
+        case _:
+            return value
+
+
+def pairs(x: Any) -> Any:
+    """Complex numbers as a graph has them."""
+    return np.stack([x.real, x.imag], -1) if x.dtype.kind == "c" else x
 
 
 def wrapped(value: Any) -> Any:
@@ -139,7 +146,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
         return Array(obj.data.astype(dtype or obj.dtype, copy=bool(copy)))
     found = np.asarray(unwrapped_list(obj))
     if dtype is None and not isinstance(obj, np.ndarray | np.generic):
-        dtype = {"f": np.float32, "i": np.int32}.get(found.dtype.kind if found.dtype.kind != "i" or fits(found) else "")
+        kind = found.dtype.kind if found.dtype.kind != "i" or fits(found) else ""
+        dtype = {"f": np.float32, "i": np.int32, "c": np.complex64}.get(kind)
     return Array(np.array(found, dtype=dtype or found.dtype))
 
 
@@ -156,8 +164,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "linalg":
-        return Extension(array_namespace.linalg)
+    if name in ("linalg", "fft"):
+        return Extension(getattr(array_namespace, name))
     if name not in array_namespace.__all__ and name not in ("__array_api_version__", "__array_namespace_info__"):
         raise AttributeError(name)
     found = getattr(array_namespace, name)
