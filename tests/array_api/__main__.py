@@ -3,7 +3,7 @@ data-apis/array-api-tests with its submodule, and the packages ndindex and hypot
 of its own.
 
 Prints how many tests passed, failed and were skipped, with the reasons that stand in reasons.txt; ends with 1 where a test
-fails that has no reason there, or one passes that has. `--max-examples` says how many examples hypothesis makes of each test,
+fails that has no reason there. `--max-examples` says how many examples hypothesis makes of each test,
 `--compiled` that machine code runs and not the interpreter. What follows is for pytest.
 """
 from __future__ import annotations
