@@ -110,7 +110,7 @@ class Target:
     @property
     def sums_bytes(self) -> bool:
         """Whether the products of all bytes of two vectors are added to a scalar in one instruction (VMLADAVA)."""
-        return self.architecture == "arm" and "mve.fp" in self.enabled
+        return self.vector_bytes > 1 and self.architecture == "arm" and "mve.fp" in self.enabled
 
     @property
     def rounds_words(self) -> bool:
