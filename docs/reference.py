@@ -22,7 +22,8 @@ INTERNAL = {"tosaic.CoreRuntime": frozenset((
     "after_fork", "begin_recording", "cancelled", "cpu", "decoded", "default", "effects", "end_recording", "go_on_after_fork",
     "handlers", "is_shut_down", "locate", "originate", "queue", "quick", "run_invocation", "run_later", "schedule", "track",
     "untrack")),
-    "tosaic.Compiled": frozenset(("calls",)), "tosaic.Lowered": frozenset(("compile_with_image",)),
+    "tosaic.Compiled": frozenset(("calls",)), "tosaic.Jit": frozenset(("keeps_empty",)),
+    "tosaic.Lowered": frozenset(("compile_with_image",)),
     "tosaic.Model": frozenset(("is_stand_in", "of_entries", "with_entries")), "tosaic.Tensor": frozenset(("scope",)),
     "tosaic.TensorSpec": frozenset(("is_tensor_spec",))}
 """Names of public classes that are for the rooms beside them, and on no page."""
