@@ -1,4 +1,4 @@
-"""Debug information in the text of a module: DWARF lines, so that debuggers, `addr2line` and disassemblers show of each
+"""Debug information in the text of a module: DWARF lines, so that debuggers, addr2line and disassemblers show of each
 function the line of the model that it is for. It changes no byte of code, but on AArch64, where LLVM puts instructions of a
 function's prologue into another order when debuggers are to unwind through it.
 
