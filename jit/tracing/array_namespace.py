@@ -17,7 +17,7 @@ from . import contractions, linear_algebra, ops
 from .complex_tensor import PARTS, is_complex
 from .conversion import broadcast, converted, element_type, is_number, tensor
 from .ops import *  # noqa: F403
-from .promotion import common, promoted
+from .promotion import promoted
 from .tensor import Tensor
 from .trace import problem
 
@@ -81,13 +81,8 @@ def is_python_number(x: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
-    """Whether promotion with `to` gives `to`."""
-    own, target = dtype_of(from_), dtype_of(to)
-    if own.kind == "b" or target.kind == "b" or "biufc".index(own.kind) > "biufc".index(target.kind):
-        return own == target
-    if (own.kind in "iu") != (target.kind in "iu"):
-        return own.kind == "f" and common(part_of(own), part_of(target)) == part_of(target)
-    return common(part_of(own), part_of(target)) == part_of(target)
+    """Whether every number of one dtype is one of the other, as NumPy has it."""
+    return np.can_cast(dtype_of(from_), dtype_of(to))
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
@@ -182,6 +177,8 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+    if is_complex(dtype):
+        return ops.astype(ops.eye(n_rows, n_cols, k, part_of(np.dtype(dtype))), dtype)
     return ops.eye(n_rows, n_cols, k, dtype)
 
 
@@ -259,7 +256,9 @@ def in_type_of(function: Any, x1: Any, x2: Any) -> Any:
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
-    return tuple(ops.broadcast_arrays(*arrays))
+    """Each of its own type."""
+    dims = broadcast(*(ops.asarray(x).shape for x in arrays), operator="broadcast_arrays")
+    return tuple(ops.broadcast_to(x, dims) for x in arrays)
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -271,7 +270,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 OURS = frozenset({"annotations", "math", "Sequence", "Any", "NamedTuple", "np", "BY_STORAGE", "F64", "ElementType",
-                  "contractions", "PARTS", "ComplexTensor", "is_complex", "common", "part_of", "is_python_number",
+                  "contractions", "PARTS", "ComplexTensor", "is_complex", "part_of", "is_python_number",
                   "linear_algebra", "ops", "broadcast", "converted", "element_type", "is_number", "tensor", "promoted",
                   "Tensor", "problem", "VERSIONS", "DTYPES", "KINDS", "DEVICE", "Shape", "namespace", "dtype_of", "any_of",
                   "Information", "in_type_of", "FloatLimits", "IntegerLimits", "OURS"})

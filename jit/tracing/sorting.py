@@ -12,7 +12,7 @@ from ...lowering.formulas.ordering import order_key, places_in_order
 from ...lowering.formulas.term import Term
 from ...lowering.graph.types import I32
 from .arithmetic import equal, logical_not
-from .conversion import axis_of, operands, tensor
+from .conversion import axis_of, is_number, operands, tensor
 from .layout import broadcast_to, moveaxis, places, reshape, take
 from .reduction import any, sum
 from .tensor import Tensor
@@ -94,7 +94,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
         raise problem(f"searchsorted looks into a vector, not {vector.type}", "shape")
     if sorter is not None:
         vector = take(vector, sorter, 0)
-    wanted = tensor(v)
+    wanted = tensor(v, vector.element if is_number(v) else None)
     x, y = operands(vector, reshape(wanted, (*wanted.shape, 1)), operator="searchsorted")
 
     def is_before(t: Term, u: Term) -> Term:
