@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..runtime.errors import Problem, printable
 from ..runtime.limits import check_bytes, checkpoint
@@ -106,13 +106,23 @@ def in_float(name: str, function: Callable[[Module], Module], promises: str) -> 
     """A pass from a graph to a graph that computes integers in float32, because that is faster: where the target has a unit for
     it. Elsewhere integers stay integers."""
     return Pass(name, "graph", "graph", promises, lambda state: (
-        replace(state, module=function(state.graph)) if "float32" in state.target.float_unit else state))
+        replace(state, module=function(state.graph)) if seen_by_graph(state.target).has_floats else state))
 
 
 def in_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
     """A pass from a graph to a graph that computes with integers of 32 bits, for vectors that have none of 64."""
     return Pass(name, "graph", "graph", promises, lambda state: (
-        replace(state, module=function(state.graph)) if state.target.rounds_words else state))
+        replace(state, module=function(state.graph)) if seen_by_graph(state.target).rounds_words else state))
+
+
+class SeenByGraph(NamedTuple):
+    """All that passes over a graph may see of a target."""
+    has_floats: bool
+    rounds_words: bool
+
+
+def seen_by_graph(target: Target) -> SeenByGraph:
+    return SeenByGraph("float32" in target.float_unit, target.rounds_words)
 
 
 def verified(state: State) -> State:
@@ -276,7 +286,7 @@ def rewritten(module: Module) -> Module:
 
 
 NO_TARGET, NO_OPTIONS = Target("", "", ""), CompileOptions()
-"""A processor that computes floats: graph passes look at nothing else."""
+"""A processor that computes floats, and has no vectors of words that round: `seen_by_graph`."""
 
 
 def check_shapes(function: Function) -> None:

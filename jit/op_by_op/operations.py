@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from ..tracing.promotion import explicit_conversions
 from ..tracing.tensor import Tensor
 from . import control_flow, tensorflow_operations
 
@@ -106,9 +107,10 @@ def version(name: str, attributes: Mapping[str, Any]) -> Hashable:
 
 
 def call(name: str, tensors: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Tensor, ...]:
-    """Apply an operation to traced tensors."""
+    """Apply an operation to traced tensors, whose types are its own: what differs was to be converted before."""
     positional, named = arguments(function(name), list(tensors), dict(attributes))
-    found = function(name)(*positional, **named)
+    with explicit_conversions():
+        found = function(name)(*positional, **named)
     return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 

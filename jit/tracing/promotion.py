@@ -6,7 +6,9 @@ comes only of f64. TOSA has no f64, and few microcontrollers compute it.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +30,21 @@ def stand_in(element: ElementType) -> np.dtype[Any]:
     if element.is_float and not is_known_to_numpy(element):
         return np.dtype(np.float32)
     return element.dtype
+
+
+is_explicit = ContextVar("is_explicit", default=False)
+"""Whether only operations convert."""
+
+
+@contextmanager
+def explicit_conversions() -> Iterator[None]:
+    """In it operands are not promoted (bools apart): types that differ are a Problem. So it is op by op, whose design document
+    has operands converted by operations alone."""
+    token = is_explicit.set(True)
+    try:
+        yield
+    finally:
+        is_explicit.reset(token)
 
 
 # ---- several operands --------------------------------------------------------------------------------------------
@@ -62,12 +79,12 @@ def common_of_foreign(low: ElementType, high: ElementType) -> ElementType | None
 
 def promoted(elements: Sequence[ElementType], operator: str = "this operator") -> ElementType:
     """The element type of all together, as NumPy promotes them."""
-    found = elements[0]
+    found, differ = elements[0], is_explicit.get() and len({*elements} - {I1}) > 1
     for element in elements[1:]:
         both = common(found, element)
-        if both is None:
+        if both is None or differ:
             kinds = " and ".join(dict.fromkeys(map(str, elements)))
-            raise problem(f"{operator} of {kinds}: no element type holds both",
+            raise problem(f"{operator} of {kinds}: {'their element types differ' if differ else 'no element type holds both'}",
                           help=f"convert one of them: x.astype({str(found)!r})")
         found = both
     return found

@@ -24,7 +24,7 @@ from .subjects import DATA, by_rows
 
 SIZES = {"thumb": "arm-none-eabi-size", "riscv": "riscv64-unknown-elf-size"}
 MACHINE_NAMES = tuple(dict.fromkeys(b.machine for b in BOARDS))
-SMALL = ("corpus/v_lstm", "corpus/f_mlp_int8")
+SMALL = ("corpus/v_lstm", "corpus/f_mlp_int8", "corpus/f_mobilenet_block_int8")
 
 
 def on_host(model: str) -> Lowered:
@@ -83,8 +83,9 @@ def test_machines_that_lowering_does_not_tell_apart_have_the_same_loops(model: s
     assert len(texts) < len(MACHINE_NAMES)
 
 
-def test_what_a_board_judges_does_not_depend_on_the_machine_of_the_report() -> None:
-    traced = on_host("corpus/v_lstm").traced
+@pytest.mark.parametrize("model", ["corpus/v_lstm", "corpus/f_mobilenet_block_int8"])
+def test_what_a_board_judges_does_not_depend_on_the_machine_of_the_report(model: str) -> None:
+    traced = on_host(model).traced
     answers = [judge_boards(traced.lower(tosaic.CompileOptions(target(name)))) for name in ("host", "cortex-m0", "esp32-c3")]
     assert answers[0] == answers[1] == answers[2]
 

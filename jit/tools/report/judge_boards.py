@@ -1,10 +1,10 @@
 """A lowered function -> what it needs of each board, with code for the board's own processor.
 
-What can be shared is: the graph and its fusion by all boards, the loops and the plan by all processors that lowering does
-not tell apart (`lowering_key`), the object by all boards with one processor. Each board has one memory of each kind, whatever
-memories the function was lowered for; a schedule or tuning is for the machine that it was made for, and is not used. A
-processor gets no code where the constants or the RAM are too much for each of its boards already: the needs are then those
-without code.
+What can be shared is: the graph and its fusion by all processors of which graph passes see the same (`seen_by_graph`), the
+loops and the plan by all that lowering does not tell apart (`lowering_key`), the object by all boards with one processor.
+Each board has one memory of each kind, whatever memories the function was lowered for; a schedule or tuning is for the
+machine that it was made for, and is not used. A processor gets no code where the constants or the RAM are too much for each
+of its boards already: the needs are then those without code.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ....lowering.memory.buffers import PoolInfo
 from ....lowering.options import CompileOptions
-from ....lowering.pipeline import PASSES, Clock, State, passes_after, run
+from ....lowering.pipeline import PASSES, Clock, SeenByGraph, State, passes_until, run, seen_by_graph
 from ....lowering.target.machines import MACHINES
 from ....lowering.target.target import Target
 from ....runtime.errors import Problem
@@ -34,8 +34,8 @@ C_ONLY = "code is your compiler's, from C source: it and its stack are not count
 WITHOUT_CODE = "no code was compiled: memory is over without it"
 NO_STACK = "no bound of the stack is known"
 
-FUSED = tuple(p for p in passes_after("graph") if p.stage in ("graph", "kernels") and p.name in ("verify-rewritten", "fuse"))
-"""The passes that look at no machine."""
+FUSED = passes_until("fuse")
+"""The passes of which some look at a machine, and only at what `seen_by_graph` has of it."""
 
 
 def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS) -> tuple[BoardFit, ...]:
@@ -62,10 +62,10 @@ def fit(board: Board, needs: Needs) -> BoardFit:
 
 @dataclass(slots=True)
 class Judge:
-    """One function, lowered for one machine after the other. `lowerings` are those made so far, by what lowering sees of a
-    machine."""
+    """One function, lowered for one machine after the other. `fused` and `lowerings` are those made so far, by what passes see
+    of a machine."""
     lowered: LoweredData
-    fused: State | None = None
+    fused: dict[SeenByGraph, State] = field(default_factory=dict)
     lowerings: dict[Hashable, tuple[LoweredData, Report]] = field(default_factory=dict)
 
     def needs(self, machine: str, boards: Sequence[Board]) -> Needs:
@@ -94,15 +94,13 @@ class Judge:
         return replace(lowered, target=target), figures
 
     def lower(self, target: Target) -> LoweredData:
-        options = for_boards(self.lowered.options, target)
-        if self.fused is None:
-            name, module = self.lowered.traced.name, self.lowered.module
-            self.fused = run(State(name, target, 1, options, module), FUSED)
-        rest = PASSES[PASSES.index(FUSED[-1]) + 1:]
-        found = run(replace(self.fused, target=target, options=options), rest)
+        options, seen, traced = for_boards(self.lowered.options, target), seen_by_graph(target), self.lowered.traced
+        if seen not in self.fused:
+            self.fused[seen] = run(State(traced.name, target, 1, options, traced.module), FUSED)
+        found = run(replace(self.fused[seen], target=target, options=options), PASSES[len(FUSED):])
         assert found.kernels is not None and found.plan is not None
-        return replace(self.lowered, kernels=found.kernels, program=found.program, plan=found.plan, target=target, threads=1,
-                       options=options, seconds={})
+        return replace(self.lowered, module=found.graph, kernels=found.kernels, program=found.program, plan=found.plan,
+                       target=target, threads=1, options=options, seconds={})
 
 
 def for_boards(options: CompileOptions, target: Target) -> CompileOptions:
@@ -114,8 +112,8 @@ def for_boards(options: CompileOptions, target: Target) -> CompileOptions:
 def lowering_key(target: Target) -> Hashable:
     """What the passes from fusion to the plan may see of a microcontroller: all but its name, and of its features those that
     they ask for, or that products are made of. A test holds this for every pair of machines that boards have."""
-    return (replace(target, triple="", cpu="", features=""), target.architecture == "x86", target.has_float16,
-            target.keeps_float16, target.keeps_int4, target.enabled & {"dsp", "mve.fp"})
+    return (seen_by_graph(target), replace(target, triple="", cpu="", features=""), target.architecture == "x86",
+            target.has_float16, target.keeps_float16, target.keeps_int4, target.enabled & {"dsp", "mve.fp"})
 
 
 def distinct_bytes(lowered: LoweredData) -> int:
