@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .jit.api import jit
     from .jit.compiled import Compiled
     from .jit.decorator import Jit, TensorSpec
-    from .jit.models.model import Entry, Model
+    from .jit.models.entry import Entry
+    from .jit.models.model import Model
     from .jit.models.onnx import backend as onnx
     from .jit.models.onnx.from_onnx import from_onnx
     from .jit.models.tensorflow.from_tensorflow import from_tensorflow
@@ -67,7 +68,7 @@ _PLACES = {"planner": ("jit.planner", None), "ops": ("jit.tracing.ops", None), "
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
            "register_tree": ("jit.tracing.trees", "register_tree"), "TensorSpec": ("jit.decorator", "TensorSpec"),
            "Jit": ("jit.decorator", "Jit"),
-           "Model": ("jit.models.model", "Model"), "Entry": ("jit.models.model", "Entry"),
+           "Model": ("jit.models.model", "Model"), "Entry": ("jit.models.entry", "Entry"),
            "Compiled": ("jit.compiled", "Compiled"), "Traced": ("jit.stages", "Traced"), "Lowered": ("jit.stages", "Lowered"),
            "Tensor": ("jit.tracing.tensor", "Tensor"), "Variable": ("jit.tracing.variable", "Variable"),
            "default_context": ("runtime.variables", "process"), "Op": ("lowering.graph.operator", "Op"),

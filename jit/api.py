@@ -91,7 +91,7 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     `limits`, a `tosaic.Limits`, bounds operators, bytes and seconds, here and each time that an entry is compiled.
     """
     from .models import front_door
-    from .models.model import at_level
+    from .models.load_model import at_level
     checked_context(context)  # before a long file is read
     bindings = None
     if variables is not None:
@@ -111,7 +111,7 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
     call), by their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's
     converter (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
     """
-    from .models.model import load_tflite
+    from .models.load_model import load_tflite
     checked_context(context)
     return load_tflite(source, name).within(context)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem
-from ..models.model import Entry
+from ..models.entry import Entry
 from ..stages import Lowered
 from .answer import YES, Answer
 from .inputs import gather_inputs

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem
-from ..models.model import Model, dialect_of
+from ..models.entry_graphs import dialect_of
+from ..models.model import Model
 from .answer import YES, Answer
 from .model_options import model_of, shapes_of
 from .progress import Progress

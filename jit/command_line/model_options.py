@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import Problem
 from ..models import front_door
 from ..models.dynamic_shapes import named_shape
-from ..models.model import Entry, Model, at_level
+from ..models.entry import Entry
+from ..models.load_model import at_level
+from ..models.model import Model
 from ..models.read import first_bytes
 from .memory_options import options_of
 from .progress import Progress

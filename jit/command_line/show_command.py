@@ -4,7 +4,7 @@ from __future__ import annotations
 import argparse
 
 from ...runtime.errors import Problem, printable_text
-from ..models.model import Entry
+from ..models.entry import Entry
 from .answer import YES, Answer
 from .model_options import entry_of, model_of, options_with_target, take_pipe, text_of
 from .progress import Progress

@@ -23,7 +23,8 @@ from .workers import Workers
 from .zarr_rows import create_results, is_zarr, zarr_items
 
 if TYPE_CHECKING:
-    from ..models.model import Entry, Model
+    from ..models.entry import Entry
+    from ..models.model import Model
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from .one_compile import alone
 
 if TYPE_CHECKING:
     from ...lowering.graph.types import Array
-    from ..models.model import Entry
+    from ..models.entry import Entry
 
 
 class Item(Protocol):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
 from ...runtime.limits import here
-from .model import Model, known_model, load_model
+from .load_model import known_model, load_model
+from .model import Model
 from .read import is_text, read_bytes
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..descriptors import TensorDescriptor
+from .entry import Entry
 from .file_kinds import Kind, kind_of, readable
 from .front_door import load
 from .glimpse import glimpse_of_bytes, glimpse_of_path
-from .model import Entry, Model
+from .model import Model
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module, Operation

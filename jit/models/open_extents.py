@@ -13,7 +13,9 @@ from ..cache.models import Outline
 from ..source import ImportedSource
 from ..stages import Traced
 from .dynamic_shapes import input_types
-from .model import Entry, Model, Shapes
+from .entry import Entry
+from .entry_graphs import Shapes
+from .model import Model
 
 Make = Callable[[Mapping[str, tuple[int, ...]]], Module]
 """Gives the verified module, with a function `main`, for inputs of these shapes, by name."""

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import tosaic
 from tosaic import CompileOptions, Memory
-from tosaic.jit.models.model import Entry
+from tosaic.jit.models.entry import Entry
 from tosaic.lowering.memory.plan import Plan
 
 ROOT = pathlib.Path(__file__).parents[2]

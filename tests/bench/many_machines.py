@@ -38,7 +38,7 @@ SAMPLE_SECONDS = 0.25
 
 
 # ---- inputs, and what must come out ------------------------------------------------------------------------------------------
-def write_inputs(folder: Path, expected: Path, model: tosaic.jit.models.model.Model, items: int, calls: int,
+def write_inputs(folder: Path, expected: Path, model: tosaic.Model, items: int, calls: int,
                  windows: np.ndarray | None) -> None:
     """Files of sequences of calls, and what this process computes of them."""
     entry, function = model.entry(), model.entry().trace().interface

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.models.model import model_of
+from tosaic.jit.models.load_model import model_of
 from tosaic.jit.models.open_extents import open_model
 from tosaic.jit.models.torch_mlir import to_tosa
 from tosaic.lowering.graph.graph import Module

@@ -14,7 +14,7 @@ from tosaic.jit.cache.folder import Folder
 from tosaic.jit.cache.graph_digest import graph_digest
 from tosaic.jit.cache.models import RESTED_NS, file_key
 from tosaic.jit.cache.programs import CodeRequest, key_of
-from tosaic.jit.models import model as model_module
+from tosaic.jit.models import load_model as reader
 from tosaic.lowering.memory.buffers import PoolInfo
 from tosaic.lowering.memory.planner import Memory
 from tosaic.lowering.options import CompileOptions
@@ -172,7 +172,7 @@ def test_a_large_file_is_not_even_read(cache: Folder, tmp_path: Path, monkeypatc
     path, x = large(tmp_path / "m.mlir"), np.zeros(4, np.float32)
     assert tosaic.load(path)(x).tolist() == [1, 2, 3, 4]
     with monkeypatch.context() as patched:
-        patched.setattr(model_module, "read_bytes", None)
+        patched.setattr(reader, "read_bytes", None)
         model = tosaic.load(path)
         assert model(x).tolist() == [1, 2, 3, 4]
     assert len(model.module.functions) == 1

@@ -221,7 +221,7 @@ func.func @main(%rows: tensor<1x7x2xf32>, %which: tensor<5xi32>) -> tensor<1x5x2
 
 def test_random_indices_are_in_range_where_they_are_used(tosaic: Any, tmp_path: Path) -> None:
     from tosaic.jit.command_line.inputs import gather_inputs
-    from tosaic.jit.models.model import load_model
+    from tosaic.jit.models.load_model import load_model
     function = load_model(GATHER).entry().trace().function
     for seed in range(20):
         rows, which = gather_inputs(function, [], seed)

@@ -34,7 +34,7 @@ def source(name: str) -> str | bytes | Path:
     return mlir_of_tflite(wake_word_model(name), name) if name in WAKE_WORDS else CORPUS / f"{name}.mlir"
 
 
-def entry(name: str) -> tosaic.jit.models.model.Entry:
+def entry(name: str) -> tosaic.Entry:
     found = tosaic.load(source(name)).entry()
     return found.specialize(SHAPES[name]) if name in SHAPES else found
 

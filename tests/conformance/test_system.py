@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tosaic import Problem
-from tosaic.jit.models import model
+from tosaic.jit.models import front_door
 
 from .system import ENGINES, Engine, Outcome, Subject
 
@@ -46,7 +46,7 @@ def test_what_is_not_a_fault_of_the_graph_is_another_error(engine: Engine, failu
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> None:
         raise failure
-    monkeypatch.setattr(model, "load_model", fails)
+    monkeypatch.setattr(front_door, "load_model", fails)
     run = subject(tmp_path).run(engine)
     assert run.outcome is Outcome.OTHER
     assert isinstance(failure, Problem) or "Traceback" in run.message

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosaic.jit.models.model import load_model
+from tosaic.jit.models.load_model import load_model
 from tosaic.lowering.flatbuffer.encode import encode
 from tosaic.lowering.flatbuffer.reader import read_module
 from tosaic.lowering.flatbuffer.records import FileRecord

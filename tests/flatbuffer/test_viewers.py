@@ -14,7 +14,7 @@ import flatbuffers.number_types as numbers
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 from flatbuffers.table import Table
-from tosaic.jit.models.model import load_model
+from tosaic.jit.models.load_model import load_model
 from tosaic.lowering.flatbuffer.reader import read_module
 from tosaic.lowering.flatbuffer.writer import write_module
 from tosaic.lowering.graph.graph import Module

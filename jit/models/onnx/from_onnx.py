@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ....runtime.errors import KeyProblem, Problem
 from ....runtime.later import now
 from ....runtime.public_names import public
-from ..model import Model, load_model, outlines_of
+from ..load_model import load_model, outlines_of
+from ..model import Model
 from ..read import first_bytes, is_onnx, read_bytes
 from .carried_state import CarriedCalls, with_state
 from .known_values import GivenValues, with_values

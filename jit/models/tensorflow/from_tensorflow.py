@@ -23,7 +23,9 @@ from ....runtime.later import now
 from ....runtime.public_names import public
 from ....runtime.variables import checked_context
 from ...tracing.pytree import Structure, flatten
-from ..model import Entry, Model, graph_of, outlines_of
+from ..entry import Entry, graph_of
+from ..load_model import outlines_of
+from ..model import Model
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from ....runtime.errors import Problem, temporary_file
 from ....runtime.public_names import public
 from ....runtime.variables import checked_context
-from ..model import Model, model_of
+from ..load_model import model_of
+from ..model import Model
 from ..torch_mlir.to_tosa import ConversionRequest, lowered, need, with_names
 from .export import example_shapes, exported, reexported, simpler
 from .exported_program import ProgramInterface, check, opened

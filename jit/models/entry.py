@@ -1,0 +1,301 @@
+"""An entry function of a model, to be traced, lowered, compiled, called. Its graph is made when somebody asks for more than the
+cache on disk has of it (`cache.models`).
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import Problem, printable
+from ...runtime.later import Later, now
+from ...runtime.limits import check_bytes
+from ...runtime.public_names import public, with_named
+from ...runtime.variables import checked_context, process
+from ..cache.models import CachedModel, Outline
+from ..cache.programs import CachedCompiler, CodeRequest
+from ..calls import Numbers, Results, not_yet, through, until_quick
+from ..compiled import GraphRecipe
+from ..descriptors import Interface, TensorDescriptor
+from ..given_options import given
+from .dynamic_shapes import KEPT, Shape, shapes_of
+from .entry_graphs import CallsByValue, Graph, GraphOf, KnownGraph, LimitedGraph, NeedsValues, Shapes, key_of_shapes
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+    from ...lowering.graph.types import Array
+    from ...lowering.memory.planner import Memory
+    from ...lowering.options import CompileOptions
+    from ...lowering.rewrite.tensorflow import Bindings
+    from ...lowering.target.target import Target
+    from ...runtime.limits import Limits
+    from ...runtime.variables import Context
+    from ..compiled import Compiled
+    from ..source import ImportedSource
+    from ..stages import Lowered, Traced
+    from ..tools.check.crosscheck import CrossCheck
+    from ..tracing.pytree import Structure
+
+
+class Entry:
+    """An entry function of a model. The first call compiles it. Its variables belong to the model's context, or where that has
+    none to the process; a call, and `compile`, may name another `context`, and then make nothing in the model's."""
+    if TYPE_CHECKING:
+        def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
+                     num_threads: int | None = None, **named: Any) -> Results: ...
+    else:
+        __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    _limits: Limits | None = None
+    """What reading and compiling it may take, each time."""
+
+    def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
+                 traced: Later[Traced] | None = None, context: Context | None = None) -> None:
+        self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
+        self._context = process if context is None else context
+        self._traced = traced or Later(lambda: in_context(graph(shapes), context))
+        self._compiled: Compiled[Lowered] | None = None
+        self._elsewhere: Compiled[Lowered] | None = None
+        """The code with the variables of another context, as long as only calls with one have been made."""
+        self._by_value: dict[Shapes, CallsByValue] = {}
+        """Calls with inputs of shapes for which there is no code that suits all values."""
+        self._lock = threading.Lock()
+        self._special: dict[Shapes, Entry] = {}
+        self._tensors: Interface | None = None
+        self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
+
+    @property
+    def name(self) -> str:
+        return self._outline.name
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether an input has extents that are not known."""
+        return self._outline.is_dynamic
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """What the inputs are called, in order."""
+        return self._outline.inputs
+
+    @property
+    def inputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the inputs, in order: name, dtype, shape, strides, scale, zero point, axis; as strings, names and
+        types."""
+        return self.tensors.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the outputs, in order; as strings, types."""
+        return self.tensors.outputs
+
+    @property
+    def variables(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the variables that it uses; as strings, names and types."""
+        return self.tensors.variables
+
+    @property
+    def constants(self) -> tuple[TensorDescriptor, ...]:
+        """Descriptors of the constants that it has; as strings, names and types."""
+        return self.tensors.constants
+
+    @property
+    def tensors(self) -> Interface:
+        """All of these. The cache keeps them with the code: a later process needs no graph for them."""
+        if self._tensors is None:
+            kept = self._cached.recall_interface(self.name, self._shapes) if self._cached else None
+            self._tensors = kept or self._traced().tensors
+        return self._tensors
+
+    def quantize(self, *inputs: Any, **named: Any) -> Numbers:
+        """The stored arrays of float inputs: `real / scale + zero_point`, rounded to nearest, halves away from zero, and held
+        within the range of the storage, as TensorFlow Lite's reference has it. One array, a tuple for several, a dict for one
+        mapping by name. Inputs of floats pass as they are. A Problem where the model does not say what integers stand for."""
+        return self.tensors.quantized(inputs, named)
+
+    def dequantize(self, *outputs: Any) -> Numbers:
+        """The real numbers of stored outputs: `scale * (stored - zero_point)` in float32. Takes arrays in order, what a call
+        has returned, or one mapping by name."""
+        return self.tensors.dequantized(outputs)
+
+    def on_floats(self, *inputs: Any, context: Context | None = None, num_threads: int | None = None, **named: Any
+                  ) -> Numbers:
+        """A call with float arrays: quantized, called, dequantized."""
+        stored = self.quantize(*inputs, **named)
+        results = self(*(stored if isinstance(stored, tuple) else (stored,)), context=context, num_threads=num_threads)
+        return self.dequantize(results)
+
+    def __repr__(self) -> str:
+        return f"<Entry {printable(self.name)}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+
+    def trace(self) -> Traced:
+        return self._traced()
+
+    @public("lower")
+    def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> Lowered:
+        """Loops and a memory plan, as the `options` say. (`target` and `memory` are deprecated: they are options.)"""
+        return self._traced().lower(given("lower", options, target=target, memory=memory))
+
+    @public("compile")
+    def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
+                *, target: Target | None = None) -> Compiled[Lowered]:
+        """Machine code with its variables in `context`, or in the model's; kept for calls where neither options nor a context
+        are given. (`target` and `memory` are deprecated: they are options.)"""
+        options = given("compile", options, target=target, memory=memory)
+        if options is not None or context is not None:
+            return self._compile(CodeRequest(options), checked_context(context) or self._context)
+        with self._lock:
+            if self._compiled is None:
+                here, self._elsewhere = self._elsewhere, None
+                self._compiled = here.bind(self._context) if here else self._compile(CodeRequest(), self._context)
+            return self._compiled
+
+    def _code(self, context: Context | None) -> Compiled[Lowered]:
+        """What a call with that context may call: of other contexts it makes no variable."""
+        if self._compiled is not None or context is None or context is self._context:
+            return self._compiled or self.compile()
+        with self._lock:
+            if self._compiled is None and self._elsewhere is None:
+                self._elsewhere = self._compile(CodeRequest(), context)
+            return self._compiled or self._elsewhere
+
+    def _compile(self, request: CodeRequest, context: Context) -> Compiled[Lowered]:
+        if self._limits is not None:
+            with self._limits:
+                return within_limits(self._traced().compile(request.options, context))
+        if self._cached is None:
+            return self._traced().compile(request.options, context)
+        compiled = self._cached.compile(self.name, self._shapes, request, context, self._traced, compiler)
+        compiled.executable.recipe = GraphRecipe(self._traced, request.options)
+        return compiled
+
+    def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
+              **named: Any) -> Any:
+        """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
+        where = self._context if context is None else context
+        if self.is_dynamic:
+            inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
+            shapes = shapes_of(self.name, self._outline.inputs, inputs)
+            key = key_of_shapes(shapes)
+            if key not in self._by_value:
+                try:
+                    special = self.specialize(shapes)
+                except NeedsValues as problem:
+                    self._by_value[key] = problem.calls
+                else:
+                    return special(*inputs, out=out, context=context, num_threads=num_threads)
+            return self._by_value[key](inputs, {}, out=out, context=where, num_threads=num_threads)
+        if () not in self._by_value:
+            try:
+                code = self._code(checked_context(context))
+            except NeedsValues as problem:
+                self._by_value[()] = problem.calls
+            else:
+                return code(*inputs, out=out, context=where, num_threads=num_threads, **named)
+        return self._by_value[()](inputs, named, out=out, context=where, num_threads=num_threads)
+
+    def _quick(self) -> Callable[..., Any] | None:
+        """What calls can do once it is compiled for those without a context."""
+        return None if self.is_dynamic else not_yet if self._compiled is None else self._compiled.__call__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the graph, and the name of the context; the receiving process has the code in its cache, or makes it."""
+        context = None if self._context is process else self._context
+        return Entry, (self._outline, self._portable_graph(), self._cached, self._shapes, None, context)
+
+    def _portable_graph(self) -> GraphOf | KnownGraph:
+        """What makes its graph, elsewhere, too."""
+        made_by = self._graph.graph if isinstance(self._graph, LimitedGraph) else self._graph
+        if isinstance(made_by, GraphOf | KnownGraph):
+            return made_by
+        if self.is_dynamic:
+            raise Problem(f"{self.name} cannot be pickled with its open extents: what converts it for the shapes of each call "
+                          "runs in this process alone", kind="argument", help="pickle what it is for known shapes: "
+                          f"model.{self.name}.specialize({{\"{self._outline.inputs[0]}\": (...)}})")
+        return KnownGraph(self._traced(), self._shapes)
+
+    def __copy__(self) -> Entry:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Entry:
+        """Code is shared, as functions are; its variables are a context's."""
+        return self
+
+    def within(self, context: Context | None) -> Entry:
+        """The entry with its variables in that context; None: as it is."""
+        if checked_context(context) is None or context is self._context:
+            return self
+        return Entry(self._outline, self._graph, self._cached, self._shapes, None, context)._bounded(self._limits)
+
+    def limited(self, limits: Limits | None) -> Entry:
+        """The entry with its translation and each compile within limits, which the cache's knowledge of it does not pass by;
+        None: as it is."""
+        if limits is None:
+            return self
+        return Entry(self._outline, LimitedGraph(self._graph, limits), None, self._shapes, None, self._context)._bounded(limits)
+
+    def _bounded(self, limits: Limits | None) -> Entry:
+        self._limits = limits
+        return self
+
+    def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
+        """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
+        itself; the last sets of shapes are kept."""
+        key = key_of_shapes(shapes)
+        with self._lock:
+            if key not in self._special:
+                special = self._specialized(key)
+                if len(self._special) >= KEPT:
+                    self._special.pop(next(iter(self._special)))
+                self._special[key] = special
+            return self._special[key]
+
+    def _specialized(self, shapes: Shapes) -> Entry:
+        """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
+        name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
+        is_known = self._cached is not None and self._cached.code_key(name, all_shapes, CodeRequest()) is not None
+        static = self._outline._replace(is_dynamic=False)
+        traced = None if is_known else now(in_context(graph(all_shapes), self._context))
+        return Entry(static, graph, self._cached, all_shapes, traced, self._context)._bounded(self._limits)
+
+    def show(self, stage: str = "graph", whole: bool = False, *, after: str | None = None,
+             options: CompileOptions | None = None) -> str:
+        """One stage as text, or what there is behind a pass, as `Traced.show` gives it."""
+        return self._traced().show(stage, whole, after=after, options=options)
+
+    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
+              target: Target | None = None) -> CrossCheck:
+        """The compiled function against the reference interpreter, and what a model was imported from against that."""
+        return self._traced().check(calls, given("check", options, target=target, memory=memory))
+
+
+def within_limits(compiled: Compiled[Lowered]) -> Compiled[Lowered]:
+    """Code whose arena is within the limits, wherever it comes from."""
+    check_bytes(compiled.executable.arena_nbytes, "the arena has")
+    return compiled
+
+
+def compiler() -> CachedCompiler:
+    """What compiles, imported only where the cache does not have the code."""
+    from ..stages import COMPILER
+    return COMPILER
+
+
+def in_context(traced: Traced, context: Context | None) -> Traced:
+    """The graph with its variables in that context, where nobody says otherwise."""
+    from dataclasses import replace
+    return replace(traced, context=context)
+
+
+def of_graph(graph: Module, name: str) -> Entry:
+    """The entry that a graph of known shapes is."""
+    from ..stages import Traced
+    outline = Outline(name, False, tuple(v.name for v in graph.function(name).arguments))
+    return Entry(outline, lambda shapes: Traced(graph, name), None)
+
+
+def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
+             imported: ImportedSource | None = None) -> GraphOf:
+    """What makes the graphs of an entry of a module."""
+    return GraphOf(module, name, of_graph, bindings, results, imported)

@@ -1,0 +1,126 @@
+"""What makes the graphs of a model's entries: of its module as it is, or of what a dialect that is not TOSA's becomes for the
+shapes of inputs. `entry` asks for them; they can be pickled.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...runtime.errors import Problem
+from ...runtime.later import Later
+from ...runtime.records import dataclass
+from ..cache.models import Outline
+from .dynamic_shapes import Shape, with_shapes
+
+if TYPE_CHECKING:
+    from ...lowering.graph.graph import Module
+    from ...lowering.rewrite.tensorflow import Bindings
+    from ...runtime.limits import Limits
+    from ..source import ImportedSource, SourceRun
+    from ..stages import Traced
+    from ..tracing.pytree import Structure
+    from .entry import Entry
+
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+"""Inputs and their shapes, those that a call gives to inputs with open extents."""
+Graph = Callable[[Shapes], "Traced"]
+"""Makes the graph of an entry for inputs of these shapes; for none, as the model has it."""
+EntryOf = Callable[["Module", str], "Entry"]
+"""The entry that a graph of known shapes is."""
+
+
+def key_of_shapes(shapes: Mapping[str, Shape]) -> Shapes:
+    return tuple(sorted((name, tuple(map(int, shape))) for name, shape in shapes.items()))
+
+
+class CallsByValue(Protocol):
+    """Calls whose code depends on values of inputs, and is made for those of each."""
+    def __call__(self, inputs: tuple[Any, ...], named: Mapping[str, Any], **options: Any) -> Any: ...
+
+
+class NeedsValues(Problem):
+    """There is no graph for shapes alone; `calls` makes one for the values of a call."""
+
+    def __init__(self, problem: Problem, calls: CallsByValue) -> None:
+        super().__init__(problem.message, problem.position, kind=problem.kind, help=problem.help, labels=problem.labels)
+        self.inputs, self.calls = problem.inputs, calls
+
+
+class ForeignDialect(Protocol):
+    """A module of `graph_entries`: how modules of a dialect that is not TOSA's are models."""
+    def outlines(self, module: Module, bindings: Bindings | None) -> tuple[Outline, ...]: ...
+    def graph_of(self, module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module: ...
+    def calls_of(self, module: Module, name: str, bindings: Bindings | None) -> SourceRun: ...
+    def calls_by_value(self, module: Module, name: str, entry_of: EntryOf) -> CallsByValue | None: ...
+
+
+def dialect_of(module: Module) -> ForeignDialect | None:
+    """The dialect that a module is of; None for TOSA."""
+    from ...lowering.dialects.onnx.node import is_onnx
+    from .onnx import graph_entries as onnx
+    from .tensorflow import graph_entries as tensorflow
+    return onnx if is_onnx(module) else tensorflow if tensorflow.is_tensorflow(module) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphOf:
+    """Makes the graphs of an entry of a module. `results` is the nest that it gives its results in, `imported` what it was made
+    from."""
+    module: Later[Module]
+    name: str
+    entry_of: EntryOf
+    bindings: Bindings | None = None
+    results: Structure | None = None
+    imported: ImportedSource | None = None
+
+    def __call__(self, shapes: Shapes) -> Traced:
+        from ...lowering.graph.check_limits import check_limits
+        from ..stages import Traced
+        whole, name = self.module(), self.name
+        foreign = dialect_of(whole)
+        if foreign is not None:
+            try:
+                graph = foreign.graph_of(whole, name, dict(shapes), self.bindings)
+            except Problem as problem:
+                calls = foreign.calls_by_value(whole, name, self.entry_of)
+                raise problem if calls is None else NeedsValues(problem, calls) from None
+            check_limits(graph)
+            return Traced(graph, name, self.results, ForeignCalls(whole, name, self.bindings), imported=self.imported)
+        return Traced(with_shapes(whole, whole.function(name), dict(shapes)) if shapes else whole, name, imported=self.imported)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitedGraph:
+    """Makes the graphs of an entry within limits."""
+    graph: Graph
+    limits: Limits
+
+    def __call__(self, shapes: Shapes) -> Traced:
+        with self.limits:
+            return self.graph(shapes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownGraph:
+    """The graph of an entry for known shapes, whatever made it."""
+    traced: Traced
+    shapes: Shapes
+
+    def __call__(self, shapes: Shapes) -> Traced:
+        if shapes != self.shapes:
+            raise Problem(f"{self.traced.name} was pickled for other shapes", kind="argument",
+                          help="pickle one for each set of shapes, where the model was made")
+        return self.traced
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignCalls:
+    """Begins calls of an entry in the interpreter of its own dialect."""
+    module: Module
+    name: str
+    bindings: Bindings | None
+
+    def __call__(self) -> SourceRun:
+        foreign = dialect_of(self.module)
+        assert foreign is not None
+        return foreign.calls_of(self.module, self.name, self.bindings)
