@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from ..source import ImportedSource, SourceRun
     from ..stages import Traced
     from ..tracing.pytree import Structure
-    from .entry import Entry
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 """Inputs and their shapes, those that a call gives to inputs with open extents."""
 Graph = Callable[[Shapes], "Traced"]
 """Makes the graph of an entry for inputs of these shapes; for none, as the model has it."""
-EntryOf = Callable[["Module", str], "Entry"]
-"""The entry that a graph of known shapes is."""
+EntryOf = Callable[["Module", str], Callable[..., Any]]
+"""What a graph of known shapes is when it is called: an entry."""
 
 
 def key_of_shapes(shapes: Mapping[str, Shape]) -> Shapes:

@@ -1,5 +1,5 @@
 """The front door: a model from whatever holds one. `load` looks at a source, says what it is where nothing reads it, and passes
-it on to its reader: `model.load_model` for what is read here, `foreign_files` for what TensorFlow and PyTorch read.
+it on to its reader: `load_model` for what is read here, `foreign_files` for what TensorFlow and PyTorch read.
 """
 from __future__ import annotations
 
