@@ -2,14 +2,18 @@
 written."""
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import tosaic
 from tosaic import Memory, Pool
 from tosaic.jit.aot import ArtifactForm, save
+from tosaic.lowering.graph.types import Array
 from tosaic.lowering.target.presets import target
 
+from ..covering import covering
 from .c_programs import needs_gcc, undefined
 from .callers import Caller, printed, random_calls
 from .machines import HOST, MACHINES, Machine, needs
@@ -38,28 +42,35 @@ FORMS = {
 BARE = [m for m in MACHINES if m.name in ("cortex-m4", "riscv32")]
 
 
+@functools.cache
+def here(model: str) -> tuple[Sequence[tuple[int, Sequence[Array]]], str]:
+    """Calls of a model, and what this process gives."""
+    entries = [e.lower() for e in tosaic.load(DATA / model)]
+    calls = random_calls(entries, 3 * len(entries))
+    return calls, printed(entries, calls)
+
+
 def check(folder: Path, model: str, memory: Memory, form: ArtifactForm, machine: Machine) -> None:
-    entries = list(tosaic.load(DATA / model))
     options = tosaic.CompileOptions(target(machine.target), memory=memory)
-    here, there = [e.lower() for e in entries], [e.lower(options) for e in entries]
+    there = [e.lower(options) for e in tosaic.load(DATA / model)]
     artifact = save(there, folder, "model", form)
     assert set(artifact.needs) <= {"memcpy", "memset", "memmove"}
-    calls = random_calls(here, 3 * len(here))
+    calls, expected = here(model)
     constants_from_macro = 0 < sum(p.nbytes for p in artifact.pools if p.kind == "constant") < 4000
     (folder / "main.c").write_text(Caller(there, artifact, form, constants_from_macro).source(calls))
     program = machine.build(folder, [folder / "main.c", artifact.object])
-    assert machine.run(program) == printed(here, calls)
+    assert machine.run(program) == expected
 
 
 @needs_gcc
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "form"), covering(3, MODELS, FORMS))
 def test_a_form_gives_the_same_bytes(tmp_path: Path, model: str, form: str) -> None:
     check(tmp_path, model, *FORMS[form], HOST)
 
 
-@pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in BARE])
-@pytest.mark.parametrize("form", ["all", "all, self contained", "all, caller's state", "self contained, caller's state"])
+@pytest.mark.parametrize(("form", "machine"), covering(
+    2, ["all", "all, self contained", "self contained, caller's state", "all, caller's state"],
+    [pytest.param(m, marks=needs(m), id=m.name) for m in BARE]))
 def test_a_form_works_on_a_bare_machine(tmp_path: Path, form: str, machine: Machine) -> None:
     check(tmp_path, "corpus/f_mobilenet_block_int8.mlir", *FORMS[form], machine)
 

@@ -2,6 +2,7 @@
 and all; floats nearly."""
 from __future__ import annotations
 
+import functools
 import importlib.resources
 import re
 from collections.abc import Sequence
@@ -17,13 +18,16 @@ from tosaic.lowering.graph.types import Array
 from tosaic.lowering.machine_code.elf import undefined_symbols
 from tosaic.lowering.target.presets import target
 
+from ..covering import covering
 from .callers import Caller, printed, random_calls
-from .machines import Machine, machines
+from .machines import MACHINES, Machine, machines, needs
 
 DATA = Path(__file__).parents[1] / "data"
-MODELS = ["counter.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir", "corpus/f_mobilenet_block_int8.mlir",
-          "corpus/f_lstm_cell_int8.mlir", "corpus/f_mlp_int8.mlir", "corpus/f_attention_block_int8.mlir",
-          "corpus/v_counter.mlir"]
+QUICK = ["counter.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir", "corpus/f_lstm_cell_int8.mlir", "corpus/f_mlp_int8.mlir",
+         "corpus/v_counter.mlir"]
+SLOW = ["corpus/f_mobilenet_block_int8.mlir", "corpus/f_attention_block_int8.mlir"]
+"""Each for every other machine, and the rest for all."""
+ALL = [pytest.param(m, marks=needs(m), id=m.name) for m in MACHINES]
 
 Calls = Sequence[tuple[int, Sequence[Array]]]
 
@@ -37,13 +41,18 @@ def prints(machine: Machine, folder: Path, model: Any, calls: Calls, library: st
     return machine.run(machine.build(folder, [folder / "main.c", artifact.object]))
 
 
-@machines
-@pytest.mark.parametrize("name", MODELS)
-def test_an_integer_model_gives_the_same_bytes(machine: Machine, name: str, tmp_path: Path) -> None:
-    model = tosaic.load(DATA / name)
-    here = [e.lower() for e in model]
-    calls = random_calls(here, 2 * len(here))
-    assert prints(machine, tmp_path, model, calls) == printed(here, calls)
+@functools.cache
+def here(name: str, turns: int) -> tuple[Calls, str]:
+    """Calls of a model, as often in turn, and what this process gives."""
+    entries = [e.lower() for e in tosaic.load(DATA / name)]
+    calls = random_calls(entries, turns * len(entries))
+    return calls, printed(entries, calls)
+
+
+@pytest.mark.parametrize(("name", "machine"), [*covering(1, QUICK, ALL), *covering(2, SLOW, ALL)])
+def test_an_integer_model_gives_the_same_bytes(name: str, machine: Machine, tmp_path: Path) -> None:
+    calls, expected = here(name, 2)
+    assert prints(machine, tmp_path, tosaic.load(DATA / name), calls) == expected
 
 
 @machines
@@ -52,17 +61,15 @@ def test_a_wake_word_model_gives_the_same_bytes_step_by_step(machine: Machine, t
     pytest.importorskip("pymicro_wakeword")
     pytest.importorskip("tosa_converter_for_tflite")
     model = tosaic.load((importlib.resources.files("pymicro_wakeword") / "models" / "okay_nabu.tflite").read_bytes())
-    here = [e.lower() for e in model]
-    calls = random_calls(here, 12)
-    assert prints(machine, tmp_path, model, calls) == printed(here, calls)
+    entries = [e.lower() for e in model]
+    calls = random_calls(entries, 12)
+    assert prints(machine, tmp_path, model, calls) == printed(entries, calls)
 
 
 @machines
 @pytest.mark.parametrize("name", ["corpus/v_lstm.mlir", "corpus/f_mlp.mlir"])
 def test_a_float_model_gives_nearly_the_same_numbers(machine: Machine, name: str, tmp_path: Path) -> None:
-    model = tosaic.load(DATA / name)
-    here = [e.lower() for e in model]
-    calls = random_calls(here, 3)
-    lines = prints(machine, tmp_path, model, calls).split(), printed(here, calls).split()
+    calls, expected = here(name, 3)
+    lines = prints(machine, tmp_path, tosaic.load(DATA / name), calls).split(), expected.split()
     found, right = (np.frombuffer(bytes.fromhex("".join(text)), "<f4") for text in lines)
     np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)

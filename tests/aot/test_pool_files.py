@@ -2,6 +2,7 @@
 C, an object in a library. And a library links with nothing else of the model's."""
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -11,10 +12,13 @@ import pytest
 import tosaic
 from tosaic import Memory, Pool
 from tosaic.jit.aot import Artifact, ArtifactForm, save
+from tosaic.jit.stages import Lowered
+from tosaic.lowering.graph.types import Array
 from tosaic.lowering.machine_code.elf import exported_symbols, undefined_symbols
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
+from ..covering import covering
 from .c_programs import COMPILERS, languages, needs_gcc, sections
 from .callers import Caller, printed, random_calls
 from .machines import MACHINES, PROCESSORS, Machine, needs
@@ -23,7 +27,7 @@ DATA = Path(__file__).parents[1] / "data" / "corpus"
 POOLS = Memory(pools=(Pool("ram"),), constant_pools=(Pool("tcm", 256), Pool("flash")))
 NAMES = "host", "aarch64", "riscv32", "riscv64", "cortex-m0", "cortex-m4"
 SOME = [m for m in (*MACHINES, *PROCESSORS[:1]) if m.name in NAMES]
-ON_SOME = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in SOME])
+ON_SOME = [pytest.param(m, marks=needs(m), id=m.name) for m in SOME]
 MODELS = ("f_conv_bn_relu_pool_int8.mlir", "f_mlp_int8.mlir")
 
 
@@ -32,17 +36,23 @@ def saved(folder: Path, machine: Machine, name: str, form: ArtifactForm) -> Arti
     return save([e.lower(options) for e in tosaic.load(DATA / name)], folder, "model", form)
 
 
-def check(machine: Machine, folder: Path, name: str, artifact: Artifact, form: ArtifactForm, linked: Sequence[Path]) -> None:
-    """A program with these files prints what this process computes."""
+@functools.cache
+def called(name: str) -> tuple[list[Lowered], Sequence[tuple[int, Sequence[Array]]], str]:
+    """A model for this machine, calls of it, and what it gives."""
     here = [e.lower(tosaic.CompileOptions(memory=POOLS)) for e in tosaic.load(DATA / name)]
     calls = random_calls(here, 2 * len(here))
+    return here, calls, printed(here, calls)
+
+
+def check(machine: Machine, folder: Path, name: str, artifact: Artifact, form: ArtifactForm, linked: Sequence[Path]) -> None:
+    """A program with these files prints what this process computes."""
+    here, calls, expected = called(name)
     (folder / "main.c").write_text(Caller(here, artifact, form, constants_linked=True).source(calls))
-    assert machine.run(machine.build(folder, [folder / "main.c", *linked])) == printed(here, calls)
+    assert machine.run(machine.build(folder, [folder / "main.c", *linked])) == expected
 
 
-@ON_SOME
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(("pool_form", "suffixes"), [("binary", {".bin", ".S"}), ("array", {".c"})], ids=["binary", "array"])
+@pytest.mark.parametrize(("pool_form", "suffixes", "name", "machine"), covering(2, [
+    pytest.param("binary", {".bin", ".S"}, id="binary"), pytest.param("array", {".c"}, id="array")], MODELS, ON_SOME))
 def test_a_program_runs_with_the_files_of_its_pools(tmp_path: Path, machine: Machine, name: str, pool_form: str,
                                                     suffixes: set[str]) -> None:
     form = ArtifactForm(pool_form=pool_form)
@@ -51,8 +61,7 @@ def test_a_program_runs_with_the_files_of_its_pools(tmp_path: Path, machine: Mac
     check(machine, tmp_path, name, artifact, form, [artifact.object, *(p for p in artifact.others if p.suffix != ".bin")])
 
 
-@ON_SOME
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "machine"), covering(2, MODELS, ON_SOME))
 def test_a_program_runs_with_a_library_alone(tmp_path: Path, machine: Machine, name: str) -> None:
     form = ArtifactForm(library=True)
     artifact = saved(tmp_path, machine, name, form)
@@ -69,9 +78,8 @@ FORMS = [pytest.param(ArtifactForm(library=True), id="own"), pytest.param(Artifa
          pytest.param(ArtifactForm(library=True, namespace="house"), id="namespace")]
 
 
-@ON_SOME
-@pytest.mark.parametrize("name", ["v_lstm.mlir", "f_conv_bn_relu_pool_int8.mlir", "f_shape_ops.mlir"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "name", "machine"), covering(
+    3, FORMS, ["v_lstm.mlir", "f_conv_bn_relu_pool_int8.mlir", "f_shape_ops.mlir"], ON_SOME))
 def test_all_of_a_library_links_with_an_empty_program(tmp_path: Path, machine: Machine, name: str, form: ArtifactForm) -> None:
     """With all of its members, and nothing but what compilers bring along; what it needs of that is what its header says."""
     artifact = saved(tmp_path, machine, name, form)

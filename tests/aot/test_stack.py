@@ -17,6 +17,7 @@ from tosaic.lowering.graph.types import Array
 from tosaic.lowering.machine_code.stack.bound import ALLOWED
 from tosaic.lowering.target.presets import target
 
+from ..covering import covering
 from ..models.sources import wake_word_model
 from .callers import PLAIN, Caller, random_calls
 from .machines import MACHINES, PROCESSORS, Machine, needs
@@ -26,6 +27,7 @@ SAMPLES = Path(__file__).parents[2] / "samples" / "models"
 MODELS = sorted([*DATA.glob("*.mlir"), *(DATA / "corpus").glob("[fv]_*.mlir"),
                  *(path for path in SAMPLES.glob("*.*") if path.suffix in (".mlir", ".tflite") and path.stem != "op_by_op")])
 """All models of the tests and samples; the one left out is a kernel program, of which there is no object."""
+BY_NAME = [pytest.param(path, id=path.stem) for path in MODELS]
 WHERE = [m for m in MACHINES if m.name in ("cortex-m4", "riscv32")]
 ELSEWHERE = [m for m in (*MACHINES, *PROCESSORS) if m.name in (
     "host", "aarch64", "riscv64", "cortex-m7", "cortex-m0", "cortex-m4+nofp", "cortex-m33", "cortex-m55", "rv32imac",
@@ -101,14 +103,14 @@ def check(machine: Machine, folder: Path, model: Any, form: ArtifactForm = PLAIN
     assert 0 < found <= bound <= found + UNUSED + spare + (128 if there.architecture == "x86" else 0)
 
 
-@pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in WHERE])
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_no_call_takes_more_stack_than_the_header_says(machine: Machine, path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("path", "machine"), covering(2, BY_NAME, [pytest.param(m, marks=needs(m), id=m.name) for m in WHERE]))
+def test_no_call_takes_more_stack_than_the_header_says(path: Path, machine: Machine, tmp_path: Path) -> None:
     check(machine, tmp_path, tosaic.load(path))
 
 
-@pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=f"{m.name} {m.target}") for m in ELSEWHERE])
-@pytest.mark.parametrize("name", ["counter.mlir", "corpus/v_lstm.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir"])
+@pytest.mark.parametrize(("name", "machine"), covering(
+    2, ["counter.mlir", "corpus/v_lstm.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir"],
+    [pytest.param(m, marks=needs(m), id=f"{m.name} {m.target}") for m in ELSEWHERE]))
 def test_the_same_on_other_machines(machine: Machine, name: str, tmp_path: Path) -> None:
     check(machine, tmp_path, tosaic.load(DATA / name))
 
@@ -182,8 +184,7 @@ def test_c_source_leaves_the_stack_to_its_compiler(tmp_path: Path) -> None:
     assert artifact.stack is None and "STACK" not in artifact.header.read_text()
 
 
-@pytest.mark.parametrize("machine", ["cortex-m0", "rv64gcv", "aarch64", "x86-64-v4"])
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(("path", "machine"), covering(3, BY_NAME, ["cortex-m0", "rv64gcv", "aarch64", "x86-64-v4"]))
 def test_each_model_has_a_bound_for_each_family(machine: str, path: Path, tmp_path: Path) -> None:
     lowered = [e.lower(tosaic.CompileOptions(target(machine))) for e in tosaic.load(path)]
     artifact = save(lowered, tmp_path, "model")
