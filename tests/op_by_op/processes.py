@@ -10,7 +10,8 @@ HERE = pathlib.Path(__file__).parent
 PROLOGUE = """
 import faulthandler
 faulthandler.dump_traceback_later({limit}, exit=True)
-import os, sys, threading, time
+import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where the tests run in a shell's background
 import numpy as np, tosaic
 from tosaic import Problem, TensorHandle
 X = np.ones(3, np.float32)
