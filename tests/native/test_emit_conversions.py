@@ -142,10 +142,11 @@ def numbers(source: str, result: str) -> Array:
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("source", NUMBERS)
 def test_numbers_become_any_other_type(source: str, name: str) -> None:
+    """Scalars in full; vectors of each length for every other type."""
     faults = []
-    for lanes in (1, 4, 16):
+    for place, lanes in enumerate((1, 4, 16)):
         cases = []
-        for result in (*NUMBERS, *HALVES):
+        for result in (*NUMBERS, *HALVES)[max(0, place - 1)::2 if place else 1]:
             x = numbers(source, result)
             if result in BITS:  # which zero a NaN becomes is free
                 x = x[x == x]

@@ -139,10 +139,13 @@ class Maker:
         return self.b.op(op, *args, type=Type(result, x.type.lanes))
 
 
-@pytest.mark.parametrize("name", ["host", "x86-64", "x86-64-v3", "32 bits"])
+NAMES = ("host", "x86-64", "x86-64-v3", "32 bits")
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8, 16, 64])
 def test_random_functions_agree_with_the_interpreter(lanes: int, name: str) -> None:
-    makers = [Maker(100 * lanes + i, lanes, f"f{i}") for i in range(12)]
+    makers = [Maker(100 * lanes + i, lanes, f"f{i}") for i in range(NAMES.index(name) % 2, 12, 2)]
     functions = [m.make() for m in makers]
     with Native(functions, *named(name)) as native:
         for m, f in zip(makers, functions):

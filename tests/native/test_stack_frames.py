@@ -2,8 +2,10 @@
 optimisations, with frames of all sizes. And code without a bound: it is refused."""
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -90,14 +92,17 @@ def there(machine: str) -> Target:
     return target("rv32imac" if name == "rv32im" else name)
 
 
-def compiled(folder: Path, machine: str, options: str) -> tuple[StackUse, dict[str, tuple[int, str]]]:
+@functools.cache
+def compiled(machine: str, options: str) -> tuple[StackUse, dict[str, tuple[int, str]]]:
     """The object as it is read, and (bytes, "static" or "dynamic") of each function by gcc."""
-    (folder / "f.c").write_text(SOURCE)
-    subprocess.run([*COMPILERS[machine], *options.split(), "-ffunction-sections", "-fstack-usage", "-c", "f.c", "-o", "f.o"],
-                   cwd=folder, check=True)
-    lines = [line.split() for line in (folder / "f.su").read_text().splitlines()]
-    said = {line[0].split(":")[-1]: (int(line[1]), line[2]) for line in lines}
-    return StackUse((folder / "f.o").read_bytes(), there(machine)), said
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "f.c").write_text(SOURCE)
+        command = [*COMPILERS[machine], *options.split(), "-ffunction-sections", "-fstack-usage", "-c", "f.c", "-o", "f.o"]
+        subprocess.run(command, cwd=folder, check=True)
+        lines = [line.split() for line in (folder / "f.su").read_text().splitlines()]
+        said = {line[0].split(":")[-1]: (int(line[1]), line[2]) for line in lines}
+        return StackUse((folder / "f.o").read_bytes(), there(machine)), said
 
 
 REFUSED = {("cortex-m0", "-Os"): {"choose"}}
@@ -106,8 +111,8 @@ REFUSED = {("cortex-m0", "-Os"): {"choose"}}
 
 @THESE
 @pytest.mark.parametrize("options", OPTIONS)
-def test_a_frame_is_what_gcc_says_it_is(tmp_path: Path, machine: str, options: str) -> None:
-    use, said = compiled(tmp_path, machine, options)
+def test_a_frame_is_what_gcc_says_it_is(machine: str, options: str) -> None:
+    use, said = compiled(machine, options)
     bounded = {name: nbytes for name, (nbytes, kind) in said.items() if kind != "dynamic"}
     expected = {name: nbytes for name, nbytes in bounded.items() if name not in REFUSED.get((machine, options), ())}
     assert {name: use.frame(name).nbytes for name in expected} == expected and len(expected) >= 13
@@ -115,8 +120,8 @@ def test_a_frame_is_what_gcc_says_it_is(tmp_path: Path, machine: str, options: s
 
 @THESE
 @pytest.mark.parametrize("options", OPTIONS)
-def test_what_nobody_can_know_has_no_bound(tmp_path: Path, machine: str, options: str) -> None:
-    use, said = compiled(tmp_path, machine, options)
+def test_what_nobody_can_know_has_no_bound(machine: str, options: str) -> None:
+    use, said = compiled(machine, options)
     assert said["dynamic"][1] == "dynamic"
     with pytest.raises(UnknownStack, match="only a run knows how large the frame of dynamic is"):
         use.frame("dynamic")

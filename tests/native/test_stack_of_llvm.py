@@ -16,6 +16,8 @@ from tosaic.lowering.native.c_object.interface import CInterface
 from tosaic.lowering.native.c_object.object_module import object_text
 from tosaic.lowering.target.presets import target
 
+from ..covering import covering
+
 DATA = Path(__file__).parents[1] / "data"
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m4+nofp", "cortex-m7", "cortex-m33", "cortex-m55", "riscv32", "rv32imac", "rv64gc",
            "rv64gcv", "aarch64", "x86-64", "x86-64-v3", "x86-64-v4")
@@ -30,9 +32,8 @@ def said_by_llvm(capfd: pytest.CaptureFixture[str]) -> dict[str, int]:
     return {name: int(nbytes) for nbytes, name in WARNING.findall(capfd.readouterr().err)}
 
 
-@pytest.mark.parametrize("machine", TARGETS)
-@pytest.mark.parametrize("name", MODELS)
-def test_a_frame_is_what_llvm_says_it_is(machine: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("name", "machine"), covering(3, MODELS, TARGETS))
+def test_a_frame_is_what_llvm_says_it_is(name: str, machine: str, capfd: pytest.CaptureFixture[str]) -> None:
     there = target(machine)
     entries = [e.lower(tosaic.CompileOptions(there)) for e in tosaic.load(DATA / name)]
     interface = CInterface("model", [(e.program, e.plan) for e in entries], there)
