@@ -11,14 +11,17 @@ from tosaic.lowering.target.presets import host
 
 from ..aot.callers import Caller, printed, random_calls
 from ..aot.machines import Machine, needs
+from ..covering import covering
 from ..models.sources import wake_word_model
 from .boards import CORTEX_M4, LIBGCC, LX106
 from .library import lowered_for_c, scalar_host
 
 DATA = Path(__file__).parents[1] / "data"
-MODELS = ["counter.mlir", "corpus/f_mobilenet_block_int8.mlir", "corpus/f_lstm_cell_int8.mlir",
-          "corpus/f_attention_block_int8.mlir", "corpus/v_counter.mlir"]
-boards = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in (CORTEX_M4, LX106)])
+QUICK = ["counter.mlir", "corpus/f_lstm_cell_int8.mlir", "corpus/v_counter.mlir"]
+SLOW = ["corpus/f_mobilenet_block_int8.mlir", "corpus/f_attention_block_int8.mlir"]
+"""Each on one of the boards."""
+BOARDS = [pytest.param(m, marks=needs(m), id=m.name) for m in (CORTEX_M4, LX106)]
+boards = pytest.mark.parametrize("machine", BOARDS)
 
 
 def prints(machine: Machine, folder: Path, model: Any, count: int, options: tosaic.CompileOptions | None = None
@@ -33,9 +36,8 @@ def prints(machine: Machine, folder: Path, model: Any, count: int, options: tosa
     return machine.run(program), printed(here, calls)
 
 
-@boards
-@pytest.mark.parametrize("name", MODELS)
-def test_an_integer_model_gives_the_same_bytes(machine: Machine, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "machine"), [*covering(1, QUICK, BOARDS), *covering(2, SLOW, BOARDS)])
+def test_an_integer_model_gives_the_same_bytes(name: str, machine: Machine, tmp_path: Path) -> None:
     ours, expected = prints(machine, tmp_path, tosaic.load(DATA / name), 2)
     assert ours == expected and expected
 

@@ -6,21 +6,25 @@ sign.
 """
 from __future__ import annotations
 
+import functools
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tosaic
+from tosaic.jit.stages import Lowered
 from tosaic.lowering.target.presets import host
 
 from ..aot.callers import values
+from ..covering import covering
 from .functions import needs_gcc
 from .library import Library, lowered_for_c, scalar_host
 
 pytestmark = needs_gcc
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+GCC, CLANG = (pytest.param(name, id=name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"there is no {name}"))
+              for name in ("gcc", "clang"))
 FLAGS = {"O2": ("-O2",), "O3": ("-O3",), "native": ("-O3", "-march=native")}
 SIZES = (1000, 1003, 64, 17)
 
@@ -49,22 +53,25 @@ def product(rows: int, inner: int, columns: int) -> str:
     }}"""
 
 
-@pytest.mark.parametrize("flags", FLAGS)
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("element", ["i8", "i16", "i32"])
+@functools.cache
+def sums(element: str, size: int) -> list[Lowered]:
+    return lowered_for_c(tosaic.load(totals(element, size)))
+
+
+@pytest.mark.parametrize(("element", "compiler", "flags"), [
+    *covering(1, ["i8", "i16", "i32"], [GCC], FLAGS), *covering(3, ["i8", "i16", "i32"], [CLANG], FLAGS)])
 def test_sums_of_integers_are_numpys(element: str, compiler: str, flags: str, tmp_path: Path) -> None:
     """Sums wrap: numbers of 32 bits fill them."""
     random = np.random.default_rng(12)
     for size in SIZES:
-        library = Library(lowered_for_c(tosaic.load(totals(element, size))), tmp_path, command(compiler, flags))
+        library = Library(sums(element, size), tmp_path, command(compiler, flags))
         bounds = np.iinfo(f"int{element[1:]}")
         x = random.integers(bounds.min, bounds.max, (2, size), f"int{element[1:]}", endpoint=True)
         wide = x.astype(np.int64)
         np.testing.assert_array_equal(library(x)[0], (wide + wide.sum(1, keepdims=True)).astype(np.int32))
 
 
-@pytest.mark.parametrize("flags", FLAGS)
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(("compiler", "flags"), covering(1, [GCC, CLANG], FLAGS))
 def test_products_of_bytes_are_numpys(compiler: str, flags: str, tmp_path: Path) -> None:
     random = np.random.default_rng(13)
     for rows, inner, columns in ((1, 256, 16), (8, 33, 12), (5, 64, 1)):
@@ -74,14 +81,19 @@ def test_products_of_bytes_are_numpys(compiler: str, flags: str, tmp_path: Path)
         np.testing.assert_array_equal(library(a, b)[0], wide[0] @ wide[1])
 
 
+@functools.cache
+def network(name: str) -> tuple[list[Lowered], tosaic.Compiled]:
+    """As C source, and as code of this process."""
+    model = tosaic.load(CORPUS / name)
+    return lowered_for_c(model), model.main.compile(tosaic.CompileOptions(scalar_host(), threads=1))
+
+
 @pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
-@pytest.mark.parametrize("flags", ["O3", "native"])
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("name", sorted(p.name for p in CORPUS.glob("*int8*.mlir")))
+@pytest.mark.parametrize(("name", "compiler", "flags"), covering(
+    2, sorted(p.name for p in CORPUS.glob("*int8*.mlir")), [GCC, CLANG], ["O3", "native"]))
 def test_an_int8_network_gives_the_bytes_of_code_in_this_process(name: str, compiler: str, flags: str, tmp_path: Path) -> None:
-    model, random = tosaic.load(CORPUS / name), np.random.default_rng(14)
-    library = Library(lowered_for_c(model), tmp_path, command(compiler, flags))
-    compiled = model.main.compile(tosaic.CompileOptions(scalar_host(), threads=1))
+    (lowered, compiled), random = network(name), np.random.default_rng(14)
+    library = Library(lowered, tmp_path, command(compiler, flags))
     for _ in range(3):
         arrays = [values(random, b.shape, b.dtype) for b in library.interface.entries[0].program.inputs]
         for ours, theirs in zip(library(*arrays), compiled.executable(*arrays), strict=True):
