@@ -89,7 +89,10 @@ def accesses(dtype: str, lanes: int) -> Function:
 @pytest.mark.parametrize(("name", "lanes"), [(name, lanes) for name in ("host", *OBJECTS) for lanes in (1, 4)
                                              if lanes == 1 or target(name).vector_bytes > 1])
 def test_an_object_file_calls_nothing(name: str, lanes: int) -> None:
+    """With every operation of scalars, and with every third of vectors, by turns of the machines."""
     functions = list(every_operation(lanes, target(name).float_unit))
+    if lanes > 1:
+        functions = functions[("host", *OBJECTS).index(name) % 3::3]
     assert undefined(object_file(functions, target(name))) <= BUILT_IN
 
 
