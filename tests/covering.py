@@ -21,4 +21,5 @@ def covering(one_in: int, *axes: Iterable[Any]) -> list[Any]:
 def together(parts: list[Any]) -> Any:
     """One parameter of several."""
     marks = [mark for part in parts for mark in part.marks]
-    return pytest.param(*(value for part in parts for value in part.values), marks=marks, id="-".join(p.id for p in parts))
+    names = [part.id or "-".join(map(str, part.values)) for part in parts]
+    return pytest.param(*(value for part in parts for value in part.values), marks=marks, id="-".join(names))

@@ -20,6 +20,7 @@ from tosaic.lowering.native.c_object.variables import StateForm
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
+from ..covering import covering
 from ..executable.programs import Programs, copy, plus
 from ..threads.cases import fine  # noqa: F401  a fixture
 from .c_programs import STRICT, build, build_in, dialects, languages, needs_gcc, run, writable
@@ -99,8 +100,8 @@ def test_a_null_or_misaligned_state_is_refused_and_not_touched(tmp_path: Path, l
     assert run(build(tmp_path, REFUSED, [artifact], language)) == b"-1 -1 -1 -1 -1 -1 -2 -2 -2 -2 -2 -1 "
 
 
-@pytest.mark.parametrize("form", [f for f in FORMS if "self contained" not in f])
-@pytest.mark.parametrize("model", ["counter.mlir", "corpus/v_lstm.mlir"])
+@pytest.mark.parametrize(("model", "form"), covering(
+    2, ["counter.mlir", "corpus/v_lstm.mlir"], [f for f in FORMS if "self contained" not in f]))
 def test_the_object_has_nothing_that_can_be_written(tmp_path: Path, model: str, form: str) -> None:
     options = tosaic.CompileOptions(memory=FORMS[form][0])
     artifact = tosaic.load(DATA / model).save(tmp_path, "model", options, state="caller")

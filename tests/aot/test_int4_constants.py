@@ -11,12 +11,13 @@ from tosaic.jit.aot import ArtifactForm, save
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.target.presets import target
 
+from ..covering import covering
 from .callers import Caller, printed, random_calls
 from .machines import MACHINES, PROCESSORS, Machine, needs
 
 RANDOM = np.random.default_rng(11)
 SOME = [m for m in (*MACHINES, *PROCESSORS) if m.name in ("riscv32", "cortex-m0", "cortex-m4", "cortex-m55", "rv32imac")]
-ON_SOME = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=f"{m.name} {m.target}") for m in SOME])
+ON_SOME = [pytest.param(m, marks=needs(m), id=f"{m.name} {m.target}") for m in SOME]
 SHAPES = {"vector": (1, 1, 32, 24, 1), "product": (5, 1, 32, 24, 1), "odd depth": (3, 4, 33, 6, 1), "filter": (6, 6, 8, 12, 3),
           "one more": (4, 4, 16, 9, 1), "wide": (2, 3, 40, 130, 1)}
 """Rows, columns, channels in and out, and the size of the filter."""
@@ -51,10 +52,8 @@ def weight_bytes(text: str, machine: str) -> int:
     return max(b.nbytes for b in lowered(text, machine).program.constants if b.name != "b")
 
 
-@ON_SOME
-@pytest.mark.parametrize("emit", ["object", "c"])
-@pytest.mark.parametrize("name", SHAPES)
-def test_results_are_the_same(machine: Machine, name: str, emit: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "emit", "machine"), covering(3, SHAPES, ["object", "c"], ON_SOME))
+def test_results_are_the_same(name: str, emit: str, machine: Machine, tmp_path: Path) -> None:
     text, form = convolution(SHAPES[name]), ArtifactForm(emit=emit)
     here, there = lowered(text), lowered(text, machine.target)
     artifact, calls = save([there], tmp_path, "model", form), random_calls([here], 2)

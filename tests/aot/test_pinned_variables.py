@@ -17,6 +17,7 @@ from tosaic.jit.command_line.cli import main
 from tosaic.lowering.memory.plan import parse_plan, print_plan
 from tosaic.runtime.errors import Problem
 
+from ..covering import covering
 from .c_programs import STRICT, build, build_in, dialects, needs_gcc, run, sections, writable
 from .machines import MACHINES, Machine, needs
 
@@ -74,8 +75,8 @@ def source(parts: dict[str, str]) -> str:
 
 
 @needs_gcc
-@dialects
-@pytest.mark.parametrize(("form", "parts"), [(ArtifactForm(), OWN), (CALLER, HELD)], ids=["own", "caller"])
+@pytest.mark.parametrize(("form", "parts", "compiler", "standard"), covering(2, [
+    pytest.param(ArtifactForm(), OWN, id="own"), pytest.param(CALLER, HELD, id="caller")], dialects.args[1]))
 def test_a_pinned_variable_is_the_same_variable(tmp_path: Path, compiler: str, standard: str, form: ArtifactForm,
                                                 parts: dict[str, str]) -> None:
     artifact = save([lowered({"h": "slow"})], tmp_path, "lstm", form)

@@ -19,6 +19,7 @@ from tosaic.lowering.native.c_object.interface import CInterface
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.errors import Problem
 
+from ..covering import covering
 from ..executable.programs import Programs, add, copy, mul, plus
 from .c_programs import COMPILERS, build, languages, needs_gcc, run, without_stack
 from .test_forms import FORMS
@@ -110,9 +111,8 @@ def test_no_room_for_copies_of_variables_is_a_problem(tmp_path: Path) -> None:
 
 # ---- the program to start from -----------------------------------------------------------------------------------
 @needs_gcc
-@languages
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("model", ["counter.mlir", "corpus/v_lstm.mlir"])
+@pytest.mark.parametrize(("model", "form", "language"), covering(
+    2, ["counter.mlir", "corpus/v_lstm.mlir"], FORMS, languages.args[1]))
 def test_the_program_to_start_from_compiles_and_runs(tmp_path: Path, model: str, form: str, language: str) -> None:
     from tosaic.jit.aot import save
     memory, how = FORMS[form]
