@@ -61,6 +61,12 @@ def traced() -> tuple[Traced, list[Any]]:
     return found, [rng.standard_normal(v.tensor.dims).astype(np.float32) for v in found.function.arguments]
 
 
+def one_product() -> tuple[Traced, list[Any]]:
+    """One kernel, where the search itself is what is tested: it compiles a few programs, the model above many."""
+    weights, x = np.ones((48, 40), np.float32), np.ones((6, 48), np.float32)
+    return tosaic.jit(lambda a: np.maximum(a @ weights, 0)).trace(x), [x]
+
+
 def same(results: Any, expected: Any) -> None:
     for result, other in zip(results, expected, strict=True):
         np.testing.assert_allclose(result, other, rtol=1e-5, atol=1e-6)
@@ -82,7 +88,7 @@ def test_what_is_faster_is_found_and_put_together(clock: dict[str, float]) -> No
 
 def test_noise_is_no_finding(clock: dict[str, float]) -> None:
     clock |= {"by 2 vectors of": 0.97}
-    found, inputs = traced()
+    found, inputs = one_product()
     result = tuning.tune(found.lower, inputs, calls=1)
     assert result.findings == () and result.changes == () and "nothing is faster" in str(result)
 
@@ -90,12 +96,12 @@ def test_noise_is_no_finding(clock: dict[str, float]) -> None:
 def test_what_does_not_make_the_whole_faster_is_dropped(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     clock |= {"by 2 vectors of": 0.5}
     monkeypatch.setattr(tuning.TuningRun, "whole", lambda self, findings: (10.0, 10.0))
-    found, inputs = traced()
+    found, inputs = one_product()
     assert tuning.tune(found.lower, inputs, calls=1).findings == ()
 
 
 def test_a_search_in_earnest_ends_with_a_time(cache: Folder) -> None:
-    found, inputs = traced()
+    found, inputs = one_product()
     result = found.tune(inputs, calls=1)
     assert 0 < result.after <= result.before and result.trials > 2
     assert json.dumps(result.as_json())
@@ -157,7 +163,7 @@ def test_without_a_cache_it_needs_a_file(monkeypatch: pytest.MonkeyPatch, capsys
 def test_trials_on_workers_find_what_trials_here_find(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of another processor measure nothing: what they would have measured is measured here."""
     clock |= {"by 2 vectors of": 0.5, "columns outermost": 0.8}
-    found, inputs = traced()
+    found, inputs = one_product()
     right = tuning.tune(found.lower, inputs, calls=1).findings
     workers = InThisProcess()
     assert tuning.tune(found.lower, inputs, calls=1, trials=tune_trials.on_workers(workers, found)).findings == right != ()

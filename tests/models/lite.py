@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -26,6 +27,11 @@ class Lite:
 
     def activations(self, dtypes: Sequence[type] = (np.int8,)) -> dict[str, np.ndarray]:
         """Every int8 tensor that an operator computed in the last call, by name."""
+        return {name: self.interpreter.get_tensor(i) for i, name, dtype in self.computed if dtype in dtypes}
+
+    @cached_property
+    def computed(self) -> list[tuple[int, str, type]]:
+        """Index, name and dtype of what operators compute. Asked for once: LiteRT makes them anew each time."""
         details = {d["index"]: d for d in self.interpreter.get_tensor_details()}
-        computed = [int(i) for o in self.interpreter._get_ops_details() for i in o["outputs"]]
-        return {details[i]["name"]: self.interpreter.get_tensor(i) for i in computed if details[i]["dtype"] in dtypes}
+        found = (details[int(i)] for o in self.interpreter._get_ops_details() for i in o["outputs"])
+        return [(d["index"], d["name"], d["dtype"]) for d in found]

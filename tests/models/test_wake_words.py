@@ -20,7 +20,7 @@ from .sources import WAKE_WORDS, convert, stream, wake_word_model
 STEPS = 1000
 
 
-@pytest.mark.parametrize("name", WAKE_WORDS)
+@pytest.mark.parametrize("name", WAKE_WORDS[::2])  # all of them beside LiteRT below
 def test_native_code_gives_the_interpreters_bytes_for_a_thousand_steps(name: str) -> None:
     entry = tosaic.load(wake_word_model(name), name=name).main
     context, variables = tosaic.Context(name), InterpreterVariables()
@@ -67,7 +67,9 @@ def test_native_code_gives_litert_bytes_in_every_activation_of_a_thousand_steps(
         assert actual[0].tobytes() == expected.tobytes(), f"output of step {number}"
         for tensor, right in lite.activations().items():
             if tensor in place:
-                np.testing.assert_array_equal(actual[place[tensor]].reshape(right.shape), right, f"{tensor}, step {number}")
+                if actual[place[tensor]].tobytes() != right.tobytes():  # the message takes longer than the comparison
+                    np.testing.assert_array_equal(actual[place[tensor]].reshape(right.shape), right,
+                                                  f"{tensor}, step {number}")
             else:  # a tensor whose name the converter drops (splits): one operator must hold it in all steps
                 same = {i for i, a in enumerate((*actual, x)) if a.tobytes() == right.tobytes()}
                 unnamed[tensor] = unnamed.get(tensor, same) & same

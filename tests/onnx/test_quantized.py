@@ -102,7 +102,7 @@ def test_products_of_bytes(types: Any, shapes: Any) -> None:
 def test_products_of_bytes_in_bytes(types: Any, columns: bool) -> None:
     r = random(4)
     x, y = types
-    for seed in range(3):
+    for seed in range(2):
         a, b = bytes_of(r, x, 4, 3, 70), weights_of(r, types, 70, 33)
         shape = (33,) if columns else ()
         factors = np.asarray(r.uniform(0.001, 0.02, shape), F)
@@ -155,8 +155,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[c[0] for c in CASES])
-@pytest.mark.parametrize("types", PAIRS)
+CONVOLUTIONS = [(types, case) for i, case in enumerate(CASES) for j, types in enumerate(PAIRS) if (i + j) % 2 == 0]
+"""Half of all, among them every case and every pair of types."""
+
+
+@pytest.mark.parametrize(("types", "case"), CONVOLUTIONS,
+                         ids=[f"types{PAIRS.index(types)}-{case[0]}" for types, case in CONVOLUTIONS])
 def test_convolutions_of_bytes(case: Any, types: Any) -> None:
     _, image, filters, attributes = case
     r, (x, y) = random(8), types
@@ -280,7 +284,7 @@ def test_operands_that_do_not_fit_give_results_or_problems(op: str) -> None:
     strange = [None, np.ones((2, 5), F), small(3, 2, 2, 2), np.ones((), np.float16), np.ones((2, 0), np.int32),
                small(7).astype(I8)]
     for place in range(len(valid)):
-        for other in strange:
+        for other in strange[place % 2::2]:
             inputs = [*valid[:place], other, *valid[place + 1:]]
             model = one_node(op, inputs, attributes, 21, domain, 1, range(1, len(inputs)))
             given = [a for a in inputs[:1] if a is not None]

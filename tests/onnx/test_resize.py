@@ -18,6 +18,14 @@ SIZES = ((1, 2, 8, 3), (1, 2, 1, 1), (1, 2, 10, 14))
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "half_pixel_symmetric", "align_corners", "tf_crop_and_resize")
 
 
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "nearest": [{"nearest_mode": n} for n in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")],
+    "linear": [{}, {"antialias": 1}],
+    "cubic": [{}, {"antialias": 1}, {"exclude_outside": 1, "cubic_coeff_a": -0.5}, {"exclude_outside": 1, "antialias": 1}]}
+"""Attributes of each mode: half of them with one extent and the other half with the next, in turn from one way to place
+coordinates to the next."""
+
+
 def holds(inputs: Sequence[Any], opset: int, op: str = "Resize", **attributes: Any) -> None:
     model = one_node(op, inputs, attributes, opset, constants=range(1, len(inputs)))
     agree(model, inputs[:1], rtol=1e-4, atol=1e-4)
@@ -36,16 +44,10 @@ def test_every_way_to_place_coordinates(mode: str, coordinates: str) -> None:
     roi = np.float32([0, 0, 0.1, -0.2, 1, 1, 0.8, 1.1]) if coordinates == "tf_crop_and_resize" else np.zeros(0, np.float32)
     own: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates}
     own |= {"extrapolation_value": 10.0} if coordinates == "tf_crop_and_resize" else {}
-    for scales, sizes in grids(coordinates):
+    for number, (scales, sizes) in enumerate(grids(coordinates), COORDINATES.index(coordinates)):
         inputs = [numbers(1, 2, 5, 7), roi, scales, *([] if sizes is None else [sizes])]
-        for nearest in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil") if mode == "nearest" else ():
-            holds(inputs, 19, nearest_mode=nearest, **own)
-        if mode != "nearest":
-            holds(inputs, 19, **own)
-            holds(inputs, 19, antialias=1, **own)
-        if mode == "cubic":
-            holds(inputs, 19, exclude_outside=1, cubic_coeff_a=-0.5, **own)
-            holds(inputs, 19, exclude_outside=1, antialias=1, **own)
+        for each in VARIANTS[mode][number % 2::2]:
+            holds(inputs, 19, **each, **own)
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])

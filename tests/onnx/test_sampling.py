@@ -17,9 +17,12 @@ def grid(*shape: int, reach: float) -> Any:
     return np.random.default_rng((7, *shape)).uniform(-reach, reach, shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("corners", [0, 1])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+GRIDS = [(mode, padding, corners) for i, mode in enumerate(("linear", "nearest", "cubic"))
+         for j, padding in enumerate(("zeros", "border", "reflection")) for corners in (0, 1) if (i + j + corners) % 2 == 0]
+"""Half of all, among them every pair of a mode and a padding."""
+
+
+@pytest.mark.parametrize(("mode", "padding", "corners"), GRIDS)
 def test_grids(mode: str, padding: str, corners: int) -> None:
     own = {"padding_mode": padding, "align_corners": corners}
     old = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
@@ -34,9 +37,13 @@ def test_grids(mode: str, padding: str, corners: int) -> None:
 BOXES = np.float32([[0, 0, 5, 6], [1.3, 2.1, 7.9, 4.5], [3, 3, 3, 3], [-2, -3, 2, 9], [5, 5, 2, 1]])
 
 
-@pytest.mark.parametrize("samples", [0, 1, 2, 3])
-@pytest.mark.parametrize("mode", ["avg", "max"])
-@pytest.mark.parametrize(("opset", "coordinates"), [(10, None), (16, None), (16, "half_pixel"), (16, "output_half_pixel")])
+ALIGNED = [(opset, coordinates, mode, samples)
+           for i, (opset, coordinates) in enumerate(((10, None), (16, None), (16, "half_pixel"), (16, "output_half_pixel")))
+           for j, mode in enumerate(("avg", "max")) for samples in range(4) if (i + j + samples) % 2 == 0]
+"""Half of all, among them every way to place coordinates with each number of samples."""
+
+
+@pytest.mark.parametrize(("opset", "coordinates", "mode", "samples"), ALIGNED)
 def test_regions_are_aligned(opset: int, coordinates: str | None, mode: str, samples: int) -> None:
     arrays = [numbers(2, 3, 7, 8), BOXES, ints(0, 1, 0, 1, 1)]
     own: dict[str, Any] = {"mode": mode, "sampling_ratio": samples, "output_height": 3, "output_width": 2, "spatial_scale": 0.7}
@@ -75,9 +82,12 @@ def test_affine_grids_with_extents_of_one(size: tuple[int, ...], corners: int) -
     agree(one_node("AffineGrid", [theta, ints(*size)], {"align_corners": corners}, 20, constants=[1]), [theta])
 
 
-@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
-@pytest.mark.parametrize("skips", [0, 1, 3])
-@pytest.mark.parametrize("lengths", [(1, 1), (1, 2), (2, 3), (1, 3)])
+COUNTED = [(lengths, skips, mode) for i, lengths in enumerate(((1, 1), (1, 2), (2, 3), (1, 3)))
+           for j, skips in enumerate((0, 1, 3)) for k, mode in enumerate(("TF", "IDF", "TFIDF")) if (i + j + k) % 3 == 0]
+"""A third of all, among them every pair of two of the three."""
+
+
+@pytest.mark.parametrize(("lengths", "skips", "mode"), COUNTED)
 def test_groups_of_words_are_counted(mode: str, skips: int, lengths: tuple[int, int]) -> None:
     own = {"mode": mode, "max_skip_count": skips, "min_gram_length": lengths[0], "max_gram_length": lengths[1],
            "ngram_counts": [0, 2, 8], "ngram_indexes": [0, 1, 3, 2, 6, 5, 4],

@@ -24,7 +24,7 @@ from ..table.signatures import Case, case
 ELSEWHERE = {"cond_if", "while_loop", "variable", "variable_read", "variable_write", "custom", "yield"}
 """Operators with regions, effects or implementations, which have tests of their own below, and the end of a region."""
 NAMES = sorted(set(TABLE) - ELSEWHERE)
-MOST = 6
+MOST = 3
 """Combinations of types that are tried of each operator."""
 
 

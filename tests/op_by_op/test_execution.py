@@ -186,10 +186,11 @@ def test_arguments_are_null_and_results_are_there_after_every_call(rt):
 
 def test_the_runtime_lets_arguments_go_when_the_operation_is_done(rt):
     import weakref
+    gone = {}
     for op, is_pending in (("tosa.add", False), ("tosa.add", True), ("unique", False), ("async.noop_no_md", False)):
         first, resolve = TensorHandle.pending(TensorMetadata("float32", (2, 3))) if is_pending else (rt.tensor(X), None)
         arguments = [first, rt.tensor(X)][:2 if op == "tosa.add" else 1]
-        gone, results = [weakref.ref(a) for a in arguments], [None]
+        gone[op, is_pending], results = [weakref.ref(a) for a in arguments], [None]
         del first
         rt.execute(op, "cpu", None, arguments, None, results)
         if resolve is not None:
@@ -197,8 +198,8 @@ def test_the_runtime_lets_arguments_go_when_the_operation_is_done(rt):
         del resolve
         results[0].wait()
         rt.wait()
-        gc.collect()
-        assert [g() for g in gone] == [None] * len(gone), (op, is_pending)
+    gc.collect()  # once: it takes a second where a process has run many tests
+    assert not [key for key, found in gone.items() for g in found if g() is not None]
 
 
 # Op handlers
