@@ -23,7 +23,7 @@ def test_a_module_of_pytorch() -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
-@pytest.mark.parametrize("first", ["tensorflow", "torch_mlir.ir"])
+@pytest.mark.parametrize("first", ["tensorflow", pytest.param("torch_mlir.ir", marks=pytest.mark.long)])
 def test_pytorch_and_tensorflow_in_one_process(first: str) -> None:
     """In a process of their own: two LLVMs that find each other's options end it."""
     pytest.importorskip("torch", reason="PyTorch is not installed (the extra `torch`)")

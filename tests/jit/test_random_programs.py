@@ -107,7 +107,7 @@ def reduced(x: Any, axis: int, which: int) -> Any:
     return np.sum(x, axis=axis, keepdims=which % 3 == 1).astype(x.dtype)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_random_program_computes_what_numpy_does(seed: int) -> None:
     program = Program(seed, length=12)
     function = tosaic.jit(program)
@@ -117,7 +117,7 @@ def test_a_random_program_computes_what_numpy_does(seed: int) -> None:
         np.testing.assert_array_equal(actual, expected, err_msg=f"value {number}")
 
 
-@pytest.mark.parametrize("seed", range(40, 80))
+@pytest.mark.parametrize("seed", range(40, 60))
 def test_the_last_value_alone_is_the_same(seed: int) -> None:
     program = Program(seed, length=10)
     actual = tosaic.jit(lambda *inputs: program(*inputs)[-1])(*program.inputs)

@@ -18,13 +18,13 @@ def check(seed, graphs):
     assert found.stderr.count(CALLBACK) == counted["reported"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_errors_end_where_they_belong_and_nothing_hangs(seed):
     check(seed, 30)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(4, 44))
+@pytest.mark.parametrize("seed", range(2, 44))
 def test_a_thousand_graphs_of_errors(seed):
     check(seed, 30)
 

@@ -23,7 +23,7 @@ from tosaic.runtime.interpreter import interpret as interpret_tosa
 
 from .random_operations import Maker, random_operation
 
-SEEDS = range(12)
+SEEDS = range(6)
 """Of each operator: thousands of operations in seconds."""
 NAMES = sorted(definitions())
 
@@ -77,7 +77,7 @@ PARTS = 4
 def test_random_operations_are_refused_or_computed_alike(part: int) -> None:
     """Thousands of them; no other error than a Problem."""
     found = collections.Counter(verdict(name, seed) for name in NAMES[part::PARTS] for seed in SEEDS)
-    assert found["equal"] > 150 and found["refused"] > 200, found
+    assert found["equal"] > 75 and found["refused"] > 100, found
 
 
 @pytest.mark.long

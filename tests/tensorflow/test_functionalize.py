@@ -25,7 +25,7 @@ from .random_executor import RESOURCE, random_graph
 from .ways import FIRST, INPUTS, arrays, in_executor, in_tosa
 from .ways import translated as translated_to_tosa
 
-SEEDS, NATIVE = range(48), range(0, 48, 8)
+SEEDS, NATIVE = range(20), range(0, 48, 12)
 
 
 def translated(seed: int, size: int) -> tuple[Module, Module]:

@@ -22,7 +22,7 @@ from .random_islands import random_islands
 from .split_islands import split
 from .ways import FIRST, INPUTS, arrays, in_executor, in_tosa, translated
 
-SEEDS = range(60)
+SEEDS = range(24)
 ANSWERS = pathlib.Path(__file__).parent / "islands.json"
 """Graphs, and what TensorFlow 2.21 gave for each of INPUTS (`against_tensorflow.py` writes it)."""
 
@@ -69,7 +69,7 @@ def test_tensorflow_gives_the_same() -> None:
     assert len(known) == 12
 
 
-@pytest.mark.parametrize("seed", range(0, 60, 12))
+@pytest.mark.parametrize("seed", range(0, 60, 20))
 def test_compiled_islands_give_the_same(seed: int) -> None:
     module = graph_of(seed)
     compiled = Traced(translated(module), "main").compile

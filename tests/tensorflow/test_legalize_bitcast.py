@@ -23,7 +23,7 @@ def patterns(dtype: str, *dims: int) -> Array:
     return np.random.default_rng(count).integers(0, 256, count, np.uint8).view(dtype).reshape(dims)
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target"), PAIRS[::2])  # each type from and to several of each width; all beside TensorFlow
 def test_bits_stay(source: str, target: str) -> None:
     a, b = np.dtype(source).itemsize, np.dtype(target).itemsize
     x = patterns(source, 3, 5, *([b // a] if b > a else []))

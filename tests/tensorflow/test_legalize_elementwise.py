@@ -94,9 +94,13 @@ def test_minus_zero_stays(name: str) -> None:
         assert np.signbit(mine[0]).tolist() == [True, False] and not mine[0].any()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["Sqrt", "Exp", "Expm1", "Log1p", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh",
-                                  "Acosh", "Atanh", "Erfc", "Sigmoid", "Elu", "Softplus", "Softsign", "Tanh"])
+IN_TURN = [(name, ("float16", "bfloat16")[i % 2]) for i, name in enumerate((
+    "Sqrt", "Exp", "Expm1", "Log1p", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Erfc",
+    "Sigmoid", "Elu", "Softplus", "Softsign", "Tanh"))]
+"""Each function in one of the two types."""
+
+
+@pytest.mark.parametrize(("name", "dtype"), IN_TURN)
 def test_half_floats_are_rounded_once(name: str, dtype: str) -> None:
     x = floats(3, 400)
     x = (x[~(np.abs(x) > 1e3)] if name in TURNING else x).astype(BF16 if dtype == "bfloat16" else dtype)
@@ -329,8 +333,11 @@ def test_functions_of_two_bools(name: str) -> None:
 KINDS = [*INTEGERS, "float64", "float32", "float16", "bfloat16", "bool"]
 
 
-@pytest.mark.parametrize("target", KINDS)
-@pytest.mark.parametrize("source", KINDS)
+CASTS = [(source, target) for i, source in enumerate(KINDS) for j, target in enumerate(KINDS) if (i - j) % 3 != 1]
+"""Two thirds of all, among them every type from and to several others, and to itself."""
+
+
+@pytest.mark.parametrize(("source", "target"), CASTS)
 def test_casts(source: str, target: str) -> None:
     random, dtype = np.random.default_rng(16), BF16 if target == "bfloat16" else np.dtype(target)
     if source in INTEGERS:
