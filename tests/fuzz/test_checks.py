@@ -76,18 +76,18 @@ def native_state(found: Case, calls: int) -> dict[str, np.ndarray | None]:
     return dict(context.snapshot())
 
 
-SEEDS = range(5000, 5036)
+SEEDS = range(5000, 5018)
 
 
-@pytest.mark.parametrize("group", range(4))
+@pytest.mark.parametrize("group", range(2))
 def test_a_check_fails_where_the_interpreter_says_and_changes_nothing(group: int) -> None:
-    found = [run(seed) for seed in SEEDS[group::4]]
+    found = [run(seed) for seed in SEEDS[group::2]]
     assert sum(f != "undecided" for f in found) >= 6
     assert any(f.startswith("check ") for f in found) and "" in found
 
 
 @needs_gcc
-@pytest.mark.parametrize("seed", range(5100, 5104))
+@pytest.mark.parametrize("seed", range(5100, 5102))
 def test_checks_in_object_files_fail_alike(seed: int, tmp_path: Path) -> None:
     found = made(seed)
     expected = Expected.of(found.module, found.calls)

@@ -91,7 +91,7 @@ def test_a_call_that_fails_before_it_writes_takes_no_old_copies_back() -> None:
     assert not [seed for seed in (1505, 1737, 2509, 2657, 2689, 2788) if differences(range(seed, seed + 1), Counter())]
 
 
-@pytest.mark.parametrize("group", range(5))
+@pytest.mark.parametrize("group", range(2))
 def test_both_engines_fail_at_the_same_operator_and_leave_the_same_variables(group: int) -> None:
     found: Counter[str] = Counter()
     assert not differences(range(GROUP * group, GROUP * (group + 1)), found)
@@ -122,7 +122,7 @@ def called(run: Callable[..., Array], calls: list[list[Array]], context: Context
 
 
 def test_python_functions_do_the_same() -> None:
-    for seed in range(3000, 3040):
+    for seed in range(3000, 3020):
         rng, program, prefix = random.Random(seed), generated(seed), f"unwritten.{seed}."
         calls = [arguments(rng) for _ in range(CALLS)]
         found = called(tosaic.jit(python_of(program, prefix)), calls, tosaic.default_context, prefix)
@@ -130,7 +130,7 @@ def test_python_functions_do_the_same() -> None:
 
 
 def test_branches_and_loops_of_tensorflow_do_the_same() -> None:
-    for seed in range(4000, 4040):
+    for seed in range(4000, 4020):
         rng, program = random.Random(seed), for_tensorflow(generated(seed, assertions=False))
         calls, context = [arguments(rng) for _ in range(CALLS)], Context("tensorflow")
         module = to_tosa(read_module(tensorflow_of(program)), "main", None, Bindings({}, {}))
@@ -138,7 +138,7 @@ def test_branches_and_loops_of_tensorflow_do_the_same() -> None:
 
 
 @needs_gcc
-@pytest.mark.parametrize("seed", range(5000, 5006))
+@pytest.mark.parametrize("seed", range(5000, 5003))
 def test_object_files_do_the_same(seed: int, tmp_path: Path) -> None:
     rng, program = random.Random(seed), generated(seed)
     module, calls = read_module(text_of(program)), [arguments(rng) for _ in range(CALLS)]

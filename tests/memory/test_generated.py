@@ -54,7 +54,7 @@ def check(seeds: range) -> None:
 
 
 def test_plans_of_interval_sets_are_right() -> None:
-    check(range(2500))
+    check(range(1000))
 
 
 @pytest.mark.long
@@ -64,7 +64,7 @@ def test_plans_of_ten_thousand_interval_sets_are_right() -> None:
 
 def test_no_plan_of_any_algorithm_overlaps() -> None:
     for name in ("greedy_by_size", "greedy_by_conflicts", "hill_climb", "portfolio", "exact"):
-        for seed in range(3):
+        for seed in range(2):
             for buffers in (cut(seed, 50), scattered(seed, 16), training(seed, 12)):
                 plan = allocate(buffers, ARENA, name)
                 assert overlaps(buffers, plan) == []
@@ -137,11 +137,11 @@ def plans(count: int) -> Iterator[tuple[random.Random, tuple[BufferInfo, ...], P
                          ids=lambda f: f.__name__)
 def test_every_fault_planted_in_a_plan_is_caught(fault: Fault) -> None:
     planted = 0
-    for draw, buffers, plan in plans(120):
+    for draw, buffers, plan in plans(60):
         assert [*placement_faults(buffers, POOLS, plan), *conflict_faults(buffers, plan)] == []
         for _ in range(5):
             wrong = fault(draw, buffers, plan)
             if wrong is not None:
                 planted += 1
                 assert [*placement_faults(buffers, POOLS, wrong), *conflict_faults(buffers, wrong)], fault
-    assert planted > 50
+    assert planted > 25

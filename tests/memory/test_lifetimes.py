@@ -205,7 +205,7 @@ def test_a_buffer_of_a_kernel_that_never_runs_conflicts_with_none(sketch: Sketch
 SPANS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)).map(lambda t: (t[0], t[0] + t[1])), max_size=3)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 2), SPANS.map(joined)), max_size=8))
 def test_conflicts_are_the_pairs_that_share_a_tick(drawn: list[tuple[int, tuple[Ticks, ...]]]) -> None:
     buffers = [BufferInfo(f"b{i}", size, live=live) for i, (size, live) in enumerate(drawn)]

@@ -36,7 +36,7 @@ def check(buffers: tuple[BufferInfo, ...]) -> None:
         assert f"the smallest plan that was found has {size} bytes" in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["chain 100", "nested 130", "training 250", "loose 150"])
+@pytest.mark.parametrize("name", ["nested 130", "training 250", "loose 150"])
 def test_a_limit_changes_no_plan(name: str) -> None:
     check(SHAPES[name](1))
 

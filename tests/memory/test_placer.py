@@ -67,7 +67,7 @@ def test_the_kernel_is_the_same_in_python() -> None:
 
 
 def test_thousands_of_buffers_are_placed_in_machine_code() -> None:
-    buffers = training(0, 900)
+    buffers = training(0, 750)
     assert len(buffers) > 2000
     arena = (PoolInfo("arena"),)
     for name in ("greedy_by_size", "portfolio"):

@@ -127,7 +127,7 @@ def test_an_offset_leaves_less_of_a_limit() -> None:
 # ---- by the user's order ---------------------------------------------------------------------------------------------
 def test_the_last_pool_is_left_empty_where_the_others_hold_everything() -> None:
     """First fit by size fills both; a plan exists that needs the first alone."""
-    for seed in range(30):
+    for seed in range(15):
         buffers = scattered(seed, 40)
         bound = lower_bound(buffers)
         pools = (PoolInfo("first", int(bound * 1.1)), PoolInfo("second"))
@@ -194,7 +194,7 @@ def test_no_assignment_of_small_instances_costs_less_than_the_bound() -> None:
 
 def test_pins_and_pools_of_their_own_hold() -> None:
     draw = random.Random(3)
-    for _ in range(40):
+    for _ in range(20):
         pools = (PoolInfo("a", 4000), PoolInfo("b", 4000, 16), PoolInfo("c"))
         buffers = with_conflicts([BufferInfo(f"b{i:02}", draw.randint(1, 900), draw.choice([4, 16, 64]), draw.choice(
             [(), (), ("c",), ("c", "a"), ("b", "c")]), live=((i // 3, i // 3 + draw.randint(0, 3)),)) for i in range(30)])
