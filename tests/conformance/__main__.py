@@ -67,7 +67,7 @@ def tests(chosen: argparse.Namespace) -> list[Path]:
     root = chosen.suite or suite(chosen.version, chosen.selection, chosen.seed, chosen.rotation)
     pattern, (part, parts) = re.compile(chosen.filter), map(int, chosen.shard.split("/"))
     found = [path.parent for path in Path(root).absolute().rglob("desc.json")]
-    if chosen.suite:
+    if chosen.suite or chosen.selection == "ci":  # what is written is chosen batch by batch, and a folder has several batches
         found = choose(found, chosen.version, chosen.selection)
     if chosen.operators:
         found = [test for test in found if operator_of(test) in chosen.operators]

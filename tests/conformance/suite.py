@@ -57,7 +57,8 @@ def suite(version: str, selection: str, seed: int, rotation: str = WHOLE) -> Pat
 
 
 def choose(tests: Iterable[Path], version: str, selection: str) -> list[Path]:
-    """A selection among tests that are there. A folder stands for the generator's batches of it."""
+    """A selection among tests that are there. A folder, an operator's tests of a size of kernel, stands for the generator's
+    batches of it: in the selection for each change of the code, it has each combination of types, word and rule once."""
     chosen = selected(version, selection)
     if chosen is None:
         return list(tests)

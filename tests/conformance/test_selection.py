@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 
-from .selection import LARGE, MIXES, NEW_OPERATORS, Selection, elements, kind
+from .selection import KINDS_FOR_CI, LARGE, LARGE_FOR_CI, MIXES, NEW_OPERATORS, Selection, elements, kind
+from .suite import choose
 
 SUITE = Selection("1.0")
+FOR_CI = Selection("1.0", is_for_ci=True)
 ADD = ["add_3x4_f32", "add_0_f32", "add_3x4_f32_fs", "add_3x4_f16", "add_9x9_i32", "add_ERRORIF_WrongRank_3x4_f32",
        "add_ERRORIF_WrongRank_5x4_f32"]
 
@@ -53,12 +57,49 @@ def test_mixes_of_block_scaled_types_are_thinned_to_their_share() -> None:
     assert abs(kept - MIXES["conv2d"]) < 0.05
 
 
-def test_the_selection_for_each_change_has_all_of_1_0_and_what_1_1_adds() -> None:
+def test_the_selection_for_each_change_has_each_rule_once() -> None:
+    chosen, every = FOR_CI.choose("add", "tosa-pro-fp", ADD), SUITE.choose("add", "tosa-pro-fp", ADD)
+    assert set(chosen) < set(every) and len(chosen) == len(every) - 1
+    names = [f"add_ERRORIF_{rule}_{n}x4_f32" for rule in ("WrongRank", "RankMismatch", "WrongInputList") for n in range(1, 9)]
+    assert sorted(name.split("_")[2] for name in FOR_CI.choose("add", "tosa-pro-fp", names)) == [
+        "RankMismatch", "WrongInputList", "WrongRank"]
+
+
+def test_the_selection_for_each_change_has_each_type_and_each_word_and_a_share_of_the_rest() -> None:
+    names = [f"resize_{n}x9_i{n % 9}_out{t}_mode{m}_s{d}"
+             for n in range(90) for t in ("i8", "i16", "f16", "f32") for m in "NB" for d in range(6)]
+    chosen, every = FOR_CI.choose("resize", "tosa-pro-fp", names), SUITE.choose("resize", "tosa-pro-fp", names)
+    assert set(chosen) < set(every) and len(every) == 9 * 4 * 2 * 6
+    words, found = ({word for name in names for word in kind("resize", name)} for names in (every, chosen))
+    assert words == found
+    types = {kind("resize", name)[:2] for name in every}
+    assert {kind("resize", name)[:2] for name in chosen} == types
+    assert abs(len(chosen) - len(types) - KINDS_FOR_CI * len(every)) < 0.05 * len(every)
+
+
+def test_the_selection_for_each_change_has_a_large_test_for_its_types_alone() -> None:
+    large = [f"conv2d_5x5_3x50x61x{n}_{t}x{t}_accf16_s{d}" for n in (40, 46) for t in ("f8e4m3", "f8e5m2") for d in range(6)]
+    assert elements(large[0]) > LARGE > LARGE_FOR_CI
+    chosen = FOR_CI.choose("conv2d", "tosa-ext-fp8e4m3", large)
+    assert sorted(name.split("_")[3] for name in chosen) == ["f8e4m3xf8e4m3", "f8e5m2xf8e5m2"]
+    small = [f"conv2d_5x5_1x5x6x4_f16xf16_accf16_s{d}" for d in range(6)]
+    assert set(FOR_CI.choose("conv2d", "tosa-pro-fp", small + large)) == {*small, *chosen}
+
+
+def test_the_selection_for_each_change_has_of_1_1_what_it_adds() -> None:
     draft = Selection("1.1", is_for_ci=True)
-    assert Selection("1.0", is_for_ci=True).choose("add", "tosa-pro-fp", ADD) == SUITE.choose("add", "tosa-pro-fp", ADD)
     assert draft.takes("dim", "tosa-pro-int") and draft.takes("add", "tosa-ext-int64")
     assert draft.takes("conv2d", "tosa-ext-mx-int8")
     assert not draft.takes("add", "tosa-pro-fp")
     names = [f"{{}}_3x3_{t}xi{n}" for n in range(9) for t in ("i8", "f16", "bf16", "f32", "i32", "i16", "b", "i64")]
     for operator in NEW_OPERATORS:
         assert draft.choose(operator, "tosa-pro-fp", [name.format(operator) for name in names])
+
+
+def test_of_several_batches_of_a_folder_the_selection_for_each_change_has_each_rule_and_kind_once() -> None:
+    folder = Path("operators", "ew_binary", "add")
+    batches = [[f"add_{n}x4_f32", f"add_{n}x4_f16_fs", f"add_ERRORIF_WrongRank_{n}x5_f32"] for n in range(1, 5)]
+    written = [folder / name for names in batches for name in FOR_CI.choose("add", "tosa-pro-fp", names)]
+    assert len(written) == 12
+    assert sorted(re.sub(r"\d+x\d", "", test.name) for test in choose(written, "1.0", "ci")) == [
+        "add_ERRORIF_WrongRank__f32", "add__f16_fs", "add__f32"]

@@ -11,7 +11,7 @@ from tosaic.lowering.loops.ir import For, Function, access
 
 from .nests import BUFFERS, Event, events, functions, loops
 
-many = settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def share_elements(done: list[Event], loop: For, buffer: Buffer) -> bool:
