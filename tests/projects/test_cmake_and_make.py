@@ -23,7 +23,7 @@ OPTIONS = {"f32, with variables": (LSTM, ()), "int8": (INT8, ()), "C source": (I
            "caller's state": (LSTM, ("--state", "caller", "--emit", "c")),
            "self-contained": (LSTM, ("--self-contained",)), "two threads": (CLASSIFIER, ("--threads", "2")),
            "inputs in the workspace": (CLASSIFIER, ("--workspace-io",))}
-cases = pytest.mark.parametrize(("model", "options"), OPTIONS.values(), ids=OPTIONS)
+CASES = [pytest.param(*case, id=name) for name, case in OPTIONS.items()]
 M4 = next(m for m in MACHINES if m.name == "cortex-m4")
 on_m4 = needs("cmake", "make", M4.compiler[0], M4.runner[0])
 
@@ -33,7 +33,7 @@ def make_project(model: Path, folder: Path, *options: str) -> None:
 
 
 @needs("cmake", "ctest", "cc")
-@cases
+@pytest.mark.parametrize(("model", "options"), CASES)
 def test_three_commands_make_configure_build_and_run_a_cmake_project(tmp_path: Path, model: Path,
                                                                      options: tuple[str, ...]) -> None:
     make_project(model, tmp_path / "p", "--project", "cmake", *options)
@@ -44,7 +44,7 @@ def test_three_commands_make_configure_build_and_run_a_cmake_project(tmp_path: P
 
 
 @needs("make", "cc")
-@cases
+@pytest.mark.parametrize(("model", "options"), CASES[1::2])
 def test_two_commands_build_and_run_a_project_for_make(tmp_path: Path, model: Path, options: tuple[str, ...]) -> None:
     make_project(model, tmp_path, "--project", "make", *options)
     succeed("make", "CFLAGS=-O1 -Wall -Wextra -Wpedantic -Werror", folder=tmp_path)
@@ -159,12 +159,13 @@ target_include_directories(firmware PRIVATE {SAMPLES / 'use_cases'})
 target_link_libraries(firmware PRIVATE tosaic_m_example gcc)
 target_link_options(firmware PRIVATE {" ".join(LINKED)})
 """
-CROSS = {name: OPTIONS[name] for name in ("f32, with variables", "int8", "pools", "pools, C source", "caller's state")}
-crossed = pytest.mark.parametrize(("model", "options"), CROSS.values(), ids=CROSS)
+CROSS = [pytest.param(*OPTIONS[name], id=name) for name in ("f32, with variables", "int8", "pools", "pools, C source",
+                                                            "caller's state")]
+"""By turns for CMake and for make."""
 
 
 @on_m4
-@crossed
+@pytest.mark.parametrize(("model", "options"), CROSS[::2])
 def test_a_cmake_project_is_built_for_a_cortex_m4_and_runs(tmp_path: Path, model: Path, options: tuple[str, ...]) -> None:
     """By its own toolchain file; the firmware brings the board's start and its console."""
     make_project(model, tmp_path / "p", "--project", "cmake", "--target", "thumbv7em", *options)
@@ -178,7 +179,7 @@ def test_a_cmake_project_is_built_for_a_cortex_m4_and_runs(tmp_path: Path, model
 
 
 @on_m4
-@crossed
+@pytest.mark.parametrize(("model", "options"), CROSS[1::2])
 def test_a_project_for_make_is_built_for_a_cortex_m4_and_runs(tmp_path: Path, model: Path, options: tuple[str, ...]) -> None:
     make_project(model, tmp_path, "--project", "make", "--target", "thumbv7em", *options)
     (tmp_path / "board_main.c").write_text(BOARD_MAIN)

@@ -13,6 +13,7 @@ from tosaic.jit.projects.save_project import save
 from tosaic.jit.stages import Lowered
 
 from ..aot.test_forms import FORMS, MODELS
+from ..covering import covering
 from .building import DATA, compiled_example, needs, said_by
 
 pytestmark = needs("gcc")
@@ -29,9 +30,7 @@ def entries_of(model: str, emit: str, memory: tosaic.Memory = tosaic.Memory()) -
     return [entry.lower(options) for entry in tosaic.load(DATA / model)]
 
 
-@pytest.mark.parametrize("emit", EMITTED)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "form", "emit"), covering(3, MODELS, FORMS, EMITTED))
 def test_an_example_of_every_form_is_right(tmp_path: Path, model: str, form: str, emit: str) -> None:
     memory, how = FORMS[form]
     entries = entries_of(model, emit, memory)

@@ -14,6 +14,7 @@ import tosaic
 from tosaic.jit.command_line.cli import main as command
 
 from ..c_source.boards import BARE_COMPILE, COMPILERS, compilers
+from ..covering import covering
 from .building import DATA, SAMPLES, needs, succeed
 
 STAND_INS = Path(__file__).parent / "stand_ins"
@@ -278,8 +279,7 @@ def test_a_program_has_two_models_as_libraries(tmp_path: Path, system: str) -> N
 
 
 # ---- all -------------------------------------------------------------------------------------------------------------
-@compilers
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(("system", "compiler"), covering(2, SYSTEMS, compilers.args[1]))
 def test_sources_are_compiled_without_a_warning_by_each_compiler(tmp_path: Path, system: str, compiler: str) -> None:
     project = make_project(tmp_path / "m", system, "f32", *POOLS)
     sources = [p for p in project.rglob("*.c") if p.name != "main.c"]
