@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tosaic.lowering.graph.types import ITEM_SIZES
 from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Literal, Operand, Type
 
-from ..native.harness import differences, interpreted
+from ..native.harness import differences, in_one_step, interpreted
 from ..native.test_emit_conversions import BITS, HALVES, NUMBERS, cast, floats, numbers, patterns, same
 from ..native.test_emit_operations import FLOATS, INTEGERS, LITERALS, OPERATIONS, REDUCTIONS, elementwise, family, values
 from .functions import STRICT, InC, needs_gcc
@@ -24,13 +25,15 @@ SANITIZED = ("gcc", *STRICT, "-O1", "-fsanitize=undefined", "-fsanitize=float-ca
 COUNT = 480
 
 
-def check(functions: list[Function], inputs: dict[Function, dict[int, Array]], folder: Path) -> None:
-    """All functions, as C against interpreted; inputs by function and place."""
+def check(functions: list[Function], inputs: dict[Function, dict[int, Array]], folder: Path,
+          wide: Sequence[Function] = ()) -> None:
+    """All functions, as C against interpreted, or against `wide` ones interpreted; inputs by function and place."""
     code = InC(functions, folder, *SANITIZED)
     faults = []
-    for f in functions:
+    for f, w in zip(functions, wide or functions):
         data = {b: inputs[f][int(b.name[1:])] for b in f.params if b.role == "argument"}
-        faults += [f"{f.name}: {fault}" for fault in differences(code.run(f, data), interpreted(f, data))]
+        expected = interpreted(f, data) if w is f else in_one_step(f, w, data)
+        faults += [f"{f.name}: {fault}" for fault in differences(code.run(f, data), expected)]
     assert not faults, "\n".join(faults[:40])
 
 
@@ -40,7 +43,7 @@ DTYPES = (*FLOATS, *INTEGERS, "bool")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operations_agree_with_the_interpreter(dtype: str, tmp_path: Path) -> None:
     """Scalars, and vectors of 4 and 16 lanes by turns of the types."""
-    functions, inputs = [], {}
+    functions, inputs, wide = [], {}, []
     for lanes in (1, 4 if DTYPES.index(dtype) % 2 else 16):
         for op, operands in OPERATIONS[family(dtype)].items():
             f = elementwise(op, dtype, operands, lanes, COUNT)
@@ -48,8 +51,9 @@ def test_operations_agree_with_the_interpreter(dtype: str, tmp_path: Path) -> No
             if op in ("shl", "ashr", "lshr"):
                 data[1] = (data[1].astype(np.int64) % (8 * ITEM_SIZES[dtype])).astype(dtype)
             functions.append(f)
+            wide.append(elementwise(op, dtype, operands, COUNT, COUNT))
             inputs[f] = data
-    check(functions, inputs, tmp_path)
+    check(functions, inputs, tmp_path, wide)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "int8", "int32", "uint8", "int64", "bool"])
@@ -195,8 +199,9 @@ def test_numbers_become_any_other_type(lanes: int, tmp_path: Path) -> None:
     code = InC(functions, tmp_path, *SANITIZED)
     faults = []
     for f in functions:
-        data = {f.params[0]: inputs[f]}
-        faults += [f"{f.name}: {d}" for d in differences(code.run(f, data), interpreted(f, data))]
+        x, result = inputs[f], f.params[1].dtype
+        data, wide = {f.params[0]: x}, cast(f.params[0].dtype, result, len(x), len(x))
+        faults += [f"{f.name}: {d}" for d in differences(code.run(f, data), in_one_step(f, wide, data))]
     assert not faults, "\n".join(faults[:40])
 
 

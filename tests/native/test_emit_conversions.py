@@ -13,7 +13,7 @@ from tosaic.lowering.loops.builder import Builder
 from tosaic.lowering.loops.ir import Function, Type
 from tosaic.lowering.target.presets import host, target
 
-from .harness import Native, differences, interpreted, named
+from .harness import Native, differences, in_one_step, interpreted, named
 from .test_emit_operations import elementwise
 
 Array = np.ndarray[Any, Any]
@@ -156,8 +156,8 @@ def test_numbers_become_any_other_type(source: str, name: str) -> None:
             cases.append((cast(source, result, len(x), lanes), x))
         with Native([f for f, _ in cases], target(name)) as native:
             for f, x in cases:
-                data = {f.params[0]: x}
-                faults += [f"{f.name}: {d}" for d in differences(native.run(f, data), interpreted(f, data))]
+                data, wide = {f.params[0]: x}, cast(source, f.params[1].dtype, len(x), len(x))
+                faults += [f"{f.name}: {d}" for d in differences(native.run(f, data), in_one_step(f, wide, data))]
     assert not faults, "\n".join(faults)
 
 

@@ -16,6 +16,7 @@ from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.llvm.emit import emit_functions
 from tosaic.lowering.target.presets import host
 
+from ..covering import covering
 from .harness import Native, differences, interpreted, named
 
 Array = np.ndarray[Any, Any]
@@ -64,9 +65,7 @@ def test_few_lanes_of_a_cast_value_are_read_and_written(narrow: str, name: str) 
         check(b.finish(), data, name)
 
 
-@pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", [1, 4, 16])
+@pytest.mark.parametrize(("lanes", "dtype", "name"), covering(2, [1, 4, 16], DTYPES, TARGETS))
 def test_masked_lanes_are_not_read_and_are_zero(dtype: str, lanes: int, name: str) -> None:
     """A window that slides over both ends of its buffer."""
     b, n = Builder("masked"), 20
@@ -86,9 +85,7 @@ def test_masked_lanes_are_not_read_and_are_zero(dtype: str, lanes: int, name: st
     check(f, {x: numbers(dtype, n)}, name)
 
 
-@pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", [1, 4, 16])
+@pytest.mark.parametrize(("lanes", "dtype", "name"), covering(2, [1, 4, 16], DTYPES, TARGETS))
 def test_gather_reads_where_the_indices_say(dtype: str, lanes: int, name: str) -> None:
     b, n = Builder("gather"), 37
     x, i64, m = Buffer("x", dtype, (n,), "argument"), Buffer("i", "int64", (lanes * 5,), "argument"), Buffer(
