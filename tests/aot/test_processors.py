@@ -61,6 +61,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "whole": lambda: tosaic.load(DATA / "corpus" / "f_conv_bn_relu_pool_int8.mlir"),
     "state": lambda: tosaic.load(DATA / "corpus" / "v_lstm.mlir"),
     "counter": lambda: tosaic.load(DATA / "corpus" / "v_counter.mlir")}
+TURNS = ("whole", "state")
+"""Of these, one processor has the one and the next the other; it has all the rest."""
 INTEGERS = ("whole", "counter")
 """Models of integers, which need nothing of a compiler's library."""
 ALL = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in PROCESSORS])
@@ -90,9 +92,10 @@ def saved(machine: Machine, folder: Path, name: str) -> tuple[Artifact, str, str
 @pytest.mark.skipif(host().architecture != "x86", reason="the twins of other processors are x86")
 @ALL
 def test_a_processor_gives_the_same_bytes(machine: Machine, tmp_path: Path) -> None:
-    """One program with four models: integers, floats, and state of either."""
+    """One program with three models: integers, floats, and state of either."""
     expected, files, objects = "", [], []
-    for number, name in enumerate(MODELS):
+    names = [name for name in MODELS if name != TURNS[PROCESSORS.index(machine) % 2]]
+    for number, name in enumerate(names):
         artifact, source, output = saved(machine, tmp_path, name)
         expected += output
         path = tmp_path / f"{name}_calls.c"
@@ -101,8 +104,8 @@ def test_a_processor_gives_the_same_bytes(machine: Machine, tmp_path: Path) -> N
         objects.append(artifact)
         check_needs(machine, artifact, name)
         check_instructions(machine, artifact.object)
-    calls = "".join(f"    if ((code = main{number}()) != 0) return code;\n" for number in range(len(MODELS)))
-    declared = "".join(f"int main{number}(void);\n" for number in range(len(MODELS)))
+    calls = "".join(f"    if ((code = main{number}()) != 0) return code;\n" for number in range(len(names)))
+    declared = "".join(f"int main{number}(void);\n" for number in range(len(names)))
     (tmp_path / "main.c").write_text(f"{declared}int main(void) {{\n    int code = 0;\n{calls}    return code;\n}}\n")
     assert machine.run(machine.build(tmp_path, [tmp_path / "main.c", *files])) == expected
 

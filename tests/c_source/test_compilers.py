@@ -47,8 +47,8 @@ def model_of(name: str) -> tosaic.Model:
     return tosaic.load(wake_word_model(name) if name == "okay_nabu" else DATA / name)
 
 
-CHOSEN = [case.values for case in covering(2, COMPILERS, MODELS)]
-"""Each model for every other compiler."""
+CHOSEN = [case.values for case in covering(3, COMPILERS, MODELS)]
+"""Each model for every third compiler."""
 
 
 @functools.cache
