@@ -13,7 +13,7 @@ RANDOM = np.random.default_rng(7)
 F = RANDOM.standard_normal((3, 4)).astype(np.float32)
 CUBE = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
 I = RANDOM.integers(-9, 9, (3, 4)).astype(np.int32)
-SQUARE = (RANDOM.standard_normal((2, 5, 5)) + 3 * np.eye(5)).astype(np.float32)
+SQUARE = (RANDOM.standard_normal((2, 4, 4)) + 3 * np.eye(4)).astype(np.float32)
 VECTOR = np.array([3, 1, 2, 1, -5, 7], np.float32)
 WITH_NAN = np.array([[3, np.nan, 1, -0.0], [0.0, -np.inf, np.nan, np.inf]], np.float32)
 

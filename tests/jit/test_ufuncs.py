@@ -150,10 +150,14 @@ def test_every_function_is_numpys_for_edge_values_of_every_type(dtype: Any) -> N
     hold([name for name in ELEMENTWISE if name not in ("gcd", "lcm")], dtype, "interpreted")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint64], ids=lambda d: d.__name__)
+COMPILED = {np.float32: slice(None), np.float64: slice(None), np.int32: slice(0, None, 2), np.uint64: slice(1, None, 2)}
+"""Which functions of each type: those of integers in one of the two."""
+
+
+@pytest.mark.parametrize("dtype", COMPILED, ids=lambda d: d.__name__)
 def test_every_function_is_numpys_compiled_too(dtype: Any) -> None:
-    once = {getattr(np, name): name for name in ELEMENTWISE}
-    hold(sorted(once.values()), dtype, "compiled")
+    once = sorted({getattr(np, name): name for name in ELEMENTWISE}.values())
+    hold(once[COMPILED[dtype]], dtype, "compiled")
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64], ids=lambda d: d.__name__)

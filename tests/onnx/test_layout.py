@@ -73,8 +73,12 @@ def test_floats_that_onnx_runtime_does_not_move(name: str) -> None:
     agree(one_node("ScatterND", arrays, {}, 25), arrays, [written])
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
+BORDERS = [(mode, dtype) for i, mode in enumerate(("constant", "reflect", "edge", "wrap")) for j, dtype in enumerate(TYPES)
+           if mode == "constant" or (i + j) % 3 == 0]
+"""Constants of every type, each other mode with every third."""
+
+
+@pytest.mark.parametrize(("mode", "dtype"), BORDERS)
 def test_borders_of_every_type(dtype: str, mode: str) -> None:
     holds("Pad", [numbers(3, 4, 5, dtype=dtype), ints(0, 1, -1, 2, 0, 3)], 19, mode=mode)
     if mode == "constant":

@@ -54,7 +54,7 @@ class Drawn:
         return values(arranged(self.batch, self.inner, channels, self.first), 1, dtype)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_convolutions_in_two_dimensions(seed: int) -> None:
     drawn = Drawn(seed)
     filter = values((*drawn.kernel, drawn.inputs, drawn.groups * drawn.each), 2)

@@ -200,8 +200,11 @@ def test_what_is_filled() -> None:
 
 
 # ---- diagonals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "uint8", "bool"])
-@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 5), (5, 2)])
+DIAGONALS = [(rows, columns, dtype) for i, (rows, columns) in enumerate(((4, 4), (3, 5), (5, 2)))
+             for j, dtype in enumerate(("int32", "float32", "float64", "uint8", "bool")) if (i + j) % 2 == 0]
+
+
+@pytest.mark.parametrize(("rows", "columns", "dtype"), DIAGONALS)
 def test_diagonals(rows: int, columns: int, dtype: str) -> None:
     g = Graph()
     x, zero = g.argument(numbered(2, rows, columns, dtype=dtype)), g.constant(np.array(0, dtype))
