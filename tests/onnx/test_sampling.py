@@ -51,7 +51,7 @@ def test_regions_are_aligned(opset: int, coordinates: str | None, mode: str, sam
     agree(one_node("RoiAlign", arrays, own, opset), arrays, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("shape", "scale"), [([3, 2], 0.7), ([2, 2], 1.0), ([1, 5], 2.0)])
+@pytest.mark.parametrize(("shape", "scale"), [([3, 2], 0.7), ([1, 5], 2.0)])
 def test_regions_are_pooled(shape: list[int], scale: float) -> None:
     boxes = np.concatenate([np.float32([[0], [1], [0], [1], [1]]), BOXES], 1)
     arrays = [numbers(2, 3, 7, 8), boxes]

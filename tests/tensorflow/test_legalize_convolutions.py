@@ -76,7 +76,7 @@ def test_convolutions_in_three_dimensions(seed: int) -> None:
     check("Conv3D", drawn.text, [drawn.image(drawn.inputs), values((*drawn.kernel, drawn.inputs, drawn.each), 2)], "f32")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(15))
 def test_transposed_convolutions_go_back_to_any_shape_that_leads_here(seed: int) -> None:
     drawn = Drawn(seed + 300)
     reach = [(k - 1) * d + 1 for k, d in zip(drawn.kernel, drawn.dilations)]

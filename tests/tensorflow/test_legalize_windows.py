@@ -30,7 +30,7 @@ def pool_text(seed: int, spatial: int, explicit: bool) -> tuple[str, Array]:
     return text, values(arranged(draw.randint(1, 2), inner, draw.randint(1, 6), first), seed)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_pools_in_two_dimensions(seed: int) -> None:
     text, x = pool_text(seed, 2, explicit=True)
     check("MaxPool", text, [x], "f32")
@@ -122,8 +122,7 @@ MODES = ["align_corners = false, half_pixel_centers = false", "align_corners = t
          "align_corners = false, half_pixel_centers = true"]
 
 
-@pytest.mark.parametrize("text", MODES)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "text"), [(seed, MODES[seed % 3]) for seed in range(12)])
 def test_resizing(seed: int, text: str) -> None:
     draw = random.Random(seed)
     shape = draw.randint(1, 2), draw.randint(1, 17), draw.randint(1, 17), draw.randint(1, 3)
