@@ -44,7 +44,9 @@ def failing(number: int) -> Callable[..., Any]:
 
 
 NUMBERS = sorted({*REMEDIES, errno.EACCES, errno.EPERM})
-EACH = [(WRITERS[1], n) for n in NUMBERS] + [(w, n) for w in WRITERS[:1] + WRITERS[2:] for n in (errno.ENOSPC, errno.EACCES)]
+EACH = [(WRITERS[1], n) for n in NUMBERS] + [
+    (w, errno.EACCES if i % 2 else errno.ENOSPC) for i, w in enumerate(WRITERS[:1] + WRITERS[2:])]
+"""One writer with every error, and each other with one of two by turns."""
 
 
 @pytest.mark.parametrize(("command", "number"), EACH)

@@ -70,9 +70,7 @@ def test_a_component_with_an_object_names_the_chips_that_run_it(tmp_path: Path, 
 
 
 @needs("cmake", "cc")
-@models
-@forms
-@pytest.mark.parametrize("emit", ["c", "object"])
+@pytest.mark.parametrize(("model", "form", "emit"), covering(2, MODELS, FORMS, ["c", "object"]))
 def test_a_component_is_built_with_its_example_which_runs(tmp_path: Path, model: str, form: str, emit: str) -> None:
     project = make_project(tmp_path / "m", "esp-idf", model, *FORMS[form], "--emit", emit)
     environment = {**os.environ, "IDF_PATH": str(STAND_INS / "esp_idf")}
@@ -112,9 +110,7 @@ def test_a_modules_option_is_written_as_kconfig_is(tmp_path: Path) -> None:
 
 
 @needs("cmake", "cc")
-@models
-@forms
-@pytest.mark.parametrize("emit", ["c", "object"])
+@pytest.mark.parametrize(("model", "form", "emit"), covering(2, MODELS, FORMS, ["c", "object"]))
 def test_a_module_is_built_into_its_sample_which_runs(tmp_path: Path, model: str, form: str, emit: str) -> None:
     project = make_project(tmp_path / "m", "zephyr", model, *FORMS[form], "--emit", emit)
     environment = {**os.environ, "ZEPHYR_BASE": str(STAND_INS / "zephyr")}
@@ -142,9 +138,8 @@ def test_a_library_has_the_files_and_keys_that_platformio_documents(tmp_path: Pa
 
 
 @needs("gcc", "g++")
-@models
-@forms
-@pytest.mark.parametrize("flags", [(), ("-DARDUINO=10800",)], ids=["native", "Arduino"])
+@pytest.mark.parametrize(("model", "form", "flags"), covering(
+    2, MODELS, FORMS, [pytest.param((), id="native"), pytest.param(("-DARDUINO=10800",), id="Arduino")]))
 def test_a_platformio_library_is_built_with_its_example_which_runs(tmp_path: Path, model: str, form: str,
                                                                    flags: tuple[str, ...]) -> None:
     """A C++ program with the library's own folders, as PlatformIO compiles it for a computer and for an Arduino board."""
