@@ -52,22 +52,24 @@ def run(seed: int, size: int, first: str | None = None, targets: int = 2) -> int
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_graph_of_one_operator_means_the_same_at_every_stage(name: str) -> None:
-    for seed in range(2):
-        run(1000 * seed + list(RECIPES).index(name), 1, name, targets=3)
+    """Every second operator in two graphs, the others in one."""
+    number = list(RECIPES).index(name)
+    for seed in range(1 + number % 2):
+        run(1000 * seed + number, 1, name, targets=3)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_graph_of_two_to_four_operators_means_the_same_at_every_stage(seed: int) -> None:
     run(seed, 2 + seed % 3)
 
 
-@pytest.mark.parametrize("seed", range(100, 124))
+@pytest.mark.parametrize("seed", range(100, 112))
 def test_a_graph_of_many_operators_means_the_same_at_every_stage(seed: int) -> None:
     run(seed, 5 + seed % 21)
 
 
 @needs_gcc
-@pytest.mark.parametrize("seed", range(200, 212))
+@pytest.mark.parametrize("seed", range(200, 206))
 def test_the_object_file_of_a_graph_means_the_same(seed: int, tmp_path: Path) -> None:
     made = case(seed, 2 + seed % 17, "state shift" if seed % 2 else None)
     lowered = Traced(made.module, "main").lower(tosaic.CompileOptions(list(USABLE.values())[seed % len(USABLE)]))
@@ -75,7 +77,7 @@ def test_the_object_file_of_a_graph_means_the_same(seed: int, tmp_path: Path) ->
 
 
 @needs_gcc
-@pytest.mark.parametrize("seed", range(300, 312))
+@pytest.mark.parametrize("seed", range(300, 306))
 def test_the_object_file_of_a_graph_means_the_same_in_any_pools(seed: int, tmp_path: Path) -> None:
     made = case(seed, 2 + seed % 17, "state shift" if seed % 2 else None)
     target = list(USABLE.values())[seed % len(USABLE)]

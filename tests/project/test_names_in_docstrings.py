@@ -63,11 +63,16 @@ def words() -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def files() -> frozenset[str]:
+    """Every Python file of the source and of the tests."""
+    return frozenset(path.relative_to(ROOT).as_posix() for path in (*SOURCES, *(ROOT / "tests").rglob("*.py")))
+
+
 def unknown(text: str) -> list[str]:
     """Names in backticks that there are not."""
     wrong = [name for name in re.findall(r"`([A-Za-z_]\w*)`", text) if name not in words() | FOREIGN]
-    files = {path.relative_to(ROOT).as_posix() for path in (*SOURCES, *(ROOT / "tests").rglob("*.py"))}
-    wrong += [name for name in re.findall(r"`([\w/]+\.py)`", text) if not any(file.endswith(name) for file in files)]
+    wrong += [name for name in re.findall(r"`([\w/]+\.py)`", text) if not any(file.endswith(name) for file in files())]
     names = {part for module in modules() for part in module}
     for name in re.findall(r"`([a-z_0-9]+(?:\.\w+)+)`", text):
         parts = name.split(".")
