@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with repeated_interrupts():
             return carried_out(sys.argv[1:] if arguments is None else arguments)
+    except BrokenPipeError:  # who reads our output has enough of it, of help as of an answer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         forget_interrupt()
         say("interrupted", sys.stderr)
@@ -63,9 +66,8 @@ def carried_out(arguments: Sequence[str]) -> int:
     except Problem as problem:
         say(str(problem), sys.stderr, is_message=True)
         return USAGE if problem.kind in USAGE_KINDS else INTERNAL if problem.kind == "internal" else BAD_MODEL
-    except BrokenPipeError:  # who reads our output has enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        raise
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error

@@ -111,8 +111,10 @@ def test_progress_appears_after_its_delay_and_goes(monkeypatch: pytest.MonkeyPat
     assert "reading" in shown and "compiling" in shown and "never" not in shown
 
 
-def test_a_reader_that_closes_the_pipe_is_no_error(model: str) -> None:
-    process = subprocess.Popen([*COMMAND, "show", "asm", model], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+@pytest.mark.parametrize("arguments", [["show", "asm", "MODEL"], ["tune", "--help"], ["completion", "bash"]])
+def test_a_reader_that_closes_the_pipe_is_no_error(model: str, arguments: list[str]) -> None:
+    command = [*COMMAND, *(model if a == "MODEL" else a for a in arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     assert process.stderr.read() == b"" and process.wait(timeout=60) == 0
