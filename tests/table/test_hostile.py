@@ -30,7 +30,7 @@ OPEN = ("arithmetic_right_shift", "logical_left_shift", "logical_right_shift", "
 PLAIN = ("argmax", "avg_pool2d", "concat", "conv3d", "max_pool2d", "pad", "reduce_max", "reverse", "slice", "tile",
          "transpose", "transpose_conv2d", "cast_to_block_scaled", "cast_from_block_scaled", "fft2d", "select", "while_loop")
 """Others, whose accesses are worth a fence."""
-SOME = 4
+SOME = 2
 """Combinations of one operator that are tried here."""
 pytestmark = [needs_fork, pytest.mark.skipif(not can_fence, reason="fences are made by Linux")]
 
