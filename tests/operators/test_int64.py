@@ -99,8 +99,8 @@ def test_argmax_is_the_first_greatest(shape: tuple[int, ...], to: ElementType) -
 
 
 @on_each_target
-@pytest.mark.parametrize("to", [I32, I64], ids=str)
-@pytest.mark.parametrize("shape", [(1,), (37,), (3, 70), (70, 3), (2, 19, 17), (5, 1, 9)], ids=str)
+@pytest.mark.parametrize("shape, to", [((1,), I32), ((37,), I64), ((3, 70), I32), ((70, 3), I64), ((2, 19, 17), I32),
+                                       ((5, 1, 9), I64)], ids=str)
 def test_argmax_in_native_code(shape: tuple[int, ...], to: ElementType, target: Any) -> None:
     random = np.random.default_rng(6)
     for axis in range(len(shape)):
