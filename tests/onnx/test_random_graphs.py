@@ -9,7 +9,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (the ext
 
 from .random_graphs import judged
 
-GRAPHS = 36
+GRAPHS = 24
 
 
 @pytest.mark.parametrize("first", range(0, GRAPHS, 12))

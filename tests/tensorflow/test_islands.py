@@ -22,7 +22,7 @@ from .random_islands import random_islands
 from .split_islands import split
 from .ways import FIRST, INPUTS, arrays, in_executor, in_tosa, translated
 
-SEEDS = range(24)
+SEEDS = range(16)
 ANSWERS = pathlib.Path(__file__).parent / "islands.json"
 """Graphs, and what TensorFlow 2.21 gave for each of INPUTS (`against_tensorflow.py` writes it)."""
 
@@ -89,7 +89,7 @@ def islands(module: Module) -> list[Operation]:
 def test_a_pruned_island_waits_for_all_that_it_waited_for() -> None:
     """And what is pruned is less: else the random islands would test nothing."""
     shorter = unread = 0
-    for seed in range(100):
+    for seed in range(50):
         module = graph_of(seed)
         before = {o.results: o for o in islands(module)}
         own = {v for results in before for v in results}
@@ -101,7 +101,7 @@ def test_a_pruned_island_waits_for_all_that_it_waited_for() -> None:
             shorter += bodies[1] < bodies[0]
             unread += [o.results for o in island.regions[0].operations][:1] not in [
                 [o.results] for o in old.regions[0].operations] and wrapped(old) is None
-    assert shorter > 50 and unread > 50
+    assert shorter > 25 and unread > 25
 
 
 DEAD = """func.func @main(%x: tensor<i32>, %y: tensor<i32>, %p: tensor<i1>, %q: tensor<i1>, %v: RESOURCE) -> tensor<i32> {

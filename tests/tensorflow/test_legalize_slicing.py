@@ -67,7 +67,7 @@ def taken(x: Array, entries: list[Entry]) -> Array:
     return found
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(7))
 def test_strided_slices_of_any_form(seed: int) -> None:
     """25 slices with elements for each seed."""
     random = np.random.default_rng(seed)
