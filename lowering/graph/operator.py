@@ -63,7 +63,7 @@ FEW = 8
 
 def shown(value: Any) -> str:
     """An attribute, on one line: of an array with many numbers its type."""
-    if hasattr(value, "dtype") and value.size > FEW:
+    if getattr(value, "size", 0) > FEW and hasattr(value, "dtype"):
         return f"<{value.dtype}{list(value.shape)}>"
     return " ".join(repr(value).split())
 

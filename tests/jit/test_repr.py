@@ -65,3 +65,14 @@ def test_names_of_a_model_cannot_drive_the_terminal() -> None:
     for value in (model, model.main, model.main.trace(), model.main.trace().module, model.main.trace().function,
                   model.main.lower(), model.main.lower().report(), model.main.lower().plan, model.main.compile()):
         assert "\x1b" not in repr(value)
+
+
+def test_every_operator_of_a_graph_shows_itself_in_a_line() -> None:
+    shown = set()
+    for path in sorted((Path(__file__).parents[1] / "data" / "corpus").glob("[fv]_*.mlir")):
+        for function in tosaic.load(path).module.functions:
+            for operation in function.body.walk():
+                text = repr(operation.op)
+                assert "\n" not in text and len(text) < CHARACTERS
+                shown.add(type(operation.op))
+    assert len(shown) > 30
