@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from ..runtime.errors import Problem, printable
 from ..runtime.limits import check_bytes, checkpoint
-from ..runtime.progress_told import tell
+from ..runtime.progress import report_progress
 from ..runtime.threads import get_num_threads
 from .fuse.fuse import fuse
 from .fuse.halve_constants import halve_constants
@@ -249,7 +249,7 @@ def steps(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = N
     for each in passes:
         begin = time.perf_counter()
         checkpoint()
-        tell(each.name)
+        report_progress(each.name)
         state = each.run(state)
         if each.stage == "graph":
             check_limits(state.graph)

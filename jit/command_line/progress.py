@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from ...runtime.errors import printable
-from ...runtime.progress_told import listening
+from ...runtime.progress import listening
 
 DELAY = 1.0
 """Seconds before anything is shown."""
@@ -33,7 +33,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if sys.stderr is not None and sys.stderr.isatty():
-            self._listening.enter_context(listening(self._told))
+            self._listening.enter_context(listening(self._heard))
             self._timer.start()
         return self
 
@@ -53,7 +53,7 @@ class Progress:
             self._stage, self._done, self._total, self._detail = "", done, total, ""
             self._draw()
 
-    def _told(self, depth: int, what: str, done: int, total: int) -> None:
+    def _heard(self, depth: int, what: str, done: int, total: int) -> None:
         """What the work says: a count outside of all others has the bar."""
         with self._lock:
             if depth == 0:

@@ -62,10 +62,10 @@ class MapResult:
 
 
 def map_inputs(model: Model, entry: Entry, paths: Sequence[str], output: str, workers: Workers,
-               told: Callable[[int, int], None] = lambda done, of: None) -> MapResult:
+               on_progress: Callable[[int, int], None] = lambda done, total: None) -> MapResult:
     """Run an entry of a model over all inputs, and write the results to a folder. An input that is wrong is an error by its
     name, and the others go on. What a run before has done, with this model and inputs that have not changed since, is not done
-    again. `told` is called with how many items are done, and of how many."""
+    again. `on_progress` is called with the number of items that are done, and of all."""
     began, output = time.perf_counter(), os.path.abspath(output)
     data = data_set_of(entry, paths, output)
     journal = Journal(output, {"model": digest_of(model), "entry": entry.name, "kind": data.kind,
@@ -84,7 +84,7 @@ def map_inputs(model: Model, entry: Entry, paths: Sequence[str], output: str, wo
                 count, nbytes = count + outcome.value.calls, nbytes + outcome.value.nbytes
             else:
                 errors[item.name] = outcome.error
-            told(finished, len(todo))
+            on_progress(finished, len(todo))
         remove_partial(output)
     finally:
         journal.close()

@@ -41,7 +41,7 @@ class Kind:
         return tuple(package for package in self.packages if find_spec(package) is None)
 
 
-# ---- how a kind is told --------------------------------------------------------------------------------------------------
+# ---- recognising a kind --------------------------------------------------------------------------------------------------
 def begins(*marks: bytes) -> Callable[[Glimpse], bool]:
     return lambda it: it.head.startswith(marks)
 

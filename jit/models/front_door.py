@@ -28,35 +28,25 @@ def load(source: Any, name: str | None = None, bindings: Bindings | None = None)
     what the source is, where it is no model that is read here."""
     if is_text(source):
         return load_model(source, name, bindings)
+    from .file_kinds import kind_of_bytes, kind_of_path
     if isinstance(source, str | os.PathLike):
         check_address(os.fspath(source))
         if is_there_twice(source):
             found = known_model(source, name) if bindings is None else None
-            return found or load_path(source, name, bindings)
-    data, shown = read_bytes(source)
-    return load_bytes(data, name or shown, bindings)
+            shown = name or os.fspath(source)
+            return found or load_kind(kind_of_path(source, shown), source, name, shown, bindings)
+    data, place = read_bytes(source)
+    shown = name or place
+    return load_kind(kind_of_bytes(data, shown), data, shown, shown, bindings)
 
 
-def load_path(path: str | os.PathLike[str], name: str | None, bindings: Bindings | None) -> Model:
-    """The model of a file or folder that can be read again."""
-    from .file_kinds import kind_of_path
-    shown = name or os.fspath(path)
-    kind = kind_of_path(path, shown)
+def load_kind(kind: Kind, source: str | os.PathLike[str] | bytes, name: str | None, shown: str, bindings: Bindings | None
+              ) -> Model:
+    """The model of a source of a known kind: a path that can be read again, or bytes. Messages call it `shown`."""
     if kind.reader != "module":
-        return foreign(kind, path, shown)
+        return foreign(kind, source, shown)
     try:
-        return load_model(path, name, bindings)
-    except Problem as problem:
-        raise advised(problem, shown) from None
-
-
-def load_bytes(data: bytes, shown: str, bindings: Bindings | None) -> Model:
-    from .file_kinds import kind_of_bytes
-    kind = kind_of_bytes(data, shown)
-    if kind.reader != "module":
-        return foreign(kind, data, shown)
-    try:
-        return load_model(data, shown, bindings)
+        return load_model(source, name, bindings)
     except Problem as problem:
         raise advised(problem, shown) from None
 

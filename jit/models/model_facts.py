@@ -1,6 +1,6 @@
 """What there is to know of a model's file without compiling it: `tosaic info`.
 
-Where the package that reads a kind of file is missing, what can be told without it is: the kind, the extra, and of a .tflite,
+Where the package that reads a kind of file is missing, what is known without it is: the kind, the extra, and of a .tflite,
 whose tables are read here, the operators and signatures.
 """
 from __future__ import annotations
@@ -37,7 +37,7 @@ OPEN = "extents are open, --shape INPUT=2x8 gives them"
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
     """An entry: descriptors of its tensors; how many of each operator of TOSA it becomes; the bytes of its constants; its
-    multiply-adds, each loop's body once. `unknown` says why what is None cannot be told."""
+    multiply-adds, each loop's body once. `unknown` says why what is None is not known."""
     name: str
     inputs: tuple[TensorDescriptor, ...]
     outputs: tuple[TensorDescriptor, ...]

@@ -1,4 +1,4 @@
-"""Telling messages of protobuf apart that have no mark of their own: ONNX, TensorFlow, Core ML and Caffe begin with small
+"""Distinguishes messages of protobuf that have no magic number: ONNX, TensorFlow, Core ML and Caffe begin with small
 numbers alike, and differ in what their first fields hold."""
 from __future__ import annotations
 

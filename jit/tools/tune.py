@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem, Source, printable
-from ...runtime.progress_told import counted, tell
+from ...runtime.progress import counted, report_progress
 
 if TYPE_CHECKING:
     from ...lowering.kernels.kernel import Kernel
@@ -85,10 +85,10 @@ class Tuning:
 
 
 def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
-         told: Callable[[str], None] = lambda text: None, trials: Trials | None = None) -> Tuning:
-    """Search among the programs that `lower` makes, with calls on these arrays. `told` is called with the progress; `trials`
-    makes the trials elsewhere (`many/tune_trials`). Raises a Problem where the function cannot be compiled, or this processor's
-    counter is not known."""
+         on_progress: Callable[[str], None] = lambda text: None, trials: Trials | None = None) -> Tuning:
+    """Search among the programs that `lower` makes, with calls on these arrays. `on_progress` is called with what begins;
+    `trials` makes the trials elsewhere (`many/tune_trials`). Raises a Problem where the function cannot be compiled, or this
+    processor's counter is not known."""
     from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
     options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())
@@ -96,16 +96,16 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
     plain = search.lowered(())
     rounds = candidates(plain)
     best: dict[str, tuple[float, tuple[str, ...], int]] = {}
-    told(f"{len(rounds)} trials")
+    on_progress(f"{len(rounds)} trials")
     for done, (number, ratios) in enumerate((trials or here)(search, rounds)):
-        tell("trials", done + 1, len(rounds))
+        report_progress("trials", done + 1, len(rounds))
         for kernel, ratio in ratios.items():
             name = search.names[kernel]
             texts = rounds[number].get(name)
             if texts is not None and ratio > max(CLEARLY, best.get(name, (0.0,))[0]):
                 best[name] = ratio, texts, kernel
     combined: Choices = tuple((name, texts) for name, (_, texts, _) in best.items())
-    told("trying what was faster together")
+    on_progress("trying what was faster together")
     before, after = search.whole(combined)
     if not combined or before < AT_ALL * after:
         return Tuning((), (), before, before, len(rounds))

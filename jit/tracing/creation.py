@@ -1,5 +1,5 @@
 """Tensors that are made of nothing: of one number, of numbers in steps, of diagonals. NumPy's names and defaults, but that
-floats are f32 and integers i32 unless told otherwise."""
+floats are f32 and integers i32 unless said otherwise."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -163,12 +163,12 @@ def shifted(x: Any, axes: int | Sequence[int] | None, by: Callable[[int], int]) 
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of `fft`, for samples that are `d` apart."""
+    """The frequencies of `fft`, for samples with a spacing of `d`."""
     return asarray(np.fft.fftfreq(n, d), F32 if dtype is None else dtype)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of `rfft`, for samples that are `d` apart."""
+    """The frequencies of `rfft`, for samples with a spacing of `d`."""
     return asarray(np.fft.rfftfreq(n, d), F32 if dtype is None else dtype)
 
 

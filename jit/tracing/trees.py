@@ -1,4 +1,4 @@
-"""Classes whose objects are nests of tensors: dataclasses, and those that `tosaic.register_tree` has been told of.
+"""Classes whose objects are nests of tensors: dataclasses, and those registered with `tosaic.register_tree`.
 
 A dataclass is taken apart into its fields. A field with `metadata={"static": True}` stays a Python value and is part of the
 signature: an option, a name. Objects are put together again without `__init__`, which may look at values that there are not.

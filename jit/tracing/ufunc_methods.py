@@ -29,7 +29,7 @@ LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor"})
 
 def reduce(function: Binary, ufunc: np.ufunc, x: Any, axis: int | Sequence[int] | None = 0, dtype: Any = None,
            keepdims: bool = False, initial: Any = None) -> Tensor:
-    """`ufunc.reduce`: along one axis unless told otherwise."""
+    """`ufunc.reduce`: along one axis unless said otherwise."""
     check_binary(ufunc)
     x = prepared(ufunc, x, dtype)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int | np.integer) else axis

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from ...runtime.errors import Position, Problem
 from ...runtime.limits import checkpoint, seconds_left
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
-from ...runtime.progress_told import tell
+from ...runtime.progress import report_progress
 from ..target.target import C_ONLY, Target
 from .arm_objects import completed, completed_text
 from .debug_lines import with_debug_lines
@@ -147,7 +147,7 @@ class EarlierCode(Protocol):
 
 def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
     """A module's machine code, by several processes where it is long."""
-    tell("machine code")
+    report_progress("machine code")
     image = image_of_modules(text, target, allowed) or image_of([object_of(text, target, allowed)])
     assert image is not None
     return image._replace(tiles=SHAPES_TILES in text)

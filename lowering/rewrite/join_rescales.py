@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,10 +17,9 @@ from ...runtime.records import dataclass
 from ..dialects.tosa.binary import Add, Sub
 from ..dialects.tosa.rescale import Rescale
 from ..dialects.tosaic.rescaled_sum import RescaledSum
-from ..graph.graph import Block, Module, Operation, Value
+from ..graph.graph import Module, Operation, Value
 from ..graph.types import I8, I32, Array
-
-Definitions = Mapping[Value, Operation]
+from .rewrite_operations import Definitions, rewrite_operations
 
 VALUES = np.arange(I8.minimum, I8.maximum + 1)
 """All that an element can be."""
@@ -43,17 +41,10 @@ MOST_INTEGER = (1 << 31) - 1
 
 def join_rescales(module: Module) -> Module:
     """The module with sums of rescaled bytes in one operator; what they were made of stays, to be pruned."""
-    return replace(module, functions=tuple(replace(f, body=in_block(f.body, {})) for f in module.functions))
-
-
-def in_block(block: Block, outer: Definitions) -> Block:
-    definitions = {**outer, **{r: o for o in block.operations for r in o.results}}
-    return replace(block, operations=tuple(rewritten(o, definitions) for o in block.operations))
+    return rewrite_operations(module, rewritten)
 
 
 def rewritten(operation: Operation, definitions: Definitions) -> Operation:
-    if operation.regions:
-        return replace(operation, regions=tuple(in_block(r, definitions) for r in operation.regions))
     found = Sum.of(operation, definitions)
     factors = found.factors() if found else None
     if found is None or factors is None:

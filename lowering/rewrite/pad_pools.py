@@ -6,31 +6,22 @@ That is so of zeros around what a clamp from zero on has made, and of the least 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from ..dialects.tosa.activation import Clamp
 from ..dialects.tosa.pooling import MaxPool2D
-from ..graph.graph import Block, Module, Operation, Value
-
-Definitions = Mapping[Value, Operation]
+from ..graph.graph import Module, Operation, Value
+from .rewrite_operations import Definitions, rewrite_operations
 
 
 def pad_pools(module: Module) -> Module:
     """The module with fewer pads in front of its pools; these stay, to be pruned."""
-    return replace(module, functions=tuple(replace(f, body=in_block(f.body)) for f in module.functions))
-
-
-def in_block(block: Block) -> Block:
-    definitions = {r: o for o in block.operations for r in o.results}
-    return replace(block, operations=tuple(rewritten(o, definitions) for o in block.operations))
+    return rewrite_operations(module, rewritten)
 
 
 def rewritten(operation: Operation, definitions: Definitions) -> Operation:
-    if operation.regions:
-        return replace(operation, regions=tuple(map(in_block, operation.regions)))
     return padded(operation, operation.op, definitions) if isinstance(operation.op, MaxPool2D) else operation
 
 

@@ -9,21 +9,16 @@ from dataclasses import fields, replace
 
 from ..dialects.tosa.rescale import Rescale
 from ..dialects.tosaic.rescale_in_float import FloatForm, RescaleInFloat
-from ..graph.graph import Block, Module, Operation
+from ..graph.graph import Module, Operation
+from .rewrite_operations import Definitions, rewrite_operations
 
 
 def rescale_in_float(module: Module) -> Module:
     """The module with another operator for each RESCALE for which float32 is enough."""
-    return replace(module, functions=tuple(replace(f, body=in_block(f.body)) for f in module.functions))
+    return rewrite_operations(module, rewritten)
 
 
-def in_block(block: Block) -> Block:
-    return replace(block, operations=tuple(rewritten(o) for o in block.operations))
-
-
-def rewritten(operation: Operation) -> Operation:
-    if operation.regions:
-        return replace(operation, regions=tuple(map(in_block, operation.regions)))
+def rewritten(operation: Operation, _: Definitions) -> Operation:
     op = operation.op
     if type(op) is not Rescale:
         return operation

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...runtime.errors import Position, Problem, printable
 from ...runtime.limits import checkpoint
-from ...runtime.progress_told import counted
+from ...runtime.progress import counted
 from ...runtime.records import dataclass
 from ..elements.affine import Affine
 from ..elements.expression import Buffer, Load, Reduce

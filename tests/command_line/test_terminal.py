@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tosaic.jit.command_line.colour import coloured, is_coloured
 from tosaic.jit.command_line.progress import Progress
-from tosaic.runtime.progress_told import counted, tell
+from tosaic.runtime.progress import counted, report_progress
 
 LOOP = """
 func.func @main(%x: tensor<1xi32>) -> tensor<1xi32> {
@@ -141,11 +141,11 @@ def test_what_is_counted_has_a_bar_and_what_is_below_is_said(monkeypatch: pytest
     monkeypatch.setattr(sys, "stderr", stream)
     with Progress("compiling", delay=0.01):
         for number in counted("kernels", range(3)):
-            tell("inner" if number else "first")
+            report_progress("inner" if number else "first")
             for deepest in counted("deeper", "ab"):
-                tell(f"not said {deepest}")
+                report_progress(f"not said {deepest}")
             time.sleep(0.4)
-    tell("nobody listens")
+    report_progress("nobody listens")
     stream.close()
     shown = CONTROL.sub("", read_all(reader))
     os.close(reader)

@@ -20,7 +20,7 @@ from ....lowering.graph.graph import Block, Function, Module, Operation, Value
 from ....lowering.graph.types import Array, TensorType
 from ....lowering.options import CompileOptions
 from ....runtime.interpreter import Interpreter, InterpreterVariables
-from ....runtime.progress_told import counted
+from ....runtime.progress import counted
 from ....runtime.variables import Context
 from ...source import ImportedSource, Source
 from .differences import Comparison, Difference, FailedCall, Results, attempt, faults_differ, found_at

@@ -19,7 +19,7 @@ from ....lowering.pipeline import PASSES, Clock, SeenByGraph, State, passes_unti
 from ....lowering.target.machines import MACHINES
 from ....lowering.target.target import Target
 from ....runtime.errors import Problem
-from ....runtime.progress_told import counted
+from ....runtime.progress import counted
 from .boards import BOARDS, Board
 from .build_report import report
 from .figures import BoardFit, ObjectSize
