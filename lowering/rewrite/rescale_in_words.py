@@ -22,7 +22,7 @@ def rewritten(operation: Operation, _: Definitions) -> Operation:
     op = operation.op
     if type(op) is not Rescale:
         return operation
-    x, multiplier, shift, _, after = operation.operands
+    x, multiplier, shift, _before, after = operation.operands
     if WordForm.of(op, x, multiplier, shift, after) is None:
         return operation
     return replace(operation, op=RescaleInWords(*(getattr(op, f.name) for f in fields(op))))
