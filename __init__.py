@@ -24,8 +24,9 @@ from .runtime.errors import AttributeProblem, IndexProblem, KeyProblem, Problem,
 if TYPE_CHECKING:
     from .jit import planner
     from .jit.api import jit
+    from .jit.call_signature import TensorSpec
     from .jit.compiled import Compiled
-    from .jit.decorator import Jit, TensorSpec
+    from .jit.decorator import Jit
     from .jit.models.entry import Entry
     from .jit.models.model import Model
     from .jit.models.onnx import backend as onnx
@@ -66,7 +67,7 @@ __all__ = ["AttributeProblem", "CompileOptions", "Compiled", "Context", "CoreRun
 
 _PLACES = {"planner": ("jit.planner", None), "ops": ("jit.tracing.ops", None), "check": ("jit.tracing.check", "check"),
            "cond": ("jit.tracing.control_flow", "cond"), "while_loop": ("jit.tracing.control_flow", "while_loop"),
-           "register_tree": ("jit.tracing.trees", "register_tree"), "TensorSpec": ("jit.decorator", "TensorSpec"),
+           "register_tree": ("jit.tracing.trees", "register_tree"), "TensorSpec": ("jit.call_signature", "TensorSpec"),
            "Jit": ("jit.decorator", "Jit"),
            "Model": ("jit.models.model", "Model"), "Entry": ("jit.models.entry", "Entry"),
            "Compiled": ("jit.compiled", "Compiled"), "Traced": ("jit.stages", "Traced"), "Lowered": ("jit.stages", "Lowered"),

@@ -11,23 +11,23 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from ..lowering.graph.graph import Function, Module
-from ..lowering.graph.types import BY_STORAGE, F32, I1, I32, Array, TensorType
+from ..lowering.graph.types import Array, TensorType
 from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
-from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
+from .call_signature import Call, TensorSpec, array_or_number, as_array, kind_of, leaf_type, static_names
 from .calls import through
 from .compiled import Compiled
 from .methods import BoundMethod, MethodsOf
 from .open_compiled import OpenCompiled
 from .stages import Lowered, Traced
 from .tracing import trace as tracing
-from .tracing.pytree import LEAF, Structure, flatten, leaf_names, unflatten, with_empty
+from .tracing.pytree import LEAF, flatten, leaf_names, unflatten, with_empty
 from .tracing.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -46,42 +46,6 @@ JIT_OPTIONS = {name: f"{name}=..." for name in ("static", "static_argnums", "opt
 
 READABLE = 0x0001 | 0x0100
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`). An extent of None
-    is open: `compile` then gives what is compiled for the shapes of each call (`open_compiled`)."""
-    shape: tuple[int | None, ...]
-    dtype: Any = "f32"
-    is_tensor_spec: ClassVar[bool] = True
-    """It is a leaf, and no dataclass of tensors."""
-
-    @property
-    def type(self) -> TensorType:
-        from .tracing.complex_tensor import is_complex, part_type
-        from .tracing.conversion import element_type, extents
-        shape = self.shape if isinstance(self.shape, list | tuple) else extents(self.shape)
-        dims = tuple(None if n is None else extents(n)[0] for n in shape)
-        if is_complex(self.dtype):
-            return TensorType((*dims, 2), part_type(self.dtype))
-        return TensorType(dims, element_type(self.dtype))
-
-    @property
-    def is_open(self) -> bool:
-        """Whether an extent is not known."""
-        return isinstance(self.shape, list | tuple) and None in self.shape
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The arguments of one call: static values and nests of tensors, by parameter. It is the key of what is kept."""
-    static: tuple[tuple[str, Any, Any], ...]
-    structures: tuple[tuple[str, Structure], ...]
-    types: tuple[TensorType, ...]
-
-    def __str__(self) -> str:
-        return ", ".join([*(f"{name}={value!r}" for name, value, _ in self.static), *map(str, self.types)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,78 +312,11 @@ class Jit(Generic[Given, Result]):
         return Position(Source(code.co_filename), code.co_firstlineno, 1) if code else None
 
 
-def static_names(signature: inspect.Signature, static: Iterable[str | int]) -> frozenset[str]:
-    """Names of the static parameters, given by name or number."""
-    names = list(signature.parameters)
-    found = set()
-    for each in (static,) if isinstance(static, str | int) else static:
-        if not (-len(names) <= each < len(names) if isinstance(each, int) else each in names):
-            raise ValueProblem(f"static parameter {each!r} is none of ({', '.join(names)})", tracing.caller(),
-                               kind="argument")
-        found.add(names[each] if isinstance(each, int) else each)
-    return frozenset(found)
-
-
-def kind_of(name: str, value: Any) -> Any:
-    """What distinguishes static values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
-    try:
-        hash(value)
-    except TypeError:
-        raise TypeProblem(f"static argument {name} is a {type(value).__name__}, which cannot be a key", tracing.caller(),
-                          kind="argument", help="use a tuple for a list; arrays are not static") from None
-    if isinstance(value, tuple):
-        return tuple(kind_of(name, v) for v in value)
-    return repr(value) if isinstance(value, float) else type(value)
-
-
-def array_or_number(function: str, name: str, leaf: Any) -> Any:
-    """A leaf of the arguments; of an object of another library the array over its memory."""
-    if isinstance(leaf, np.ndarray | bool | int | float | complex | TensorSpec | Tensor) or not has_memory(leaf):
-        return leaf
-    try:
-        return borrowed(leaf)
-    except Unreadable as error:
-        raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__} that cannot be read: {error}",
-                          tracing.caller(), kind="argument", help=error.help) from error
-
-
-def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType:
-    """The type of a tensor argument, or of the part of a parameter's nest that is called `name`."""
-    if isinstance(leaf, TensorSpec):
-        return leaf.type
-    if isinstance(leaf, bool | int | float):
-        return TensorType((), I1 if isinstance(leaf, bool) else I32 if isinstance(leaf, int) else F32)
-    if isinstance(leaf, complex):
-        return TensorType((2,), F32)
-    if isinstance(leaf, Tensor):
-        raise ValueProblem(f"argument {name} of {function} is a tensor of a trace that has ended", tracing.caller(),
-                           kind="argument", help="return it from the traced function")
-    if not isinstance(leaf, np.ndarray):
-        raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", tracing.caller(),
-                          kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))"
-                          + (", or metadata={'static': True} of a dataclass's field" if name != parameter else ""))
-    if leaf.dtype.name in ("complex64", "complex128"):
-        return TensorType((*leaf.shape, 2), BY_STORAGE[leaf.real.dtype.name])
-    element = BY_STORAGE.get(leaf.dtype.name)
-    if element is None:
-        raise TypeProblem(f"argument {name} of {function} is an array of {leaf.dtype}, which no tensor holds", tracing.caller(),
-                          kind="argument")
-    return TensorType(leaf.shape, element)
-
-
 def argument(scope: tracing.Scope, type: TensorType, name: str, position: Position | None) -> Tensor:
     """An argument of the function; one without elements is known, and no input of the graph."""
     if tracing.has_no_elements(type):
         return Tensor(tracing.empty_value(type, position), scope)
     return scope.argument(type, name, position)
-
-
-def as_array(leaf: Any, type: TensorType) -> Array:
-    """A leaf as an array that native code can read."""
-    if isinstance(leaf, int) and not isinstance(leaf, bool) and not -(1 << 31) <= leaf < 1 << 31:
-        raise ValueProblem(f"{leaf} does not fit i32, the type of a Python int", tracing.caller(), kind="argument")
-    is_pair = isinstance(leaf, complex) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "c")
-    return np.require(leaf, np.result_type(type.element.dtype, np.complex64) if is_pair else type.element.dtype, ["C", "A"])
 
 
 def returned(function: str, value: Any) -> Tensor:

@@ -1,5 +1,5 @@
 """How the arrays of one item become calls: an array of an input's own shape is one call; with one more axis in front, or with a
-multiple of its first extent, it is several, one after the other, whose results are put together in the same way.
+multiple of its first extent, it is several, one after the other, whose results are concatenated.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CallShapes(NamedTuple):
         return np.ascontiguousarray(array[number * rows:(number + 1) * rows])
 
     def joined(self, results: Sequence[Sequence[Array]]) -> list[Array]:
-        """The results of all calls, put together."""
+        """The results of all calls, concatenated."""
         if self.form == "one":
             return list(results[0])
         return [np.concatenate(each) if self.form == "grouped" and each[0].ndim else np.stack(each)

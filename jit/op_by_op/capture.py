@@ -21,8 +21,9 @@ from ...runtime.op_by_op.kernel_handler import CompiledOperation
 from ...runtime.op_by_op.operation import OpCall
 from ...runtime.op_by_op.recording import begin, end, recorders, sources_of
 from ...runtime.op_by_op.reporting import text_of
+from ..call_signature import TensorSpec
 from ..compiled import Compiled
-from ..decorator import Jit, TensorSpec
+from ..decorator import Jit
 from . import operations
 from .compile_lock import compiling
 from .compilers import plain

@@ -18,7 +18,8 @@ from ...runtime.op_by_op.compiled_kernels import Kernel
 from ...runtime.op_by_op.compiled_kernels import Traced as TracedOperation
 from ...runtime.op_by_op.metadata import TensorMetadata
 from ...runtime.op_by_op.tensor_kinds import STRINGS
-from ..decorator import Jit, TensorSpec
+from ..call_signature import TensorSpec
+from ..decorator import Jit
 from ..stages import Traced
 from ..tracing.conversion import element_type
 from . import control_flow, operations, tensorflow_operations

@@ -1,5 +1,5 @@
 """Nested arguments and results of a Python function: tuples, lists, dicts, dataclasses and registered classes (`trees`) of
-tensors, taken apart and put together.
+tensors, flattened to leaves and made again.
 
 A `Structure` is the nest without its leaves; it is hashable, so it is part of a signature.
 """
@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .trees import Static, taken_apart, tree_of
+from .trees import Static, flattened, tree_of
 
 Form = Literal["leaf", "complex", "none", "empty", "tuple", "list", "dict", "named", "tree"]
 
@@ -62,7 +62,7 @@ def flatten(value: Any, leaves: list[Any]) -> Structure:
         case list():
             return Structure("list", tuple(flatten(v, leaves) for v in value))
         case _ if (tree := tree_of(type(value))) is not None:
-            children, static = taken_apart(value, tree)
+            children, static = flattened(value, tree)
             return Structure("tree", tuple(flatten(v, leaves) for v in children), type=type(value), static=Static.of(static))
         case _:
             is_pair = is_complex(value)

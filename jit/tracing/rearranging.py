@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart in NumPy's other ways: rolled, repeated, turned, cut along diagonals, joined by rows and
+"""Tensors joined and split in NumPy's other ways: rolled, repeated, turned, cut along diagonals, joined by rows and
 columns, chosen from a list."""
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
     return where(rows, reshape(by_places(x, 0, place), (-1, 1)), tensor(0, x.element))
 
 
-# ---- joined and taken apart --------------------------------------------------------------------------------------
+# ---- joined and split --------------------------------------------------------------------------------------------
 def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """The parts along an axis, which goes."""
     x = tensor(x)

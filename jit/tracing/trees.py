@@ -1,7 +1,7 @@
 """Classes whose objects are nests of tensors: dataclasses, and those registered with `tosaic.register_tree`.
 
-A dataclass is taken apart into its fields. A field with `metadata={"static": True}` stays a Python value and is part of the
-signature: an option, a name. Objects are put together again without `__init__`, which may look at values that there are not.
+A dataclass is flattened to its fields. A field with `metadata={"static": True}` stays a Python value and is part of the
+signature: an option, a name. Objects are made again without `__init__`, which may look at values that there are not.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Node = TypeVar("Node")
 
 
 class Tree(NamedTuple):
-    """How objects of a class are taken apart, into children and what is static, and put together."""
+    """How objects of a class are flattened to children and what is static, and made again."""
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Sequence[Any]], Any]
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ def place() -> Position | None:
 
 
 def tree_of(kind: Any) -> Tree | None:
-    """How objects of a class are taken apart; None for leaves."""
+    """How objects of a class are flattened; None for leaves."""
     found = _registered.get(kind)
     if found is None and hasattr(kind, "__dataclass_fields__") and not is_leaf(kind):
         found = _registered[kind] = of_dataclass(kind)
@@ -83,7 +83,7 @@ def of_dataclass(kind: Any) -> Tree:
     return Tree(flatten, unflatten, tensors)
 
 
-def taken_apart(value: Any, tree: Tree) -> tuple[list[Any], Any]:
+def flattened(value: Any, tree: Tree) -> tuple[list[Any], Any]:
     """Children, and what is static, which has to be a key."""
     found = tree.flatten(value)
     if not isinstance(found, tuple) or len(found) != 2:
@@ -108,7 +108,7 @@ class Static(NamedTuple):
 
 
 def kinds(value: Any) -> Any:
-    """What tells apart values that are equal."""
+    """What distinguishes static values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(map(kinds, value))
     return repr(value) if isinstance(value, float) else type(value)
