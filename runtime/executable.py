@@ -21,7 +21,8 @@ from .interrupts import process as interrupts
 from .records import dataclass
 from .threads import PoolCode, checked
 from .threads import process as threads
-from .variables import Context, Declaration, Locks, process
+from .variable import Declaration, Locks
+from .variables import Context, process
 
 
 class Failure(NamedTuple):

@@ -16,7 +16,7 @@ from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ...runtime.quantization import quantization_from
 from ...runtime.threads import PoolCode
 from ...runtime.tiles import may_use_tiles
-from ...runtime.variables import Declaration
+from ...runtime.variable import Declaration
 from .entry_file import CacheEntry, Fields
 
 ENTRY = "program.run"

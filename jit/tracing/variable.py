@@ -13,7 +13,8 @@ import numpy as np
 from ...lowering.graph.graph import Operation
 from ...lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, TensorType
 from ...runtime.errors import Problem, TypeProblem
-from ...runtime.variables import Declaration, process
+from ...runtime.variable import Declaration
+from ...runtime.variables import process
 from .conversion import element_type, extents, is_number, tensor
 from .tensor import Tensor
 from .trace import apply, caller, current, frozen, is_tracing, operator, problem, record

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arguments import Tensor
 from ..errors import Problem, TypeProblem, ValueProblem, printable
-from ..variables import Declaration
+from ..variable import Declaration
 from .attributes import FrozenOpAttrs
 from .logging_handler import tensor_text
 from .metadata import TensorMetadata

@@ -10,7 +10,8 @@ from ....lowering.graph.external import external_reads
 from ....lowering.graph.graph import Function, Module
 from ....runtime.arguments import Tensor
 from ....runtime.interpreter_variables import InterpreterVariables, VariableState
-from ....runtime.variables import Context, Declaration
+from ....runtime.variable import Declaration
+from ....runtime.variables import Context
 from ..random_array import random_array
 
 FIRST = 1 << 16

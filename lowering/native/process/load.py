@@ -11,7 +11,8 @@ from ....runtime.errors import Problem
 from ....runtime.executable import Code, Executable, Failure
 from ....runtime.machine_code import Image, is_debugged
 from ....runtime.threads import MOST
-from ....runtime.variables import Context, Declaration, process
+from ....runtime.variable import Declaration
+from ....runtime.variables import Context, process
 from ...elements.affine import Axis
 from ...elements.expression import Buffer, Expr, Reduce
 from ...elements.traverse import free_axes, nodes
