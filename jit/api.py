@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..runtime.variables import Context
     from .compiled import Compiled
     from .decorator import Jit
+    from .models.entry import Entry
     from .models.model import Model
     from .stages import Lowered
 
@@ -120,12 +121,26 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
 def compile(source: Any, *arguments: Any, entry: str | None = None, options: CompileOptions | None = None,
             context: Context | None = None, target: Target | None = None, memory: Memory | None = None,
             num_threads: int | None = None, precision: str | None = None, limits: Limits | None = None) -> Compiled[Lowered]:
-    """Compile a model (as `load` takes it), or a Python function for these arguments; options are those of `jit`. `limits`
-    bounds operators and bytes, and seconds of reading and compiling together."""
+    """Compile a model (loaded, or as `load` takes it), or a Python function for these arguments; options are those of `jit`.
+    `limits` bounds operators and bytes, and seconds of reading and compiling together."""
     options = given("tosaic.compile", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     checked_context(context)
     with limits or nullcontext():
+        if (loaded := loaded_entry(source, entry)) is not None:
+            return loaded.compile(options, context)
         if callable(source):
             compiled: Compiled[Lowered] = jit(options=options, context=context)(source).compile(*arguments)
             return compiled
         return load(source).entry(entry).compile(options, context)
+
+
+def loaded_entry(source: Any, name: str | None) -> Entry | None:
+    """The entry of a model that is loaded, or the entry that `source` is; None for anything else."""
+    from .models.entry import Entry
+    from .models.model import Model
+    match source:
+        case Model():
+            return source.entry(name)
+        case Entry():
+            return source
+    return None

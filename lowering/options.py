@@ -27,7 +27,8 @@ class CompileOptions:
     `target` is the machine (a `tosaic.target`; None: this one). Steps with work enough are divided among `threads` threads
     (None: as many as the process uses, and 1 for another machine). `precision` lets contractions of f32 be sums of products
     of bfloat16 limbs on a matrix unit: "bf16x6" with about the error of f32, "bf16x3" with 2^-15 of the sums of absolute
-    values (`schedule/contraction/bf16_split`).
+    values (`schedule/contraction/bf16_split`); with "winograd" convolutions of 3 x 3 take fewer products, with an error in
+    relation to the largest inputs (`schedule/winograd`).
 
     `rows` says which kernels are tiled by rows, some rows of each at a time: "cache" those whose tensors outgrow the cache,
     "memory" those that need less memory so, "never" none (None: "memory" on microcontrollers, else "cache"). With `order`,

@@ -86,9 +86,10 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-order", dest="order", action="store_false", default=None, help="kernels stay in the graph's order")
     group.add_argument("--threads", type=int, metavar="N", help="steps with work enough run in N tasks at most, at the same "
                        "time where there are threads for them")
-    group.add_argument("--precision", metavar="f32|bf16x6|bf16x3", help="of products of f32: each term exact and added in f32 "
-                       "(the default); or, on a matrix unit, six products of bfloat16 limbs, with an error like f32's, or "
-                       "three, with about 2^-15 of the sum of absolute values")
+    group.add_argument("--precision", metavar="f32|bf16x6|bf16x3|winograd", help="of products of f32: each term exact and "
+                       "added in f32 (the default); or, on a matrix unit, six products of bfloat16 limbs, with an error like "
+                       "f32's, or three, with about 2^-15 of the sum of absolute values; or fewer products for convolutions "
+                       "of 3 x 3")
     group.add_argument("--rows", metavar="cache|memory|never", help="which kernels are tiled by rows together: those whose "
                        "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")

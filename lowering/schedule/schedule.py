@@ -45,6 +45,8 @@ from .schedule_text import ScheduleText, lines_of
 from .search_space import Choices, as_asked, record_of, tuned
 from .strategies import NestPhases, choose
 from .strategy import Constraints, Precision, Strategy
+from .winograd import winograd
+from .winograd.winograd import Winograd
 
 Ready = Callable[[Function], None]
 MIN_SURELY_DIVIDED_TERMS = 1 << 20
@@ -59,6 +61,8 @@ def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy
     constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows)
     if transform := FourierTransform.recognise(kernel, constraints):
         return (transform,)
+    if request.precision == "winograd" and (filtered := Winograd.recognise(kernel, constraints)):
+        return tuned((filtered,), kernel, request.by_rows, request.findings)
     if request.precision != "f32" and in_floats(kernel, request.target, request.precision) is not None:
         constraints = replace(constraints, precision="f32")
     if not request.rings and (padded := PaddedInput.recognise(kernel, constraints)):
@@ -77,7 +81,10 @@ def of_nest(nest: Nest, constraints: Constraints, may_repeat: bool = False) -> S
 
 
 def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | None:
-    """Why a kernel is computed in float32 though bfloat16 limbs are allowed. It does not depend on how rows are cut."""
+    """Why a kernel takes the plain sums of float32 though another precision is allowed. Of limbs it does not depend on how rows
+    are cut; a minimal filter is for whole kernels."""
+    if precision == "winograd":
+        return winograd.refusal(kernel, target) or "it is tiled by rows"
     nest, uses = flatten(kernel), NestPhases(Constraints(target, precision))
     if not nest.axes or any(len(split(nest, by_rows, target, uses)) != 1 for by_rows in (False, True)):
         return "it is cut into several loop nests"
@@ -91,7 +98,8 @@ def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | Non
 
 def instead(kernel: Kernel, strategies: Sequence[Strategy], request: ScheduleRequest) -> str:
     """Why a contraction is done in float32 where another precision is allowed."""
-    has_floats = any(isinstance(s, ContractionStrategy) and s.pattern.reduce.dtype == "float32" for s in strategies)
+    sums = [s.inner if isinstance(s, PaddedInput) else s for s in strategies]
+    has_floats = any(isinstance(s, ContractionStrategy) and s.pattern.reduce.dtype == "float32" for s in sums)
     if request.precision == "f32" or not has_floats:
         return ""
     return in_floats(kernel, request.target, request.precision) or ""

@@ -19,8 +19,9 @@ from .strategy import Constraints, Strategy
 from .window.column_reduction import ColumnReduction
 from .window.int8_window_loops import Int8Window
 from .window.window import Window
+from .winograd.winograd import Winograd
 
-KERNEL_STRATEGIES = (FourierTransform, PaddedInput)
+KERNEL_STRATEGIES = (FourierTransform, Winograd, PaddedInput)
 """Of whole kernels."""
 STRATEGIES = (RowReduction, ContractionStrategy, ColumnReduction, Gemv, Int8Window, Window, Transpose, Elementwise)
 """Of nests. `ContractionStrategy` has variants by the unit that does the work (`contraction.contraction_strategies`); the last

@@ -17,8 +17,9 @@ from ..target.target import Target
 from .nest.loop_nest import Nest
 from .nest.row_range import RowRange
 
-Precision = Literal["f32", "bf16x6", "bf16x3"]
-"""Of contractions of float32: exact products and one rounding for each term; or sums of products of bfloat16 limbs."""
+Precision = Literal["f32", "bf16x6", "bf16x3", "winograd"]
+"""Of contractions of float32: exact products and one rounding for each term; or sums of products of bfloat16 limbs; or, of
+convolutions of 3 x 3, fewer products of transformed inputs."""
 
 
 @dataclass(frozen=True, slots=True)

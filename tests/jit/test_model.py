@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -147,3 +148,11 @@ def test_jit_stays_the_decorator_whatever_is_imported() -> None:
     from tosaic.jit.api import jit
     from tosaic.jit.command_line.cli import main
     assert tosaic.jit(abs).function is jit(abs).function is abs and callable(main)
+
+
+@pytest.mark.parametrize("of", [lambda model: model, lambda model: model.main], ids=["model", "entry"])
+def test_compile_takes_what_is_loaded(of: Callable[[tosaic.Model], object]) -> None:
+    model = tosaic.load("func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n"
+                        "  %0 = tosa.abs %x : (tensor<3xf32>) -> tensor<3xf32>\n  return %0 : tensor<3xf32>\n}")
+    compiled = tosaic.compile(of(model), options=tosaic.CompileOptions(threads=1))
+    np.testing.assert_array_equal(compiled(np.float32([-1, 0, 2])), [1, 0, 2])

@@ -64,6 +64,10 @@ def convolution(g: Graph) -> object:
     return conv(g, g.input(1, 9, 11, 5), np.full((7, 3, 3, 5), 0.5, np.float32), np.zeros(7, np.float32), pad=(1, 1, 1, 1))
 
 
+def deep_convolution(g: Graph) -> object:
+    return conv(g, g.input(1, 16, 16, 32), np.full((32, 3, 3, 32), 0.5, np.float32), np.zeros(32, np.float32), pad=(1, 1, 1, 1))
+
+
 def of_bytes(g: Graph) -> object:
     return conv(g, g.input(1, 8, 8, 16, dtype="int8"), np.full((8, 3, 3, 16), 30, np.int8), np.zeros(8, np.int32), 2, "conv2d",
                 (1, 1, 1, 1))
@@ -109,6 +113,8 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], ScheduleRequest, str]] = {
     "elementwise": (STRATEGIES[7], lambda: map_of(lambda i, j: apply("add", *[Load(X, (i, j))] * 2)), ScheduleRequest(V4),  # type: ignore[arg-type,return-value]
                     "elementwise: 4 vectors of 16"),
     "Fourier transform": (KERNEL_STRATEGIES[0], fourier, ScheduleRequest(V4), "Fourier transform of 16 by 32: vectors of 16"),
+    "minimal filter": (KERNEL_STRATEGIES[1], lambda: of_graph(deep_convolution), ScheduleRequest(V4, "winograd"),
+                       "Winograd F(4, 3): "),
     "padded input": (PaddedInput, lambda: of_graph(convolution), ScheduleRequest(V4), "of a padded copy: float32[1, 9, 13, 5]"),
 }
 
