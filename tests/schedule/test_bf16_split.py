@@ -20,7 +20,7 @@ from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import describe, lower, schedule
 from tosaic.lowering.schedule.contraction.bf16_split import amx_loops, choose
-from tosaic.lowering.schedule.contraction.bf16_split.pack_b import limb_tiles
+from tosaic.lowering.schedule.contraction.bf16_split.pack_b import limbs_of
 from tosaic.lowering.schedule.strategy import Precision
 from tosaic.lowering.target.presets import host
 
@@ -266,8 +266,7 @@ def test_six_products_are_about_as_exact_as_float32() -> None:
 def test_three_parts_are_all_of_a_number() -> None:
     rng = np.random.default_rng(0)
     data = np.ldexp(rng.standard_normal((1, 16, 32)), rng.integers(-100, 120, (1, 16, 32))).astype(np.float32)
-    limbs = limb_tiles(data, 3).astype(np.float64).reshape(3, 16, 16, 2)  # limb, pair, column, term
-    np.testing.assert_array_equal(limbs.sum(axis=0).transpose(1, 0, 2).reshape(16, 32), data[0])
+    np.testing.assert_array_equal(limbs_of(data, 3).astype(np.float64).sum(axis=1), data)
 
 
 # ---- out of range ----------------------------------------------------------------------------------------------------

@@ -94,10 +94,9 @@ class Blocked:
         b, pattern, depth, name = self.b, self.pattern, self.blocks.depth, self.pattern.nest.name
         panels = packing = lines = sums = None
         if choice.packing == "compiling":
-            panels = packed(b, name, pattern.b, pattern.n, pattern.reduce.axes, pattern.batch, cut, self.dtype,
-                            target=self.target)
+            panels = packed(b, pattern, cut, self.target)
         elif choice.packing == "never":
-            panels = unpacked(pattern.b, pattern.n, pattern.reduce.axes, self.dtype)
+            panels = unpacked(pattern)
         else:
             source = narrow(pattern.b)
             to = b.scratch(Buffer(f"{name}.packed", source.dtype, (self.width * depth,), "scratch"))

@@ -188,19 +188,10 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step == "dual":
         dual = DualMultiply.of(b, pattern, target, widths, conditions)
         return Operands(dual, dual.panels, None, dual.packed.known)
-    step, name, dtype, axes = (
-        Multiply(b, target, pattern, conditions),
-        pattern.nest.name,
-        pattern.reduce.dtype,
-        pattern.reduce.axes,
-    )
+    step = Multiply(b, target, pattern, conditions)
     match choice.packing:
         case "compiling":
-            return Operands(
-                step, packed(b, name, pattern.b, pattern.n, axes, pattern.batch, widths, dtype,
-                             target=target), None, pattern.reduce
-            )
+            return Operands(step, packed(b, pattern, widths, target), None, pattern.reduce)
         case "running":
-            return Operands(step, *pack_at_run_time(b, name, pattern.b, pattern.n, axes, widths, dtype, target, pattern.inside),
-                            pattern.reduce)
-    return Operands(step, unpacked(pattern.b, pattern.n, axes, dtype), None, pattern.reduce)
+            return Operands(step, *pack_at_run_time(b, pattern, widths, target), pattern.reduce)
+    return Operands(step, unpacked(pattern), None, pattern.reduce)

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ....runtime.arena import empty
 from ....runtime.records import dataclass
-from ...elements.affine import Affine, Axis, Range
+from ...elements.affine import Affine, Axis
 from ...elements.expression import Buffer, Cast, Expr, is_float
-from ...elements.interpret import numpy_dtype
 from ...elements.traverse import loads
 from ...graph.types import ITEM_SIZES, Array
 from ...loops.builder import Builder
@@ -32,6 +29,7 @@ from ..nest.loop_nest import At, free_axes
 from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import Cut, Piece, over
 from ..vectorize.vectorize import Vectorizer
+from .layout import PanelLayout
 from .pattern import Contraction
 
 GATHER_LINES = 500
@@ -47,33 +45,40 @@ SINGLE_PACK_CYCLES, SINGLE_FLOAT8_PACK_CYCLES = 0.5, 8
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """How a tile reads b: from `buffer`, packed, of which the panels of one batch are `batch_size` elements; or, where
-    there is no buffer, from `source` itself. With `has_nibbles` a byte has the numbers of two columns, the first one below."""
+    """How a tile reads b: from `buffer`, packed as the layout says, batch by batch; or, where there is none, from `source`
+    itself. `axes` are K as panels have it. With `has_nibbles` a byte has the numbers of two columns, the first one below."""
     n: Axis
     axes: tuple[Axis, ...]
     dtype: str
     source: Expr
+    layout: PanelLayout
     buffer: Buffer | None = None
     batch: tuple[Axis, ...] = ()
-    batch_size: int = 0
-    group: int = 1
     has_nibbles: bool = False
+
+    def number_of_batch(self, at: At) -> Affine:
+        """Which batch it is, of those that are packed."""
+        number = Affine()
+        for a in self.batch:
+            number = number * a.extent + at[a]
+        return number
+
+    def place(self, at: At, column: Affine, k: Affine, width: int, limb: int = 0) -> Affine:
+        """Where the elements of K from k on are, of the panel that begins with a column of those that are packed."""
+        return self.layout.place(column, k, width, limb) + self.number_of_batch(at) * self.layout.size
 
     def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], panel: int, k: Affine) -> list[Operand]:
         """The vectors of the panels, of `panel` columns each, that start at at[n], for one step of K."""
         if self.buffer is None:
             return [self.direct(b, target, at, piece) for piece in vectors]
-        width, depth = sum(piece.lanes for piece in vectors if piece.start < panel), math.prod(a.extent for a in self.axes)
-        start = at[self.n] * depth + k * width
-        which = Affine()
-        for a in self.batch:
-            which = which * a.extent + at[a]
-        start = start + which * self.batch_size
-        if self.has_nibbles:
-            return [self.nibble(b, self.buffer, start + piece.start // panel * panel * depth, piece.start % panel)
-                    for piece in vectors]
-        return [self.widened(b, b.load(self.buffer, start + offset, piece.lanes * self.group))
-                for piece in vectors for offset in [piece.start // panel * panel * depth + piece.start % panel * self.group]]
+        start = self.place(at, at[self.n], k, sum(piece.lanes for piece in vectors if piece.start < panel))
+        result, group = [], self.layout.group
+        for piece in vectors:
+            panels, column = divmod(piece.start, panel)
+            first = start + panels * panel * self.layout.depth
+            result.append(self.nibble(b, self.buffer, first, column) if self.has_nibbles else self.widened(
+                b, b.load(self.buffer, first + column * group, piece.lanes * group)))
+        return result
 
     def nibble(self, b: Builder, buffer: Buffer, start: Affine, column: int) -> Operand:
         """The number of a column; panels begin with a byte, as their widths are even."""
@@ -89,38 +94,25 @@ class Panels:
         return x if x.type.dtype == self.dtype else b.op("cast", x, type=Type(self.dtype, x.type.lanes))
 
 
-def packed(builder: Builder, name: str, b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str,
-           group: int = 1, target: Target | None = None) -> Panels:
+def packed(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> Panels:
     """Panels of constant data, which is stored in fewer bytes where the `target` keeps it so."""
-    is_half, keeps_int4 = target is not None and stays_half(b, target), target is not None and target.keeps_int4
-    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, cut=cut, group=group,
-                             dtype="float16" if is_half else dtype, keeps_int4=keeps_int4)
-    (buffer,), _ = derive(builder, (f"{name}{PACKED}",), (b,), make)
-    depth = Axis("k", -(-math.prod(a.extent for a in axes) // group) * group)
-    return Panels(n, axes if group == 1 else (depth,), dtype if group == 1 else buffer.dtype, b, buffer, batch,
-                  buffer.size * (2 if has_nibbles(buffer) else 1) // math.prod(a.extent for a in batch), group,
-                  has_nibbles(buffer))
+    source, n, axes, batch = pattern.b, pattern.n, pattern.reduce.axes, pattern.batch
+    layout, dtype = PanelLayout(cut, pattern.depth), pattern.reduce.dtype
+    make = functools.partial(in_panels, n=n, axes=axes, batch=batch, layout=layout,
+                             dtype="float16" if stays_half(source, target) else dtype, keeps_int4=target.keeps_int4)
+    (buffer,), _ = derive(b, (f"{pattern.nest.name}{PACKED}",), (source,), make)
+    return Panels(n, axes, dtype, source, layout, buffer, batch, has_nibbles(buffer))
 
 
-def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], cut: Cut, dtype: str, group: int,
-              keeps_int4: bool = False) -> Made:
+def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], layout: PanelLayout, dtype: str,
+              keeps_int4: bool) -> Made:
     """The elements of the panels; with `keeps_int4` two to a byte where that can be. Whether they have four bits decides how
     panels are cut, too."""
-    data = constant(b, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
+    data = constant(b, (*batch, n, *axes)).reshape(-1, 1, n.extent, layout.depth)
     stored = narrowest(data, dtype)
-    filled = data if data.shape[2] % group == 0 else np.pad(data, ((0, 0), (0, 0), (0, -data.shape[2] % group)))
-    width = sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
-    flat = empty((len(filled), filled.shape[2] * width), numpy_dtype(stored))  # aligned, so that code reads it where it is
-    end = 0
-    for t, vectors in cut:
-        width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
-        rows = filled[:, t.start:t.start + t.count * active].reshape(len(filled), t.count, active, -1, group)
-        start, end = end, end + t.count * width * filled.shape[2]
-        panel_view = flat[:, start:end].reshape(len(filled), t.count, -1, width, group)
-        panel_view[:, :, :, :active] = rows.transpose(0, 1, 3, 2, 4)  # each weight is written once
-        panel_view[:, :, :, active:] = 0
-    are_four_bits = keeps_int4 and group == 1 and stored == "int8" and have_four_bits(data)
-    if are_four_bits and has_even_panels(cut):
+    flat = layout.packed(data, stored)
+    are_four_bits = keeps_int4 and stored == "int8" and have_four_bits(data)
+    if are_four_bits and has_even_panels(layout.cut):
         flat = flat[:, ::2].view(np.uint8) & 15 | flat[:, 1::2].view(np.uint8) << 4
     return Made((flat.reshape(-1),), are_four_bits)
 
@@ -155,8 +147,8 @@ def narrowest(data: Array, dtype: str) -> str:
                 if (np.iinfo(t).min <= low and high <= np.iinfo(t).max) or ITEM_SIZES[t] >= ITEM_SIZES[dtype])
 
 
-def unpacked(b: Expr, n: Axis, axes: tuple[Axis, ...], dtype: str) -> Panels:
-    return Panels(n, axes, dtype, narrow(b))
+def unpacked(pattern: Contraction) -> Panels:
+    return Panels(pattern.n, pattern.reduce.axes, pattern.reduce.dtype, narrow(pattern.b), PanelLayout([], pattern.depth))
 
 
 def narrow(b: Expr) -> Expr:
@@ -168,20 +160,17 @@ def narrow(b: Expr) -> Expr:
     return b
 
 
-def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[Axis, ...], cut: Cut, dtype: str,
-                     target: Target, where: Sequence[Range] = ()) -> tuple[Panels, Callable[[At], None]]:
-    """Panels in scratch memory, and what fills them for the batch at a place, for the values of `axes` for which the
-    conditions hold."""
-    source = narrow(source)
-    depth = math.prod(a.extent for a in axes)
-    size = depth * sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
-    scratch = b.scratch(Buffer(f"{name}.packed", source.dtype, (size,), "scratch"))
+def pack_at_run_time(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> tuple[Panels, Callable[[At], None]]:
+    """Panels in scratch memory, and what fills them for the batch at a place, for the values of K for which the conditions on b
+    hold."""
+    source, n, axes, layout = narrow(pattern.b), pattern.n, pattern.reduce.axes, PanelLayout(cut, pattern.depth)
+    scratch = b.scratch(Buffer(f"{pattern.nest.name}.packed", source.dtype, (layout.size,), "scratch"))
 
     def fill(at: At) -> None:
         for t, vectors in cut:
             over(b, [t], lambda start, _: panel(at, start, vectors))
 
-    singly = scattered(source, n) and pack_singly(source, n.extent * depth)
+    singly = scattered(source, n) and pack_singly(source, n.extent * layout.depth)
 
     def panel(at: At, start: Affine, vectors: tuple[Piece, ...]) -> None:
         width, columns = sum(piece.lanes for piece in vectors), Axis("column", sum(piece.active for piece in vectors))
@@ -190,7 +179,7 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
             k = Affine()
             for axis in axes:
                 k = k * axis.extent + at[axis]
-            row = start * depth + k * width
+            row = layout.place(start, k, width)
             if singly:
                 if width > columns.extent:
                     b.store(scratch, row + vectors[-1].start, Literal(0, Type(source.dtype, vectors[-1].lanes)))
@@ -209,9 +198,9 @@ def pack_at_run_time(b: Builder, name: str, source: Expr, n: Axis, axes: tuple[A
                 b.loop(number, store)
             return ()
 
-        reduce_loops(b, axes, where, at, (), row, unroll=1)
+        reduce_loops(b, axes, pattern.inside, at, (), row, unroll=1)
 
-    return Panels(n, axes, dtype, source, scratch), fill
+    return Panels(n, axes, pattern.reduce.dtype, source, layout, scratch), fill
 
 
 def pack_singly(source: Expr, size: int) -> bool:

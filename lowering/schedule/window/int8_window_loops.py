@@ -18,7 +18,8 @@ from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal, Operand, Type
 from ...target.target import Target
 from ..contraction.initial_sums import biased, sum_of
-from ..contraction.int8.vnni_pack_b import GROUP, constants, wrapped
+from ..contraction.int8.vnni_pack_b import GROUP, with_sums
+from ..contraction.layout import PanelLayout
 from ..derived_constants import Made, derive
 from ..nest.constant_data import constant
 from ..nest.loop_nest import At, Nest, is_dense
@@ -90,7 +91,8 @@ def packed(weights: Expr, *bias: Expr, n: Axis, first: int, axes: tuple[Axis, ..
     """The weights [vector of columns, word, lane, tap] and the initial sums, from a column on; what is missing is 0."""
     found = of_words(weights, n, axes, words)
     sums = -fill * found.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
-    return Made(constants(found[first:].reshape(1, n.extent - first, -1), sums[None, first:], vectors))
+    layout = PanelLayout(vectors, len(words) * GROUP, GROUP)
+    return Made(with_sums(found[first:].reshape(1, n.extent - first, -1), sums[None, first:], layout))
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,8 +396,9 @@ def packed_blocks(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], w
     """The weights [block, word, vector, lane, tap] and the initial sums [slot]."""
     data = of_words(weights, n, axes, words)
     sums = -fill * data.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
-    chosen = data[list(order)].reshape(-1, SUM_VECTORS, lanes, len(words), GROUP).transpose(0, 3, 1, 2, 4)
-    return Made((np.ascontiguousarray(chosen).reshape(-1), wrapped(sums[list(order)])))
+    size = SUM_VECTORS * lanes
+    layout = PanelLayout([(Tiles(0, size, len(order) // size), (Piece(0, size, size),))], len(words) * GROUP, GROUP)
+    return Made(with_sums(data[list(order)].reshape(1, len(order), -1), sums[None, list(order)], layout))
 
 
 def of_words(weights: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]]) -> np.ndarray:

@@ -18,8 +18,10 @@ from ....target.target import Target
 from ...nest.loop_nest import At
 from ...nest.tile_axis import Cut, Piece, chunks, over
 from ...vectorize.vectorize import Vectorizer
+from ..layout import PanelLayout
+from ..pack_b import Panels
 from ..pattern import Contraction
-from .choose import LANES, STEP, TILE, LimbBlockShape, constants
+from .choose import LANES, STEP, LimbBlockShape, constants
 from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
 
 PAIRS = STEP // 2
@@ -35,37 +37,31 @@ class LimbPanels:
     pattern: Contraction
     shape: LimbBlockShape
     power: int
+    panels: Panels
     buffer: Buffer
     flags: Buffer | None
 
     @staticmethod
     def of_constants(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, target: Target) -> LimbPanels:
-        data = limb_tiles(constants(pattern), shape.limbs)
+        layout = layout_of(shape, pattern.n.extent)
+        data = layout.packed(limbs_of(constants(pattern), shape.limbs), "bfloat16").reshape(-1)
         buffer = Buffer(f"{pattern.nest.name}.limbs", "bfloat16", (data.size,), "constant", data)
-        return LimbPanels(b, target, pattern, shape, power, buffer, None)
+        panels = Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer, pattern.batch)
+        return LimbPanels(b, target, pattern, shape, power, panels, buffer, None)
 
     @staticmethod
     def at_run_time(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, columns: int,
                     target: Target) -> LimbPanels:
         """With scratch for `columns` columns at a time."""
-        name, count = pattern.nest.name, -(-columns // LANES)
-        size = count * shape.blocks * shape.steps * shape.limbs * TILE
-        buffer = b.scratch(Buffer(f"{name}.limbs", "bfloat16", (size,), "scratch"))
-        flags = b.scratch(Buffer(f"{name}.columns", "int32", (count * shape.blocks,), "scratch"))
-        return LimbPanels(b, target, pattern, shape, power, buffer, flags)
+        name, layout = pattern.nest.name, layout_of(shape, columns)
+        buffer = b.scratch(Buffer(f"{name}.limbs", "bfloat16", (layout.size,), "scratch"))
+        flags = b.scratch(Buffer(f"{name}.columns", "int32", (layout.columns // LANES * shape.blocks,), "scratch"))
+        panels = Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer)
+        return LimbPanels(b, target, pattern, shape, power, panels, buffer, flags)
 
     def place(self, at: At, column: Affine, step: Affine, limb: int) -> Affine:
         """Where a tile begins, of columns from a multiple of 16 on; steps are counted from the beginning of K."""
-        each = self.shape.blocks * self.shape.steps * self.shape.limbs * STEP
-        return self.batch(at) + column * each + (step * self.shape.limbs + limb) * TILE
-
-    def batch(self, at: At) -> Affine:
-        """Where the columns of a batch begin."""
-        which = Affine()
-        if not self.flags:
-            for a in self.pattern.batch:
-                which = which * a.extent + at[a]
-        return which * (-(-self.pattern.n.extent // LANES) * self.shape.blocks * self.shape.steps * self.shape.limbs * TILE)
+        return self.panels.place(at, column, step * STEP, LANES, limb)
 
     # ---- read --------------------------------------------------------------------------------------------------------
     def flag(self, column: Affine, block: Affine) -> Operand:
@@ -180,19 +176,20 @@ class LimbPanels:
             column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs))))
 
 
-def limb_tiles(data: Array, limbs: int) -> Array:
-    """[batch, n, k] of float32 as tiles of bfloat16 limbs."""
+def layout_of(shape: LimbBlockShape, columns: int) -> PanelLayout:
+    """Panels of 16 columns, with the limbs of 32 terms one behind the other, and pairs of terms together."""
+    return PanelLayout(cut_of(columns, LANES), shape.blocks * shape.steps * STEP, 2, shape.limbs, STEP)
+
+
+def limbs_of(data: Array, limbs: int) -> Array:
+    """[batch, n, k] of float32 as bfloat16 limbs, [batch, limb, n, k]."""
     import ml_dtypes
-    batch, n, k = data.shape
-    rest = np.pad(data, ((0, 0), (0, -n % LANES), (0, -k % STEP)))
-    found = []
+    found, rest = [], data
     for _ in range(limbs):
         limb = ((rest.view(np.uint32) + HALF) & np.uint32(0xFFFF_0000)).view(np.float32)
-        found.append((limb.view(np.uint32) >> 16).astype(np.uint16))
+        found.append((limb.view(np.uint32) >> 16).astype(np.uint16).view(ml_dtypes.bfloat16))
         rest = rest - limb
-    shape = batch, limbs, rest.shape[1] // LANES, LANES, rest.shape[2] // STEP, PAIRS, 2
-    return np.ascontiguousarray(np.stack(found, 1).reshape(shape).transpose(0, 2, 4, 1, 5, 3, 6)).reshape(-1).view(
-        ml_dtypes.bfloat16)
+    return np.stack(found, 1)
 
 
 def number_of(start: Affine, first: int) -> Affine:

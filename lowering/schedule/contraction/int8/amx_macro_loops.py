@@ -22,12 +22,13 @@ from ...nest.loop_nest import At
 from ...nest.row_range import RowRange, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import EpilogueWriter
+from ..layout import PanelLayout
 from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .amx_choose import LANES, ByteBlockShape, blocks_of, border_blocks, columns, groups, is_direct, is_plain
 from .amx_micro_kernel import BytePanel, TilePanels
 from .vnni import Bytes, bytes_of
-from .vnni_pack_b import BytePanels, at_run_time, filled, of_constants
+from .vnni_pack_b import BytePanels, at_run_time, of_constants
 
 START = Affine()
 MIN_SHARED_BLOCKS = 8
@@ -61,7 +62,7 @@ class TileProduct:
         if is_constant(found.y):
             packed = of_constants(b, pattern, found.y, zero_points, cut, shape.step, direct and pattern.depth > shape.step)
         else:
-            largest = max((panels for _, panels in panel_groups), key=filled)
+            largest = max((panels for _, panels in panel_groups), key=lambda cut: PanelLayout(cut, shape.depth).columns)
             packed = at_run_time(b, pattern, found.y, zero_points, largest, target, shape.step)
         row_packing = None
         if not direct:

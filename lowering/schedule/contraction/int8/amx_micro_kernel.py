@@ -117,11 +117,9 @@ class TilePanels:
 
     def step(self, panel: BytePanel, number: Affine, k: Affine) -> None:
         """64 elements of K, from k on, or all of it."""
-        panels, which = self.packed.panels, Affine()
+        panels = self.packed.panels
         assert panels.buffer
-        for a in panels.batch:
-            which = which * a.extent + panel.at[a]
-        place = which * panels.batch_size + panel.packed * self.shape.depth + number * (self.shape.step * LANES)
+        place = panels.place(panel.at, panel.packed, number * self.shape.step, LANES)
         self.b.load_tile(COLUMNS, panels.buffer, place, LANES * GROUP)
         for first, i in self.halves:
             rows = OTHER_ROWS if len(self.shape.tiles) > OTHER_ROWS and i else ROWS

@@ -25,6 +25,7 @@ from ...nest.loop_nest import At
 from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.vectorize import Vectorizer
 from ..initial_sums import biased, sum_of
+from ..layout import PanelLayout
 from ..pack_b import Panels
 from ..pattern import Contraction
 
@@ -49,10 +50,7 @@ class BytePanels:
 
     def start(self, at: At, column: Affine) -> Affine:
         """Where initial values of a column are."""
-        which = Affine()
-        for a in self.panels.batch:
-            which = which * a.extent + at[a]
-        return which * (self.initial.size // math.prod(a.extent for a in self.panels.batch)) + column
+        return self.panels.number_of_batch(at) * self.panels.layout.columns + column
 
 
 def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
@@ -63,71 +61,50 @@ def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[i
     name, of_b = pattern.nest.name, zero_points[1]
     known = guard(pattern.inside, y, of_b) if pattern.inside else y
     total, bias = biased(pattern.nest, pattern.reduce, (*pattern.batch, pattern.n))
-    axes, count = pattern.reduce.axes, math.prod(a.extent for a in pattern.batch)
-    make = functools.partial(packed, batch=pattern.batch, n=pattern.n, axes=axes, zero_points=zero_points, cut=cut, step=step,
-                             overlap=overlap, group=group)
-    (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
     depth = Axis("k", -(-pattern.depth // step) * step)
-    return BytePanels(
-        Panels(pattern.n, (depth,), "int8", y, buffer, pattern.batch, buffer.size // count, group),
-        initial,
-        total,
-        bool(is_zero),
-    )
+    layout = PanelLayout(cut, depth.extent, group)
+    make = functools.partial(packed, batch=pattern.batch, n=pattern.n, axes=pattern.reduce.axes, zero_points=zero_points,
+                             layout=layout, step=step if overlap else 0)
+    (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
+    return BytePanels(Panels(pattern.n, (depth,), "int8", y, layout, buffer, pattern.batch), initial, total, bool(is_zero))
 
 
 def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
-           cut: Cut, step: int, overlap: bool, group: int = GROUP) -> Made:
+           layout: PanelLayout, step: int) -> Made:
     """The elements of both; whether all sums start from 0."""
     of_a, of_b = zero_points
     data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     sums = data.shape[2] * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
     sums += sum_of(bias, (*batch, n)).reshape(sums.shape)
-    return Made(constants(in_steps(data.astype(np.int8), step, overlap), sums, cut, group), not sums.any())
+    return Made(with_sums(overlapping(data, step) if step else data, sums, layout), not sums.any())
 
 
-def constants(data: Array, sums: Array, cut: Cut, group: int = GROUP) -> tuple[Array, Array]:
-    """[batch, n, k] as panels, and [batch, n] initial sums; columns that are filled up, at the end of each, are 0."""
-    flat, initial = in_panels(data, cut, group), wrapped(np.pad(sums, ((0, 0), (0, filled(cut) - sums.shape[1]))))
-    return flat.reshape(-1), initial.reshape(-1)
+def with_sums(data: Array, sums: Array, layout: PanelLayout) -> tuple[Array, Array]:
+    """[batch, n, k] as panels, and [batch, n] initial sums; of columns that are padding they are 0."""
+    initial = wrapped(np.pad(sums, ((0, 0), (0, layout.columns - sums.shape[1]))))
+    return layout.packed(data[:, None], "int8").reshape(-1), initial.reshape(-1)
 
 
 def wrapped(sums: Array) -> Array:
     return (sums & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def filled(cut: Cut) -> int:
-    """Columns of all panels, padding included."""
-    return sum(t.count * sum(p.lanes for p in vectors) for t, vectors in cut)
-
-
-def in_steps(data: Array, step: int, overlap: bool) -> Array:
-    """[batch, n, k] with K filled up to whole steps by zeros: at its end, or, with `overlap`, at the beginning of the last
-    step."""
-    short = -data.shape[2] % step
-    last = data.shape[2] - data.shape[2] % step if overlap and short else data.shape[2]
-    return np.concatenate([data[:, :, :last], np.zeros((*data.shape[:2], short), np.int8), data[:, :, last:]], axis=2)
-
-
-def in_panels(data: Array, cut: Cut, group: int = GROUP) -> Array:
-    """[batch, n, k] as panels, one after the other."""
-    panels = []
-    for t, vectors in cut:
-        width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
-        columns = data[:, t.start:t.start + t.count * active].reshape(len(data), t.count, active, -1, group)
-        columns = np.pad(columns, ((0, 0), (0, 0), (0, width - active), (0, 0), (0, 0)))
-        panels.append(columns.transpose(0, 1, 3, 2, 4).reshape(len(data), -1))
-    return np.concatenate(panels, axis=1)
+def overlapping(data: Array, step: int) -> Array:
+    """[batch, n, k] in whole steps of K, of which the last begins with zeros and ends with the last elements."""
+    whole = data.shape[2] - data.shape[2] % step
+    zeros = np.zeros((*data.shape[:2], -data.shape[2] % step), np.int8)
+    return np.concatenate([data[:, :, :whole], zeros, data[:, :, whole:]], axis=2)
 
 
 def at_run_time(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, target: Target,
                 step: int = GROUP) -> BytePanels:
     """Scratch for these panels of `y`, and what fills them."""
-    name, depth, columns = pattern.nest.name, -(-pattern.depth // step) * step, filled(cut)
-    packed = b.scratch(Buffer(f"{name}.packed", "int8", (depth * columns,), "scratch"))
-    initial = b.scratch(Buffer(f"{name}.initial", "int32", (columns,), "scratch"))
-    packing = Packing(b, pattern, y, zero_points, target, packed, initial, depth)
-    panels = Panels(pattern.n, (Axis("k", depth),), "int8", y, packed, (), 0, GROUP)
+    name, depth = pattern.nest.name, -(-pattern.depth // step) * step
+    layout = PanelLayout(cut, depth, GROUP)
+    packed = b.scratch(Buffer(f"{name}.packed", "int8", (layout.size,), "scratch"))
+    initial = b.scratch(Buffer(f"{name}.initial", "int32", (layout.columns,), "scratch"))
+    packing = Packing(b, pattern, y, zero_points, target, packed, initial, layout)
+    panels = Panels(pattern.n, (Axis("k", depth),), "int8", y, layout, packed)
     return BytePanels(panels, initial, pattern.reduce, not zero_points[0], packing.fill)
 
 
@@ -141,7 +118,7 @@ class Packing:
     target: Target
     packed: Buffer
     initial: Buffer
-    depth: int
+    layout: PanelLayout
 
     def fill(self, at: At, first: Affine, cut: Cut) -> None:
         """The panels of the columns from `first` on."""
@@ -194,7 +171,7 @@ class Packing:
         """Where the groups lie of the columns from start + first on."""
         if isinstance(first, int):
             start, first = start + first // width * width, Affine.of(first % width)
-        return start * self.depth + group * (width * GROUP) + first * GROUP
+        return self.layout.place(start, group * GROUP, width) + first * GROUP
 
     def store(self, start: Affine, group: Affine, first: Affine | int, width: int, value: Operand) -> None:
         """A vector of groups, one for each column from start + first on."""
@@ -209,9 +186,9 @@ class Packing:
     def fill_up(self, start: Affine, first: Affine | int, lanes: int, width: int) -> None:
         """Zeros behind the last group."""
         last = -(-self.pattern.depth // GROUP)
-        if last * GROUP < self.depth:
+        if last * GROUP < self.layout.depth:
             empty = Literal(0, Type("int8", GROUP * lanes))
-            over(self.b, [Tiles(last, 1, self.depth // GROUP - last)], lambda group, _: self.store(
+            over(self.b, [Tiles(last, 1, self.layout.depth // GROUP - last)], lambda group, _: self.store(
                 start, group, first, width, empty))
 
     def finish(self, place: Affine, total: Operand) -> None:

@@ -1,0 +1,58 @@
+"""How the packed second operand of a product lies in memory, as data: panels [panel][k / step][limb][step / kr][nr][kr]. From
+one description constants are packed (NumPy), loops that pack know where they store, and micro-kernels where they load.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ....runtime.arena import empty
+from ....runtime.records import dataclass
+from ...elements.affine import Affine
+from ...elements.interpret import numpy_dtype
+from ...graph.types import Array
+from ..nest.tile_axis import Cut
+
+
+@dataclass(frozen=True, slots=True)
+class PanelLayout:
+    """`cut` are the panels, each as wide as its vectors (NR): columns that these have beyond those that exist are padding. A
+    panel has `depth` elements of K, with what fills it up, of which `group` (KR) lie together. A number that is split has
+    `limbs`, which lie one behind the other for each `step` elements of K."""
+    cut: Cut
+    depth: int
+    group: int = 1
+    limbs: int = 1
+    step: int = 1
+
+    @property
+    def columns(self) -> int:
+        """Columns of all panels, padding included."""
+        return sum(t.count * sum(p.lanes for p in vectors) for t, vectors in self.cut)
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return self.columns * self.depth * self.limbs
+
+    def place(self, column: Affine, k: Affine, width: int, limb: int = 0) -> Affine:
+        """Where the elements of K from k on lie (a multiple of `step`) of the panel that begins with a column, `width` columns
+        wide."""
+        place = column * (self.depth * self.limbs) + k * (width * self.limbs)
+        return place + limb * self.step * width if limb else place
+
+    def packed(self, data: Array, dtype: str) -> Array:
+        """[batch, limb, n, k] so, [batch, elements]; what is missing is 0. Each element is written once."""
+        batch, limbs, _, terms = data.shape
+        step = self.step if limbs > 1 else self.depth
+        filled = data if terms == self.depth else np.pad(data, ((0, 0), (0, 0), (0, 0), (0, self.depth - terms)))
+        flat = empty((batch, self.size), numpy_dtype(dtype))  # aligned, so that code reads it where it is
+        end = 0
+        for t, vectors in self.cut:
+            width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
+            columns = filled[:, :, t.start:t.start + t.count * active].reshape(
+                batch, limbs, t.count, active, -1, step // self.group, self.group)
+            start, end = end, end + t.count * width * self.depth * limbs
+            panels = flat[:, start:end].reshape(batch, t.count, -1, limbs, step // self.group, width, self.group)
+            panels[..., :active, :] = columns.transpose(0, 2, 4, 1, 5, 3, 6)
+            panels[..., active:, :] = 0
+        return flat
