@@ -51,14 +51,16 @@ class TiledByRows:
         return next((c for c in self.blocks if kernel in c.kernels), None)
 
 
-def tile_by_rows(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1) -> TiledByRows:
+def tile_by_rows(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
+                 whole: Set[int] = frozenset()) -> TiledByRows:
     """Runs of plain steps are put in order by rows where that pays; control flow stays where it is. Without a policy, what
-    counts is the cache, or memory where there is none. Where it is the cache, groups are cut into tasks for `threads`."""
-    return ways(program, target, rows, threads)[0]
+    counts is the cache, or memory where there is none. Where it is the cache, groups are cut into tasks for `threads`, and the
+    kernels `whole`, which are faster whole, are in none."""
+    return ways(program, target, rows, threads, whole=whole)[0]
 
 
-def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False
-         ) -> list[TiledByRows]:
+def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False,
+         whole: Set[int] = frozenset()) -> list[TiledByRows]:
     """`tile_by_rows`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
     live, as far as rows allow it, the best one if they do not, and the best with chains alone. Which of them needs least only a
     plan can tell. With `workspace_io`, the memory of inputs and outputs counts, too."""
@@ -68,8 +70,8 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
     found = [rows_of(k) for k in program.kernels]
     if rows == "cache":
         most = target.l2_bytes // INTERMEDIATE_L2_PART * threads  # each has a cache of its own
-        blocks = tuple(chains(program, target))
-        alone = {i for c in blocks for i in c.kernels}
+        blocks = tuple([c for c in chains(program, target) if not whole & {*c.kernels}])
+        alone = {i for c in blocks for i in c.kernels} | whole
         found = [None if i in alone else f for i, f in enumerate(found)]
         way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]

@@ -209,7 +209,7 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
     divided among `threads` threads. `asked` is the text of a schedule, where one is given."""
-    tiled = tile_by_rows(kernels, target, rows, threads)
+    tiled = tile_by_rows(kernels, target, rows, threads, with_minimal_filters(kernels, target, precision))
     request = ScheduleRequest(target, precision, findings=findings)
     return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), records_of(asked, kernels)).program()
 
@@ -220,12 +220,19 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
     request, cache = ScheduleRequest(target, precision, findings=findings), ScheduleCache(scheduled)
-    found = ways(kernels, target, rows, threads, workspace_io)
+    found = ways(kernels, target, rows, threads, workspace_io, with_minimal_filters(kernels, target, precision))
     records = records_of(asked, kernels)
     if records is not None:  # of ways with other rows than those that it says, there is none for it
         found = [way for way in found if has_rows(kernels, way, records)] or found[:1]
     return [Lowering(kernels, way, request, threads, cache, records, None if number else ready).program()
             for number, way in enumerate(found)]
+
+
+def with_minimal_filters(kernels: Kernels, target: Target, precision: Precision) -> frozenset[int]:
+    """The kernels that take a minimal filter where they are not tiled by rows."""
+    if precision != "winograd":
+        return frozenset()
+    return frozenset(i for i, k in enumerate(kernels.kernels) if Winograd.recognise(k, Constraints(target)))
 
 
 @dataclass(slots=True)

@@ -205,3 +205,20 @@ def test_bits_do_not_depend_on_threads() -> None:
         for n in (1, 2))
     assert "Winograd" in two.lower(x).show("schedule") and "tasks" in two.lower(x).show("schedule")
     np.testing.assert_array_equal(one(x).view(np.uint32), two(x).view(np.uint32))
+
+
+def test_what_takes_a_filter_is_not_tiled_by_rows_for_the_cache() -> None:
+    def two(x: tosaic.Tensor) -> tosaic.Tensor:
+        z = np.zeros(1, np.float32)
+        for seed in range(2):
+            x = tosaic.tosa.conv2d(x, normal(seed, 32, 3, 3, 32), np.zeros(32, np.float32), z, z, pad=(1, 1, 1, 1),
+                                   stride=(1, 1), dilation=(1, 1), acc_type="f32")
+        return x
+
+    def schedule_with(**options: str) -> str:
+        given = tosaic.CompileOptions(tosaic.target("x86-64-v4"), **options)  # type: ignore[arg-type]
+        return tosaic.jit(options=given)(two).lower(tosaic.TensorSpec((1, 160, 160, 32))).show("schedule")
+
+    assert "rows: a range at a time" in schedule_with() and "Winograd" not in schedule_with()
+    assert schedule_with(precision="winograd").count("Winograd F(4, 3)") == 2
+    assert "float32: it is tiled by rows" in schedule_with(precision="winograd", rows="memory")
