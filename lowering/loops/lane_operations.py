@@ -23,7 +23,9 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
         case "lanes":
             return (args[0] + np.arange(lanes, dtype=args[0].dtype)).astype(args[0].dtype)
         case "dot4":
-            return dot4(*args)
+            return dot4(np.uint8, *args)
+        case "dot4_signed":
+            return dot4(np.int8, *args)
         case "dot4_offset":
             return dot4_offset(*args)
         case "dot":
@@ -66,9 +68,9 @@ def by_halves(combine: Lanes, x: Array) -> Array:
     return total
 
 
-def dot4(total: Array, x: Array, y: Array) -> Array:
-    unsigned, signed = x.view(np.uint8).astype(np.int64), y.view(np.int8).astype(np.int64)
-    return (total + (unsigned * signed).reshape(-1, 4).sum(axis=1)).astype(np.int32)
+def dot4(byte: type[np.uint8 | np.int8], total: Array, x: Array, y: Array) -> Array:
+    products = x.view(byte).astype(np.int64) * y.view(np.int8).astype(np.int64)
+    return (total + products.reshape(-1, 4).sum(axis=1)).astype(np.int32)
 
 
 def dot4_offset(total: Array, x: Array, y: Array, offset: Array) -> Array:

@@ -142,8 +142,9 @@ def scaleb(result: Type, x: Type, n: Type) -> str | None:
 Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
-    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "dot4": (3, dot4), "dot4_offset": (4, dot4_offset),
-    "dot": (3, dot), **dict.fromkeys(("rounded_product", "rounded_shift"), (2, words)),
+    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false),
+    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot4_offset": (4, dot4_offset), "dot": (3, dot),
+    **dict.fromkeys(("rounded_product", "rounded_shift"), (2, words)),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),
 }

@@ -12,8 +12,8 @@ from typing import Literal
 
 from ...runtime.errors import ValueProblem
 
-DotProduct = Literal["u8s8"]
-"""Products of bytes that are summed four to a lane of int32, by the types of the operands: u8 x s8 is VNNI."""
+DotProduct = Literal["u8s8", "s8s8"]
+"""Products of bytes that are summed four to a lane of int32, by the types of the operands: u8 x s8 is VNNI, s8 x s8 SDOT."""
 MatrixType = Literal["int8", "bfloat16"]
 """Operands whose products a matrix unit sums in tile registers."""
 
@@ -64,6 +64,11 @@ def matrix_unit(on: Set[str]) -> tuple[MatrixType, ...]:
     if on >= AMX_BFLOAT16 and has_masks(on):
         found.append("bfloat16")
     return tuple(found)
+
+
+# ---- 64-bit Arm ------------------------------------------------------------------------------------------------------
+def arm64_dot_product(on: Set[str]) -> DotProduct | None:
+    return "s8s8" if {"neon", "dotprod"} <= on else None
 
 
 # ---- all families ----------------------------------------------------------------------------------------------------

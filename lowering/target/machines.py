@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from ...runtime.records import dataclass
 from .costs import COSTS
-from .features import SSE2, V2, V3, V4, dot_product, enabled, has_masks, vector_bytes
+from .features import SSE2, V2, V3, V4, arm64_dot_product, dot_product, enabled, has_masks, vector_bytes
 from .target import SCALAR_REGISTERS, Target
 
-LINUX = "x86_64-unknown-linux-gnu"
+LINUX, ARM64_LINUX = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,18 @@ def microcontroller(triple: str, cpu: str, features: str) -> Target:
     if "mve.fp" not in enabled(features):
         return plain
     return replace(plain, vector_bytes=16, vector_registers=8, widest_element=4, has_float_vectors=False, has_masked=True,
-                   costs=HELIUM_COSTS)
+                   rounds_words=True, costs=HELIUM_COSTS)
 
 
-def application(triple: str, cpu: str, features: str) -> Target:
-    """A processor with caches and an operating system; with vectors of 16 bytes where a feature says so."""
-    vectors = 16 if enabled(features) & {"neon", "zvl128b"} else 1
+def arm64(triple: str, cpu: str, features: str) -> Target:
+    """A 64-bit Arm processor: vectors of 16 bytes, and what its features say."""
+    return Target(triple, cpu, features, vector_registers=32, has_lane_products=True, rounds_words=True,
+                  packed_vector_bytes=16, dot_product=arm64_dot_product(enabled(features)))
+
+
+def riscv64(triple: str, cpu: str, features: str) -> Target:
+    """A 64-bit RISC-V processor with caches and an operating system; with vectors where a feature says how long they are."""
+    vectors = 16 if "zvl128b" in enabled(features) else 1
     return Target(triple, cpu, features, vector_bytes=vectors, vector_registers=32)
 
 
@@ -110,12 +116,14 @@ TRIPLES = {"riscv32": "riscv32-unknown-elf", "riscv64": "riscv64-unknown-linux-g
 
 # ---- with operating systems ------------------------------------------------------------------------------------------
 NEON = "+fp-armv8,+neon"
+DOT = ",+dotprod,+fullfp16"
 ARM64 = (
-    # name, core, LLVM's processor, bytes of the first-level cache and of half of the second-level one, boards
-    ("aarch64", "Armv8-A", "generic", 32 << 10, 1 << 19, ""),
-    ("cortex-a53", "Cortex-A53", "cortex-a53", 32 << 10, 1 << 18, "raspberry-pi-3"),
-    ("cortex-a72", "Cortex-A72", "cortex-a72", 32 << 10, 1 << 19, "raspberry-pi-4"),
-    ("cortex-a76", "Cortex-A76", "cortex-a76", 64 << 10, 1 << 18, "raspberry-pi-5"),
+    # name, core, LLVM's processor, features, bytes of the first-level cache and of half of the second-level one, boards
+    ("aarch64", "Armv8-A", "generic", "", 32 << 10, 1 << 19, ""),
+    ("cortex-a53", "Cortex-A53", "cortex-a53", "", 32 << 10, 1 << 18, "raspberry-pi-3"),
+    ("cortex-a55", "Cortex-A55", "cortex-a55", DOT, 32 << 10, 1 << 17, ""),
+    ("cortex-a72", "Cortex-A72", "cortex-a72", "", 32 << 10, 1 << 19, "raspberry-pi-4"),
+    ("cortex-a76", "Cortex-A76", "cortex-a76", DOT, 64 << 10, 1 << 18, "raspberry-pi-5"),
 )
 X86 = (
     ("x86-64", SSE2, "SSE2"),
@@ -147,11 +155,11 @@ def rows() -> list[Machine]:
                      tuple(boards.split()))
              for name, core, instructions, architecture, features, boards in CORTEX_M]
     for name, instructions, architecture, features, boards in RISCV:
-        kind = microcontroller if architecture == "riscv32" else application
+        kind = microcontroller if architecture == "riscv32" else riscv64
         target = kind(TRIPLES[architecture], f"generic-rv{architecture[-2:]}", features)
         found.append(Machine(name, "RISC-V", instructions, target, tuple(boards.split())))
-    for name, core, cpu, l1_bytes, block_bytes, boards in ARM64:
-        target = replace(application("aarch64-unknown-linux-gnu", cpu, NEON), l1_bytes=l1_bytes, block_bytes=block_bytes)
+    for name, core, cpu, more, l1_bytes, block_bytes, boards in ARM64:
+        target = replace(arm64(ARM64_LINUX, cpu, NEON + more), l1_bytes=l1_bytes, block_bytes=block_bytes)
         found.append(Machine(name, core, "AArch64", target, tuple(boards.split())))
     found += [Machine(name, name, f"x86-64, {extensions}", x86(LINUX, name, features)) for name, features, extensions in X86]
     found += [Machine(name, core, instructions, microcontroller(triple, name, features), tuple(boards.split()))

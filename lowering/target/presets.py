@@ -12,7 +12,7 @@ from ...runtime.errors import ValueProblem
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
 from .features import check_names, enabled, matrix_unit, merged
-from .machines import BY_ANY_NAME, MACHINES, microcontroller, x86
+from .machines import BY_ANY_NAME, MACHINES, arm64, microcontroller, riscv64, x86
 from .target import Target
 
 PRESETS = {name: machine.target for name, machine in MACHINES.items()}
@@ -91,7 +91,11 @@ def specific(base: Target, features: str) -> Target:
                        matrix_unit=tuple(t for t in base.matrix_unit if t in unit))
     if not base.has_cache:
         return microcontroller(base.triple, base.cpu, changed)
-    return replace(base, features=changed)
+    if base.architecture == "aarch64":
+        plain = arm64(base.triple, base.cpu, changed)
+    else:
+        plain = riscv64(base.triple, base.cpu, changed)
+    return replace(plain, l1_bytes=base.l1_bytes, block_bytes=base.block_bytes)
 
 
 @functools.cache
@@ -141,7 +145,7 @@ def described(triple: str, cpu: str, features: str) -> Target:
         case "x86":
             return x86(triple, cpu, features)
         case "aarch64":
-            return replace(plain, vector_registers=32)
+            return arm64(triple, cpu, features)
     return replace(plain, vector_bytes=1)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from .features import SSE2
 from .machines import (
+    ARM64_LINUX,
     FPV4_SP,
     FPV5_DP,
     FPV5_SP,
@@ -26,9 +27,12 @@ from .machines import (
     V7EM,
     V7M,
     V8M_BASE,
-    application,
+    arm64,
     microcontroller,
     x86,
+)
+from .machines import (
+    riscv64 as riscv64_machine,
 )
 from .target import Target
 
@@ -125,12 +129,11 @@ def riscv32(cpu: str) -> Target | None:
 
 def riscv64(cpu: str) -> Target | None:
     features = riscv("riscv64", cpu)
-    return None if features is None else application(TRIPLES["riscv64"], cpu, features)
+    return None if features is None else riscv64_machine(TRIPLES["riscv64"], cpu, features)
 
 
 def aarch64(cpu: str) -> Target | None:
-    triple = "aarch64-unknown-linux-gnu"
-    return None if output(triple, cpu, EMPTY) is None else application(triple, cpu, NEON)
+    return None if output(ARM64_LINUX, cpu, EMPTY) is None else arm64(ARM64_LINUX, cpu, NEON)
 
 
 def x86_64(cpu: str) -> Target | None:

@@ -45,6 +45,12 @@ class Target:
     streaming_bytes: int = 8 << 20
     dot_product: DotProduct | None = None
     """What products of bytes vectors sum four to a lane."""
+    has_lane_products: bool = False
+    """Whether products and sums of products take one lane of a vector as a factor of all lanes."""
+    rounds_words: bool = False
+    """Whether vectors have rounded upper halves of doubled products and rounding shifts of 32 bits."""
+    packed_vector_bytes: int = 32
+    """Vectors of words of this size, and of larger ones, are narrowed to bytes by instructions that clip."""
     matrix_unit: tuple[MatrixType, ...] = ()
     """What the matrix unit multiplies that this process may use; there is none where that is nothing."""
     has_masked: bool = False
@@ -58,6 +64,11 @@ class Target:
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in a vector."""
         return max(1, self.vector_bytes // itemsize) if itemsize <= self.widest_element else 1
+
+    @property
+    def dot4(self) -> str:
+        """The operation of the loop IR by which it sums products of bytes: it is written with others where there is none."""
+        return "dot4_signed" if self.dot_product == "s8s8" else "dot4"
 
     @property
     def architecture(self) -> str:
@@ -105,18 +116,13 @@ class Target:
     @property
     def of_scalar_floats(self) -> Target:
         """The same without its vectors."""
-        return replace(self, vector_bytes=1, vector_registers=SCALAR_REGISTERS, has_masked=False, costs=COSTS)
+        return replace(self, vector_bytes=1, vector_registers=SCALAR_REGISTERS, has_masked=False, rounds_words=False,
+                       costs=COSTS)
 
     @property
     def sums_bytes(self) -> bool:
         """Whether the products of all bytes of two vectors are added to a scalar in one instruction (VMLADAVA)."""
         return self.vector_bytes > 1 and self.architecture == "arm" and "mve.fp" in self.enabled
-
-    @property
-    def rounds_words(self) -> bool:
-        """Whether vectors have rounded upper halves of doubled products and rounding shifts of 32 bits, and no elements of
-        64."""
-        return self.vector_bytes > 1 and self.widest_element == 4
 
     @property
     def has_object_code(self) -> bool:

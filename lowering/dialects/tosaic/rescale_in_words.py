@@ -78,6 +78,8 @@ class WordForm:
         if top - low > 0xFFFF:
             return result
         assert isinstance(offset, int)
+        if shift.min() > 0:  # what is shifted has room for a zero point
+            return clamp(result + offset if offset else result, low, top)
         clipped = clamp(result, low - offset, top - offset)
         return clipped + offset if offset else clipped
 

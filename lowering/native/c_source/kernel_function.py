@@ -44,7 +44,7 @@ from .operations import Operations
 
 LONGEST_INDEX = 60
 """Characters of an index that is written where it is used, and has no name."""
-BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_offset", "dot", "any_false", "bits"})
+BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "dot4_offset", "dot", "any_false", "bits"})
 """Operations of vectors that are not the same in each lane."""
 
 
@@ -261,8 +261,8 @@ class KernelFunction:
                 self.define(result, f"{self.helpers.lookup()}({self.one(first)}, {quarters})")
             case "pack":
                 self.pack(result, first, others[0])
-            case "dot4" | "dot4_offset":
-                self.dot4(result, first, *others)
+            case "dot4" | "dot4_signed" | "dot4_offset":
+                self.dot4(stmt.op, result, first, *others)
             case "dot":
                 self.dot(result, first, *others)
             case "any_false":
@@ -279,10 +279,12 @@ class KernelFunction:
         self.lane(x.type.lanes, f"{name}.at[{at} + {group}] = {clip}({self.one(y)});")
         self.flush()
 
-    def dot4(self, result: Var, total: Operand, x: Operand, y: Operand, offset: Operand | None = None) -> None:
-        """acc + four products of bytes in each lane: unsigned and signed ones, or with an offset that is added to the first."""
+    def dot4(self, op: str, result: Var, total: Operand, x: Operand, y: Operand, offset: Operand | None = None) -> None:
+        """acc + four products of bytes in each lane: of unsigned ones, or signed ones, or with an offset that is added, and
+        signed ones."""
+        first = {"dot4": "uint8", "dot4_signed": "int8"}.get(op, x.type.dtype)
         bytes_of: list[str] = []
-        for v, dtype in ((x, x.type.dtype if offset else "uint8"), (y, "int8")):
+        for v, dtype in ((x, first), (y, "int8")):
             name, source = f"bytes{result.id}{'xy'[len(bytes_of)]}", self.whole(v)
             self.line(f"{self.type(Type(dtype, 4 * result.type.lanes))} {name};")
             self.line(f"COPY(&{name}, &{source}, sizeof {name});")

@@ -1,10 +1,64 @@
-"""Instructions of 64-bit Arm that LLVM has only as intrinsics of its own: what the process's threads and
-profiles need.
+"""Instructions of 64-bit Arm that LLVM has only as intrinsics of its own: operations of the loop IR that the processor has
+whole, and what the process's threads and profiles need.
 """
 from __future__ import annotations
 
-from ...machine_code.llvm_writer import Value, Writer
+from collections.abc import Callable, Mapping, Sequence
 
+from ...loops.ir import Type
+from ...machine_code.llvm_writer import Value, Writer
+from ...target.target import Target
+from .llvm_text import BITS, SCALARS, llvm_type, spelled
+
+# ---- operations of the loop IR ---------------------------------------------------------------------------------------
+REGISTER_BITS = 128
+WORD_LANES = (2, 4)
+"""Lanes of int32: those of half a register, and of one."""
+
+
+def dot4_signed(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """SDOT: acc + four products of signed bytes in each lane. The factor that may be one lane for all is its last operand."""
+    lanes = result.lanes
+    if target.dot_product != "s8s8" or lanes not in WORD_LANES:
+        return None
+    t, byte = llvm_type(result), spelled("i8", 4 * lanes)
+    return writer.intrinsic(f"llvm.aarch64.neon.sdot.v{lanes}i32.v{4 * lanes}i8", t, [
+        (t, values[0]), (byte, values[2]), (byte, values[1])])
+
+
+def rounded_product(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """SQRDMULH: the upper halves of doubled products, rounded."""
+    return of_words(writer, target, result, "sqrdmulh", values)
+
+
+def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """SRSHL: each lane by as much as another vector says; to the right by what is less than nothing."""
+    return of_words(writer, target, result, "srshl", values)
+
+
+def of_words(writer: Writer, target: Target, result: Type, name: str, values: Sequence[str]) -> str | None:
+    if not target.rounds_words or result.lanes not in WORD_LANES:
+        return None
+    t = llvm_type(result)
+    return writer.intrinsic(f"llvm.aarch64.neon.{name}.v{result.lanes}i32", t, [(t, v) for v in values])
+
+
+def pack(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """SQXTN, SQXTN2: two vectors of integers clipped to half their size, one behind the other."""
+    half, lanes = SCALARS[result.dtype], result.lanes // 2
+    if BITS[half] * result.lanes != REGISTER_BITS:
+        return None
+    t, wide = spelled(half, lanes), spelled(f"i{2 * BITS[half]}", lanes)
+    low, high = (writer.intrinsic(f"llvm.aarch64.neon.sqxtn.v{lanes}{half}", t, [(wide, v)]) for v in values)
+    numbers = ", ".join(f"i32 {i}" for i in range(result.lanes))
+    return writer.put(f"shufflevector {t} {low}, {t} {high}, <{result.lanes} x i32> <{numbers}>")
+
+
+OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | None]] = {
+    "dot4_signed": dot4_signed, "rounded_product": rounded_product, "rounded_shift": rounded_shift, "pack": pack}
+"""By the loop IR's name; each says None where the target or the size lacks the instruction."""
+
+# ---- threads and time ------------------------------------------------------------------------------------------------
 YIELD = "1"
 """The hint that a thread waits for another one."""
 

@@ -14,11 +14,11 @@ from .llvm_text import BITS, SCALARS, Arithmetic, llvm_type, spelled
 
 
 # ---- products of bytes, look-ups and narrowing -----------------------------------------------------------------------
-def dot4(writer: Writer, result: Type, values: list[str]) -> str:
-    """acc + four products of unsigned and signed bytes in each lane."""
+def dot4(writer: Writer, result: Type, values: list[str], extend: str) -> str:
+    """acc + four products of bytes, extended so, and signed ones in each lane."""
     lanes, (total, x, y) = result.lanes, values
     wide, a = Arithmetic(writer, 4 * lanes), Arithmetic(writer, lanes)
-    products = wide.op("mul", "i32", wide.cast("zext", "i8", x, "i32"), wide.cast("sext", "i8", y, "i32"))
+    products = wide.op("mul", "i32", wide.cast(extend, "i8", x, "i32"), wide.cast("sext", "i8", y, "i32"))
     for first in range(4):
         total = a.op("add", "i32", total, every_fourth(writer, products, lanes, first))
     return total

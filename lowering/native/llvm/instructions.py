@@ -12,7 +12,7 @@ from ....runtime.records import dataclass
 from ...loops.ir import Literal, Operand, Type
 from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
-from . import arm, expansions, x86
+from . import aarch64, arm, expansions, x86
 from .conversions import convert
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
 
@@ -30,7 +30,8 @@ EXTREMES = SMALLER | {"max", "maximum", "maxnum"}
 SHIFTS = {"shl": "shl", "lshr": "lshr", "ashr": "ashr"}
 REDUCE_INTEGERS = {"add": "add", "mul": "mul", "and": "and", "or": "or"}
 OwnOperation = Callable[[Writer, Target, Type, Sequence[str]], str | None]
-OWN_OPERATIONS: Mapping[str, Mapping[str, OwnOperation]] = {"x86": x86.OPERATIONS, "arm": arm.OPERATIONS}
+OWN_OPERATIONS: Mapping[str, Mapping[str, OwnOperation]] = {
+    "x86": x86.OPERATIONS, "aarch64": aarch64.OPERATIONS, "arm": arm.OPERATIONS}
 """By architecture: operations for which some of its processors have instructions that LLVM has intrinsics of its own for."""
 
 
@@ -184,11 +185,12 @@ class Instructions:
         whole, bits = self.mask_bits(type, x)
         return self.writer.put(f"icmp ne {whole} {bits}, -1")
 
-    def dot4(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
-        """acc + four products of unsigned and signed bytes in each lane."""
+    def dot4(self, name: str, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
+        """acc + four products of unsigned, or of signed, bytes and signed ones in each lane."""
         byte = spelled("i8", 4 * result.lanes)
         operands = [values[0], *(self.bits_to(byte, a.type, v) for a, v in zip(args[1:], values[1:]))]
-        return self.own("dot4", result, operands) or expansions.dot4(self.writer, result, operands)
+        return self.own(name, result, operands) or expansions.dot4(
+            self.writer, result, operands, "zext" if name == "dot4" else "sext")
 
     def dot4_offset(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
         """acc + four products of bytes, to which an offset is added, and signed ones in each lane."""
@@ -252,6 +254,10 @@ def extreme(name: str) -> Handler:
     return lambda i, result, args, v: i.extreme(name, result, v[0], v[1])
 
 
+def dot4(name: str) -> Handler:
+    return lambda i, result, args, v: i.dot4(name, result, args, v)
+
+
 def shift(name: str) -> Handler:
     return lambda i, result, args, v: i.shift(name, result, v[0], v[1], args[1])
 
@@ -282,7 +288,7 @@ OTHERS: dict[str, Handler] = {
     "bits": lambda i, result, args, v: i.bits(result, args[0].type, v[0]),
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
-    "dot4": lambda i, result, args, v: i.dot4(result, args, v),
+    **{name: dot4(name) for name in ("dot4", "dot4_signed")},
     "dot4_offset": lambda i, result, args, v: i.dot4_offset(result, args, v),
     "dot": lambda i, result, args, v: i.own(f"dot {args[1].type.lanes}", result, v) or expansions.dot(
         i.writer, args[1].type.lanes, v),

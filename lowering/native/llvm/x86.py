@@ -25,7 +25,7 @@ CURRENT_ROUNDING = "4"
 def dot4(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
     """VPDPBUSD: acc + four products of unsigned and signed bytes in each lane."""
     lanes = result.lanes
-    if not target.dot_product or lanes not in DOT_PRODUCTS or 4 * lanes > target.vector_bytes:
+    if target.dot_product != "u8s8" or lanes not in DOT_PRODUCTS or 4 * lanes > target.vector_bytes:
         return None
     t, byte = llvm_type(result), spelled("i8", 4 * lanes)
     return writer.intrinsic(f"llvm.x86.avx512.vpdpbusd.{DOT_PRODUCTS[lanes]}", t, [

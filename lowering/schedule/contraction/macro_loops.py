@@ -184,7 +184,7 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
              groups: Axis | None) -> Operands:
     if choice.step == "dot4":
         dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
-        return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.rows.test_cycles)
+        return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.test_cycles)
     if choice.step == "dual":
         dual = DualMultiply.of(b, pattern, target, widths, conditions)
         return Operands(dual, dual.panels, None, dual.packed.known)

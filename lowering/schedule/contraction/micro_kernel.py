@@ -8,7 +8,8 @@ from typing import Protocol
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
-from ...elements.expression import is_float
+from ...elements.expression import Load, is_float
+from ...elements.traverse import computed
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
@@ -24,6 +25,7 @@ from .pack_b import Panels
 from .pattern import Contraction
 from .prefetch import Prefetching
 from .register_tile import panels
+from .row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row
 
 MIN_SUMS_OF_ONE_STEP = 6
 """With at least this number of sums one step of K hides the cost of its loop; unrolling more would only be more code."""
@@ -44,6 +46,10 @@ class Step(Protocol):
     @property
     def packs_rows(self) -> bool:
         """Whether rows are prepared."""
+
+    @property
+    def unroll(self) -> int:
+        """Steps whose factors of a row are loaded at once."""
 
     def pack(self, at: At, rows: int) -> None:
         """Prepare a tile of rows."""
@@ -77,8 +83,25 @@ class Multiply:
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         return Literal(0, Type(self.pattern.reduce.dtype, piece.lanes))
 
+    @property
+    def unroll(self) -> int:
+        return ROW_STEPS if self.run else 1
+
+    @property
+    def run(self) -> Load | None:
+        """What rows are read from, if they are floats whose neighbours are elements of K, of which none is left out."""
+        last, a = self.pattern.reduce.axes[-1], self.pattern.a
+        if not self.target.has_lane_products or not isinstance(a, Load) or a.dtype != "float32" or computed(a.index):
+            return None
+        beside = any(w.index.coefficient(last) or last in w.index.hidden for w in self.pattern.reduce.where)
+        return None if beside or a.index[0].coefficient(last) != 1 or last in a.index[0].hidden else a
+
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         place = at if self.pattern.m is None else {**at, self.pattern.m: at[self.pattern.m] + row}
+        last = self.pattern.reduce.axes[-1]
+        if (x := self.run) and (found := lanes_of_row(
+                self.b, x.buffer, x.index[0].substitute(place), at[last], last.extent, 1)):
+            return lambda lanes: in_all_lanes(self.b, *found, lanes)
         value = Vectorizer(self.b, self.target, place).value(self.pattern.a)
         return lambda lanes: self.b.splat(value, lanes)
 
@@ -127,7 +150,8 @@ class MicroKernel:
 
         zeros = [Literal(0, x.type) for x in inits] * (beside - 1)
         sums = reduce_loops(
-            self.b, self.step.axes, bounds, at, [*inits, *zeros], products, unrolled, 1 if many else 2, group * beside)
+            self.b, self.step.axes, bounds, at, [*inits, *zeros], products, unrolled, max(1 if many else 2, self.step.unroll),
+            group * beside)
         self.writer.write(block, [self.added(sums[i::n]) for i in range(n)])
 
     def added(self, sums: Sequence[Operand]) -> Operand:

@@ -198,8 +198,8 @@ class RowPacking:
         def summed(start: Affine, count: int, total: Operand) -> Operand:
             x = self.b.load(self.buffer, row * self.stride + start, 4 * lanes, count)
             ones = Literal(1, Type("int8", 4 * lanes))
-            is_unsigned = self.flipped or self.x.dtype == "uint8"
-            return self.b.op("dot4", total, *((x, ones) if is_unsigned else (ones, x)), type=total.type)
+            is_unsigned = self.flipped or (self.x.dtype == "uint8" and not self.signed)
+            return self.b.op(self.target.dot4, total, *((x, ones) if is_unsigned else (ones, x)), type=total.type)
 
         whole, rest = divmod(self.depth, 4 * lanes)
         loop = Axis("vector", whole)

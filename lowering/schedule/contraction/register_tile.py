@@ -73,10 +73,13 @@ class OutputMatrix:
     prices: LoadPrices
 
     def tiles(self, few: bool) -> list[Tile]:
-        """Those whose sums and a panel's vectors fill the registers."""
-        free = self.target.vector_registers - 1
+        """Those whose sums and a panel's vectors fill the registers, with one for the element of a row, or one for each row
+        where products take lanes of vectors."""
+        held = int(self.target.has_lane_products)
+        free = self.target.vector_registers - 1 + held
         most = self.target.costs.crowded_tile_rows if few else free
-        tiles = [Tile(max(1, min(self.rows, most, (free - v) // v)), v) for v in range(1, MAX_TILE_VECTORS + 1) if free > v]
+        tiles = [Tile(max(1, min(self.rows, most, (free - v) // (v + held))), v)
+                 for v in range(1, MAX_TILE_VECTORS + 1) if free > v]
         return [*tiles, Tile(1, min(MAX_ROW_VECTORS, free // 2))] if self.rows == 1 else tiles
 
     def heights(self, tile: Tile, again: bool) -> list[list[Tiles]]:

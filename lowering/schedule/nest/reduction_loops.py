@@ -100,7 +100,7 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
                 return level(depth + 1, {**at, axis: Affine.of(int(low.value))}, acc)
             return b.loop(axis, lambda *acc: level(depth + 1, {**at, axis: Affine.of(axis)}, acc), acc, low, high)
         steps = axis.extent // size
-        times = next(u for u in (unroll, 3, 2, 1) if u <= unroll and steps % u == 0) if last else 1
+        times = next(u for u in (unroll, unroll // 2, 3, 2, 1) if 0 < u <= unroll and steps % u == 0) if last else 1
         loop = Axis(axis.name, steps // times)
 
         def body(*acc: Operand) -> Accumulators:

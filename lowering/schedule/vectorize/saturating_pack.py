@@ -32,8 +32,8 @@ def unclipped(value: Expr) -> Expr | None:
 
 
 def packable(nest: Nest, target: Target) -> Expr | None:
-    """What the outputs of a nest are packed from, where the target packs vectors of several groups."""
-    return unclipped(nest.value) if target.vector_bytes >= 2 * GROUP_BYTES else None
+    """What the outputs of a nest are packed from, where the target packs vectors."""
+    return unclipped(nest.value) if target.vector_bytes >= target.packed_vector_bytes else None
 
 
 def units(pieces: Sequence[Piece], lanes: int) -> list[tuple[Piece, ...]]:

@@ -72,7 +72,8 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
     `lines_of` cuts rows into tiles, `known` is what sums are the values of. Blocks of one shape take all columns, or there is
     work enough for other code, too."""
     size = target.vector_bytes
-    if size < 2 * GROUP_BYTES or narrow(nest, known, n) is None or nest.index.coefficient(n) != 1 or n in nest.index.hidden:
+    is_contiguous = nest.index.coefficient(n) == 1 and n not in nest.index.hidden
+    if size < target.packed_vector_bytes or not is_contiguous or narrow(nest, known, n) is None:
         return None
     for side in SIDES:
         columns = size // side

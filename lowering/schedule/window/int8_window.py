@@ -1,9 +1,9 @@
 """A window of bytes with constant weights whose lanes are neighbouring outputs (depthwise convolution), four taps at a
 time: each lane of a word has the bytes of four taps, and a product of bytes adds all of them.
 
-Bytes are made unsigned, which adds 128 to signed ones; padding is filled with the zero point. What that and the zero point
-add to a sum depends on the column only, and is taken off in its initial value. Words that neighbouring rows of a tile
-share are made once.
+Bytes are made unsigned, or signed, as the instruction takes them, which adds 128 to signed ones or takes it from unsigned ones;
+padding is filled with the zero point. What that and the zero point add to a sum depends on the column only, and is taken off in
+its initial value. Words that neighbouring rows of a tile share are made once.
 """
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.tile_axis import Tiles, balanced, interior, peel
 from .int8_blocks import Band, choose
 
+MIN_SINGLE_LANES = 8
+"""Lanes of sums from which on a window is done a vector of them at a time: with four, putting bytes together lane by lane takes
+longer than products one by one. Counted."""
 MAX_TAPS = 64
 """Places of a window, all of which are unrolled."""
 Tap = Mapping[Axis, Affine]
@@ -41,6 +44,8 @@ class ByteWindow:
     group: Axis
     settled: tuple[Range, ...]
     open: Range | None
+    is_signed: bool
+    """Whether products take signed bytes of x."""
 
     @property
     def others(self) -> tuple[Axis, ...]:
@@ -56,13 +61,13 @@ class ByteWindow:
 
     @property
     def fill(self) -> int:
-        """The unsigned byte that stands for padding."""
-        return self.zero_point + self.flip
+        """The byte that stands for padding, as products take it."""
+        return self.zero_point + 128 * ((self.x.dtype == "int8") - self.is_signed)
 
     @property
     def flip(self) -> int:
-        """What is added to a byte to make it unsigned: its upper bit is flipped."""
-        return 128 if self.x.dtype == "int8" else 0
+        """The bits of a byte that are flipped, to make it what products take: the upper one, or none."""
+        return 0 if (self.x.dtype == "int8") == self.is_signed else 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None
     if not target.dot_product or not inner or nest.where:
         return None
     m = inner[-2] if len(inner) > 1 else None
-    pattern = pattern_of(nest, m, inner[-1])
+    pattern = pattern_of(nest, m, inner[-1], target.dot_product == "s8s8")
     lanes = target.lanes(4)
     if pattern is None or lanes < GROUP:
         return None
@@ -94,21 +99,23 @@ def recognise(nest: Nest, target: Target, rows: bool) -> ByteWindowChoice | None
     known, _ = biased(nest, pattern.reduce, (pattern.n,))
     if found := choose(nest, known, pattern.n, lambda rows: lines_of(pattern, rows), target):
         return ByteWindowChoice(pattern, found[0], lanes, len(pattern.words), found[1])
-    return ByteWindowChoice(pattern, height, lanes, len(pattern.words)) if lines_of(pattern, height) else None
+    single = lanes >= MIN_SINGLE_LANES and lines_of(pattern, height)
+    return ByteWindowChoice(pattern, height, lanes, len(pattern.words)) if single else None
 
 
-def pattern_of(nest: Nest, m: Axis | None, n: Axis) -> ByteWindow | None:
+def pattern_of(nest: Nest, m: Axis | None, n: Axis, is_signed: bool) -> ByteWindow | None:
     match reduction := main_reduction(nest, n):
         case Reduce("add", axes, Apply("mul", factors)) if len(axes) <= 2 and math.prod(a.extent for a in axes) <= MAX_TAPS:
             for a, w in (factors, factors[::-1]):
                 x, weight = byte(a), byte(w)
                 if (x and weight and not weight[1] and weight[0].dtype == "int8" and is_constant(w)
                         and free_axes(w) <= {n, *axes}):  # packed once, for all rows
-                    return grouped(nest, reduction, x, w, m, n)
+                    return grouped(nest, reduction, x, w, m, n, is_signed)
     return None
 
 
-def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr, m: Axis | None, n: Axis) -> ByteWindow | None:
+def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr, m: Axis | None, n: Axis,
+            is_signed: bool) -> ByteWindow | None:
     """The pattern, where lanes are neighbours in x, and each condition is known at a place of m or is the one on a group."""
     x, zero_point = byte
     (index,), lowest = x.index, -128 if x.dtype == "int8" else 0
@@ -125,7 +132,7 @@ def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr
     if len(mine) > 1 or (rest and (not mine or moved(index, rest[0], Affine()) is None)):
         return None
     group = mine[0] if mine else reduction.axes[0]
-    return ByteWindow(reduction, x, zero_point, weights, m, n, group, settled, rest[0] if rest else None)
+    return ByteWindow(reduction, x, zero_point, weights, m, n, group, settled, rest[0] if rest else None, is_signed)
 
 
 def moved(i: Affine, w: Range, to: Affine) -> Affine | None:

@@ -104,6 +104,7 @@ class TapPlaces:
     weights: Buffer
     initial: Buffer
     writer: EpilogueWriter
+    dot4: str
     first: int = 0
     """The column from which on weights are packed."""
     rows: Mapping[int, tuple[Affine, Operand]] = field(default_factory=dict)
@@ -118,7 +119,7 @@ class TapPlaces:
                 row = Computed(Const(0, "int64"), max(w.high, 2))
                 b.bind(row, b.op("min", inside, Literal(w.high - 1, INDEX)))
                 rows[k] = Affine.of(row), b.holds((w,))
-        return TapPlaces(b, pattern, weights, initial, writer, first, rows)
+        return TapPlaces(b, pattern, weights, initial, writer, writer.target.dot4, first, rows)
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         for piece in vectors:
@@ -130,7 +131,7 @@ class TapPlaces:
             for number, taps in enumerate(words):
                 start = column * (len(words) * GROUP) + number * piece.lanes * GROUP
                 weights = self.b.load(self.weights, start, piece.lanes * GROUP)
-                sums = [self.b.op("dot4", total, self.word(place, taps, piece), weights, type=total.type)
+                sums = [self.b.op(self.dot4, total, self.word(place, taps, piece), weights, type=total.type)
                         for total, place in zip(sums, places)]
             self.writer.write(block, sums)
 
@@ -141,7 +142,7 @@ class TapPlaces:
             here, shift = {**place, **tap}, 8 * position
             found = self.rows.get(tap[self.pattern.group].const)
             if any(w.substitute(here).known is False for w in self.conditions(found is None)):
-                flip |= self.pattern.fill << shift
+                flip |= (self.pattern.fill & 0xFF) << shift
                 continue
             value = self.unsigned(here, found, piece)
             if shift:
@@ -186,7 +187,7 @@ class TapPlaces:
         changed: Operand = Literal(signed(flip & ~unsure), whole)
         for holds, shift in doubtful:
             kept = self.chosen(kept, holds, 0xFF << shift, 0)
-            changed = self.chosen(changed, holds, self.pattern.flip << shift, self.pattern.fill << shift)
+            changed = self.chosen(changed, holds, self.pattern.flip << shift, (self.pattern.fill & 0xFF) << shift)
         total = self.b.op("and", total, self.b.splat(kept, lanes, hoist=True))
         return self.b.op("xor", total, self.b.splat(changed, lanes, hoist=True))
 
@@ -279,7 +280,7 @@ class WindowBlocks:
                 if isinstance(word, Literal) and not word.value:
                     continue
                 weights = self.b.load(self.weights, start + v * size, size)
-                sums[v] = self.b.op("dot4", sums[v], word, weights, type=sums[v].type)
+                sums[v] = self.b.op(self.target.dot4, sums[v], word, weights, type=sums[v].type)
         return sums
 
     # ---- outputs -----------------------------------------------------------------------------------------------------

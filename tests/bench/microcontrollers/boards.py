@@ -1,5 +1,6 @@
-"""Boards that count: programs built for a Cortex-M and run under QEMU, whose clock goes by instructions, so that a count is the
-same on every machine. A program marks what is counted (counting.h); what it prints comes back as one record for each mark.
+"""Boards that count: programs built for a Cortex-M, or for a bare 64-bit Arm or RISC-V, and run under QEMU, whose clock goes by
+instructions, so that a count is the same on every machine. A program marks what is counted (counting.h); what it prints comes
+back as one record for each mark.
 
 An instruction is one that the processor executes: what a cycle counter would say depends on memories and pipelines, which QEMU
 does not have.
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...aot.machines import PROCESSORS, Machine
+from .virtual import VECTORS_128, arm64, riscv64
 
 HERE = Path(__file__).parent
 SHIFT = 6
@@ -18,6 +20,8 @@ SHIFT = 6
 TICK_NANOSECONDS: Mapping[str, float] = {"mps2-an385": 40.0, "mps2-an386": 40.0, "mps2-an500": 40.0, "mps2-an505": 50.0,
                                          "mps3-an547": 31.25}
 """The period of each board's processor clock, which its timer counts."""
+ARM64_TICK_NANOSECONDS = 16.0
+"""Of the timer that 64-bit Arm has on the board `virt`."""
 FLAGS = ("-O2", "-Wl,--wrap=memcpy", "-Wl,--wrap=memset", f"-I{HERE}")
 EMPTY = """
 #include "console.h"
@@ -36,8 +40,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A machine of the tests of objects, which counts. `overhead` are the instructions of a mark itself."""
+    """A machine of the tests of objects, which counts in ticks of its timer; on RISC-V of its counter of instructions, which
+    goes by the clock, too. `overhead` are the instructions of a mark itself."""
     machine: Machine
+    tick_nanoseconds: float
     overhead: int = 0
 
     @property
@@ -60,11 +66,18 @@ class Board:
 
     def count(self, record: str) -> Count:
         ticks, _, data = record.partition("\n")
-        board = self.machine.runner[self.machine.runner.index("-M") + 1]
-        instructions = round(int(ticks) * TICK_NANOSECONDS[board] / 2**SHIFT)
+        instructions = round(int(ticks) * self.tick_nanoseconds / 2**SHIFT)
         return Count(instructions - self.overhead, bytes.fromhex(data))
 
 
-BOARDS: Mapping[str, Board] = {machine.name: Board(machine) for machine in PROCESSORS if machine.name in (
-    "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")}
-"""Boards by processor: those with a timer and a table of vectors that can be moved."""
+def cortex_m(machine: Machine) -> Board:
+    return Board(machine, TICK_NANOSECONDS[machine.runner[machine.runner.index("-M") + 1]])
+
+
+CORTEX_M = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+"""Those with a timer, and a table of vectors that can be moved."""
+BOARDS: Mapping[str, Board] = {
+    **{machine.name: cortex_m(machine) for machine in PROCESSORS if machine.name in CORTEX_M},
+    **{name: Board(arm64(name), ARM64_TICK_NANOSECONDS) for name in ("aarch64", "cortex-a55", "cortex-a76")},
+    **{name: Board(riscv64(name, cpu), 1.0) for name, cpu in (("rv64gc", ""), ("rv64gcv", VECTORS_128))}}
+"""Boards by processor."""

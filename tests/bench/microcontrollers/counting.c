@@ -2,6 +2,11 @@
 
 #include "console.h"
 
+static void print_ticks(uint64_t ticks);
+
+int32_t counting_result;
+
+#if defined(__arm__)
 #define TIMER_CONTROL (*(volatile uint32_t *)0xE000E010u)
 #define TIMER_RELOAD (*(volatile uint32_t *)0xE000E014u)
 #define TIMER_NOW (*(volatile uint32_t *)0xE000E018u)
@@ -10,7 +15,6 @@
 enum { EXCEPTIONS = 16, TIMER_EXCEPTION = 15, RUN_WITH_INTERRUPT = 7 };
 #define TIMER_PERIOD 0x1000000u
 
-int32_t counting_result;
 static volatile uint32_t periods;
 static __attribute__((aligned(128))) uint32_t vectors[EXCEPTIONS];
 
@@ -33,7 +37,27 @@ void counting_end(void) {
     uint32_t before, now;
     do before = periods, now = TIMER_NOW; while (before != periods);
     TIMER_CONTROL = 0;
-    uint64_t ticks = (uint64_t)before * TIMER_PERIOD + (TIMER_PERIOD - 1 - now);
+    print_ticks((uint64_t)before * TIMER_PERIOD + (TIMER_PERIOD - 1 - now));
+}
+#else
+static uint64_t start;
+
+static uint64_t now(void) {
+    uint64_t value;
+#if defined(__aarch64__)
+    __asm__ volatile("isb\n mrs %0, cntvct_el0" : "=r"(value) : : "memory");
+#else
+    __asm__ volatile("csrr %0, minstret" : "=r"(value) : : "memory");
+#endif
+    return value;
+}
+
+void counting_start(void) { start = now(); }
+
+void counting_end(void) { print_ticks(now() - start); }
+#endif
+
+static void print_ticks(uint64_t ticks) {
     char text[24] = {0};
     int at = 22;
     text[at] = '\n';

@@ -1,6 +1,6 @@
-/* Counts instructions of calls on a Cortex-M that QEMU emulates with `-icount shift=6`: there each instruction takes 64 ns of the
-   board's time, so that its timer counts them, whatever else the machine does that runs QEMU. boards.py makes instructions of
-   the ticks. */
+/* Counts instructions of calls on a board that QEMU emulates with `-icount shift=6`: there each instruction takes 64 ns of the
+   board's time, so that its timer counts them, whatever else the machine does that runs QEMU; RISC-V counts instructions itself.
+   boards.py makes instructions of the ticks. */
 #ifndef COUNTING_H
 #define COUNTING_H
 

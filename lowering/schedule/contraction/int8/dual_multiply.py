@@ -57,6 +57,7 @@ class DualMultiply:
     conditions: PaddingConditions
     group: int = GROUP
     packs_rows: bool = False
+    unroll: int = 1
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, target: Target, cut: Cut, conditions: PaddingConditions) -> DualMultiply:

@@ -1,7 +1,8 @@
-"""The micro-kernel of products of bytes, four at a time (VNNI): sum of u8 * s8 into i32.
+"""The micro-kernel of products of bytes, four at a time: sum of u8 * s8 (VNNI), or of s8 * s8 (SDOT), into i32.
 
-The rows of a tile are packed as unsigned bytes, the sign bit of signed ones flipped, which adds 128. What that and the zero
-points add to a sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.
+The rows of a tile are packed as the bytes that the instruction takes, the sign bit of others flipped, which adds 128 or takes
+it away. Rows that are such bytes, and one run of memory, are read where they lie. What flipping and the zero points add to a
+sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis, Range
-from ....elements.expression import Apply, Cast, Const, Expr, Load
+from ....elements.expression import Apply, Buffer, Cast, Const, Expr, Load
 from ....elements.traverse import computed
 from ....loops.builder import Builder
 from ....loops.ir import Operand, Type
@@ -19,9 +20,10 @@ from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut, Piece
-from ..pack_a import RowPacking
+from ..pack_a import RowPacking, run_of
 from ..pack_b import Panels
 from ..pattern import Contraction
+from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row
 from .vnni_pack_b import GROUP, BytePanels, at_run_time, of_constants
 
 ALL_ROWS_L2_PART, GROUP_L2_PART = 2, 8
@@ -90,6 +92,14 @@ def rows_of_group(pattern: Contraction, tile: int, target: Target) -> int | None
     return rows if rows >= MIN_TILES_OF_GROUP * tile else None
 
 
+def is_direct(pattern: Contraction, found: Bytes) -> bool:
+    """Whether rows can be read where they lie: they have whole groups, in one run, of which nothing is left out."""
+    x, axes = found.x, pattern.reduce.axes
+    m = pattern.m
+    plain = x.dtype == "int8" and not found.of_y and not pattern.reduce.where and not (m and m in x.index[0].hidden)
+    return plain and pattern.depth % GROUP == 0 and run_of(x, axes, ()) == axes
+
+
 def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
     """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
     cannot be said."""
@@ -115,13 +125,15 @@ def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
 class Dot4:
     """One step of K: total += dot product of four packed bytes with four of b, in each lane."""
     b: Builder
+    target: Target
     pattern: Contraction
     cut: Cut
     packed: BytePanels
-    rows: RowPacking
+    x: Load
+    rows: RowPacking | None
+    """None where rows are read as they lie."""
     conditions: PaddingConditions
     group: int = GROUP
-    packs_rows: bool = True
     packs_many_rows: bool = False
     """Whether all rows, or those of a group, are packed, one after the other; else those of a tile are."""
     groups: Axis | None = None
@@ -132,16 +144,32 @@ class Dot4:
         """For tiles of `rows` rows."""
         found = bytes_of(pattern)
         assert found
-        stored = found.of_x + 128 if found.x.dtype == "int8" else found.of_x
+        signed, is_signed = target.dot_product == "s8s8", found.x.dtype == "int8"
+        stored = found.of_x + 128 * (is_signed - signed)
         zero_points = stored, found.of_y
         packed = of_constants(b, pattern, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
             b, pattern, found.y, zero_points, cut, target)
         (k,), costs = packed.panels.axes, target.costs
         packed_rows = pattern.passes // (groups.extent if groups else 1) if packs_many_rows else rows
         stride = k.extent + costs.cache_line_bytes * (packs_many_rows and k.extent % costs.few_sets_stride_bytes == 0)
-        row_packing = RowPacking.of(b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, True, target)
+        row_packing = None if signed and is_direct(pattern, found) else RowPacking.of(
+            b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, not signed, target, signed=signed)
         conditions = PaddingConditions((), prefixes(pattern, k) or (), (), frozenset())
-        return Dot4(b, pattern, cut, packed, row_packing, conditions, packs_many_rows=packs_many_rows, groups=groups)
+        return Dot4(b, target, pattern, cut, packed, found.x, row_packing, conditions, packs_many_rows=packs_many_rows,
+                    groups=groups)
+
+    @property
+    def packs_rows(self) -> bool:
+        return self.rows is not None
+
+    @property
+    def unroll(self) -> int:
+        """Steps whose factors of a row are loaded at once."""
+        return ROW_STEPS if self.target.has_lane_products else 1
+
+    @property
+    def test_cycles(self) -> float | None:
+        return self.rows.test_cycles if self.rows else None
 
     @property
     def panels(self) -> Panels:
@@ -159,7 +187,8 @@ class Dot4:
         return self.panels.axes
 
     def pack(self, at: At, rows: int) -> None:
-        replace(self.rows, first=self.packed_rows(at, 0)).pack(at, rows)
+        if self.rows:
+            replace(self.rows, first=self.packed_rows(at, 0)).pack(at, rows)
 
     def packed_rows(self, at: At, row: int) -> Affine:
         """Where a row of the tile at a place is among those that are packed."""
@@ -173,20 +202,31 @@ class Dot4:
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         value = self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
-        if self.rows.terms:
+        if self.rows and self.rows.terms:
             term = self.b.load(self.rows.terms, self.packed_rows(at, 0 if self.packs_many_rows else row))
             value = self.b.op("add", value, self.b.splat(term, piece.lanes))
         return value
 
     def row(self, at: At, row: int) -> Callable[[int], Operand]:
         (k,) = self.axes
-        four = self.b.load(self.rows.buffer, at[k] + self.packed_rows(at, row) * self.rows.stride, GROUP)
-        word = self.b.op("bits", four, type=Type("int32"))
+        buffer, place = self.place_of(at, row)
+        if self.target.has_lane_products and not self.conditions.bounds and (found := lanes_of_row(
+                self.b, buffer, place, at[k], k.extent, GROUP)):
+            return lambda count: self.bytes(in_all_lanes(self.b, *found, count))
+        word = self.b.op("bits", self.b.load(buffer, place, GROUP), type=Type("int32"))
+        return lambda count: self.bytes(self.b.splat(word, count))
 
-        def lanes(count: int) -> Operand:
-            return self.b.op("bits", self.b.splat(word, count), type=Type("int8", GROUP * count))
+    def place_of(self, at: At, row: int) -> tuple[Buffer, Affine]:
+        """Where the four bytes of a row of the tile are."""
+        (k,) = self.axes
+        if self.rows:
+            return self.rows.buffer, at[k] + self.packed_rows(at, row) * self.rows.stride
+        m, start = self.pattern.m, {a: Affine() for a in self.pattern.reduce.axes}
+        here = {**at, **({m: at[m] + row} if m else {}), **start}
+        return self.x.buffer, self.x.index[0].substitute(here) + at[k]
 
-        return lanes
+    def bytes(self, words: Operand) -> Operand:
+        return self.b.op("bits", words, type=Type("int8", GROUP * words.type.lanes))
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
-        return self.b.op("dot4", total, row, column, type=total.type)
+        return self.b.op(self.target.dot4, total, row, column, type=total.type)

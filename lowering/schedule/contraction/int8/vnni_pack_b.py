@@ -181,7 +181,7 @@ class Packing:
         """The sums of columns with those of four more rows."""
         if not self.zero_points[0]:
             return total
-        return self.b.op("dot4", total, Literal(1, packed.type), packed, type=total.type)
+        return self.b.op(self.target.dot4, total, Literal(1, packed.type), packed, type=total.type)
 
     def fill_up(self, start: Affine, first: Affine | int, lanes: int, width: int) -> None:
         """Zeros behind the last group."""
