@@ -141,6 +141,12 @@ def test_reductions_combine_halves() -> None:
     assert apply("reduce_max", 1, [np.array([1, 9, 4, 2, 3, 5])]).tolist() == [9]
 
 
+def test_signed_dot4_takes_signed_bytes() -> None:
+    top, x, y = np.array([(1 << 31) - 1], np.int32), np.full(4, -128, np.int8), np.full(4, -128, np.int8)
+    assert apply("dot4_signed", 1, [top, x, y])[0] == -(1 << 31) + 4 * 128 * 128 - 1
+    assert apply("dot4_signed", 1, [top * 0, x.view(np.uint8), y])[0] == 4 * 128 * 128
+
+
 def test_dot4_wraps_around() -> None:
     top, x, y = np.array([(1 << 31) - 1], np.int32), np.full(4, 255, np.uint8), np.full(4, 127, np.int8)
     assert apply("dot4", 1, [top, x, y])[0] == -(1 << 31) + 4 * 255 * 127 - 1
