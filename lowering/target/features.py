@@ -71,6 +71,12 @@ def arm64_dot_product(on: Set[str]) -> DotProduct | None:
     return "s8s8" if {"neon", "dotprod"} <= on else None
 
 
+# ---- RISC-V ----------------------------------------------------------------------------------------------------------
+def vector_bits(on: Set[str]) -> int:
+    """Bits of a vector register, as far as the features say; 0 where there are none."""
+    return max((int(found[1]) for f in on if (found := re.fullmatch(r"zvl(\d+)b", f))), default=0)
+
+
 # ---- all families ----------------------------------------------------------------------------------------------------
 def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
     """The types of floats that a processor is known to compute in instructions; arithmetic of others is the compiler's

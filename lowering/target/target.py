@@ -55,6 +55,8 @@ class Target:
     """What the matrix unit multiplies that this process may use; there is none where that is nothing."""
     has_masked: bool = False
     """Masked vector loads and stores cost as much as plain ones."""
+    has_vector_length: bool = False
+    """Instructions on vectors take a number of lanes, so that the first lanes of one are accessed without a mask."""
     costs: Costs = COSTS
     """What cost models count with."""
 

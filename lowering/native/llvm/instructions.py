@@ -12,7 +12,7 @@ from ....runtime.records import dataclass
 from ...loops.ir import Literal, Operand, Type
 from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
-from . import aarch64, arm, expansions, x86
+from . import aarch64, arm, expansions, riscv, x86
 from .conversions import convert
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
 
@@ -31,7 +31,7 @@ SHIFTS = {"shl": "shl", "lshr": "lshr", "ashr": "ashr"}
 REDUCE_INTEGERS = {"add": "add", "mul": "mul", "and": "and", "or": "or"}
 OwnOperation = Callable[[Writer, Target, Type, Sequence[str]], str | None]
 OWN_OPERATIONS: Mapping[str, Mapping[str, OwnOperation]] = {
-    "x86": x86.OPERATIONS, "aarch64": aarch64.OPERATIONS, "arm": arm.OPERATIONS}
+    "x86": x86.OPERATIONS, "aarch64": aarch64.OPERATIONS, "arm": arm.OPERATIONS, "riscv": riscv.OPERATIONS}
 """By architecture: operations for which some of its processors have instructions that LLVM has intrinsics of its own for."""
 
 

@@ -6,6 +6,7 @@ so that no target meets a type that it must call a library for.
 from __future__ import annotations
 
 import functools
+import re
 import struct
 
 import numpy as np
@@ -150,3 +151,13 @@ def resized(writer: Writer, x: str, lanes: int, wanted: int) -> str:
         return writer.put(f"extractelement {t} {x}, i32 0")
     numbers = ", ".join(f"i32 {i if i < lanes else 0}" for i in range(wanted))
     return writer.put(f"shufflevector {t} {x}, {t} poison, <{wanted} x i32> <{numbers}>")
+
+
+SPLAT = re.compile(r"splat \(i\d+ (-?\d+)\)")
+"""A vector of one integer."""
+
+
+def splat_number(value: str) -> int | None:
+    """The integer that a vector has in all lanes, where that is a constant."""
+    found = SPLAT.fullmatch(value)
+    return int(found[1]) if found else None

@@ -78,13 +78,24 @@ class MemoryAccesses:
         return self.joined(scalar, pieces)
 
     def load_piece(self, scalar: str, lanes: int, pointer: str, active: int, mask: str) -> str:
-        t, align, mask = spelled(scalar, lanes), nbytes(scalar), self.mask(lanes, active, mask)
+        t, align = spelled(scalar, lanes), nbytes(scalar)
+        if self.target.has_vector_length and active < lanes and not mask:
+            return self.load_first(scalar, lanes, pointer, active)
+        mask = self.mask(lanes, active, mask)
         if not mask:
             return self.writer.put(f"load {t}, ptr {pointer}, align {align}")
         if lanes == 1:
             return self.load_where(scalar, pointer, mask)
         return self.writer.intrinsic(f"llvm.masked.load.{suffix(scalar, lanes)}.p0", t, [
             (f"ptr align {align}", pointer), (f"<{lanes} x i1>", mask), (t, "zeroinitializer")])
+
+    def load_first(self, scalar: str, lanes: int, pointer: str, active: int) -> str:
+        """The first lanes by their number; the others are 0."""
+        t, every, count = spelled(scalar, lanes), (f"<{lanes} x i1>", "splat (i1 true)"), ("i32", f"{active}")
+        found = self.writer.intrinsic(f"llvm.vp.load.{suffix(scalar, lanes)}.p0", t, [
+            (f"ptr align {nbytes(scalar)}", pointer), every, count])
+        return self.writer.intrinsic(f"llvm.vp.merge.{suffix(scalar, lanes)}", t, [
+            every, (t, found), (t, "zeroinitializer"), count])
 
     def load_where(self, scalar: str, pointer: str, condition: str) -> str:
         """A scalar that is read only where the condition is true."""
@@ -147,6 +158,9 @@ class MemoryAccesses:
         elif active == 1:  # LLVM would store one truncated lane as wide as it was before
             one = subvector(self.writer, scalar, lanes, value, 0, 1)
             self.writer.do(f"store {scalar} {one}, ptr {pointer}, align {align}")
+        elif self.target.has_vector_length:
+            self.writer.intrinsic(f"llvm.vp.store.{suffix(scalar, lanes)}.p0", "void", [
+                (t, value), (f"ptr align {align}", pointer), (f"<{lanes} x i1>", "splat (i1 true)"), ("i32", f"{active}")])
         else:
             self.writer.intrinsic(f"llvm.masked.store.{suffix(scalar, lanes)}.p0", "void", [
                 (t, value), (f"ptr align {align}", pointer), (f"<{lanes} x i1>", self.mask(lanes, active, ""))])
