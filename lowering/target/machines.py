@@ -77,7 +77,8 @@ def riscv64(triple: str, cpu: str, features: str) -> Target:
     if not size:
         return Target(triple, cpu, features, vector_bytes=1, vector_registers=32)
     return Target(triple, cpu, features, vector_bytes=size * REGISTER_GROUP, vector_registers=32 // REGISTER_GROUP,
-                  rounds_words=True, has_masked=True, has_vector_length=True)
+                  rounds_words=True, has_masked=True, has_vector_length=True, has_widening_products=True,
+                  packed_vector_bytes=0)
 
 
 # ---- 32-bit Arm ------------------------------------------------------------------------------------------------------
@@ -119,6 +120,8 @@ RISCV = (
     ("rv32imac_zba_zbb_zbs", "RV32IMAC Zba Zbb Zbs", "riscv32", "+m,+a,+c,+zba,+zbb,+zbs", "rp2350-riscv"),
     ("rv64gc", "RV64GC", "riscv64", "+m,+a,+c,+f,+d", "visionfive2"),
     ("rv64gcv", "RV64GCV", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl128b", ""),
+    ("rv64gcv_zvl256b", "RV64GCV, 256 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl256b,+zba,+zbb,+zbs",
+     "banana-pi-f3 spacemit-k1"),
 )
 TRIPLES = {"riscv32": "riscv32-unknown-elf", "riscv64": "riscv64-unknown-linux-gnu"}
 

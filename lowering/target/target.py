@@ -47,10 +47,13 @@ class Target:
     """What products of bytes vectors sum four to a lane."""
     has_lane_products: bool = False
     """Whether products and sums of products take one lane of a vector as a factor of all lanes."""
+    has_widening_products: bool = False
+    """Whether vectors of bytes or of 16 bits are multiplied by a scalar and added to sums of twice or four times the size."""
     rounds_words: bool = False
     """Whether vectors have rounded upper halves of doubled products and rounding shifts of 32 bits."""
     packed_vector_bytes: int = 32
-    """Vectors of words of this size, and of larger ones, are narrowed to bytes by instructions that clip."""
+    """Vectors of words of this size, and of larger ones, are narrowed to bytes by instructions that clip two of them at once; 0
+    where there are none."""
     matrix_unit: tuple[MatrixType, ...] = ()
     """What the matrix unit multiplies that this process may use; there is none where that is nothing."""
     has_masked: bool = False
@@ -71,6 +74,11 @@ class Target:
     def dot4(self) -> str:
         """The operation of the loop IR by which it sums products of bytes: it is written with others where there is none."""
         return "dot4_signed" if self.dot_product == "s8s8" else "dot4"
+
+    @property
+    def packs(self) -> bool:
+        """Whether its vectors are narrowed to bytes, two at once."""
+        return 0 < self.packed_vector_bytes <= self.vector_bytes
 
     @property
     def architecture(self) -> str:

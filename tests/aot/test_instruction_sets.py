@@ -26,6 +26,8 @@ RISCV = ("riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu")
 MACHINES = (
     linux("aarch64", *ARM), linux("cortex-a55", *ARM),
     linux("rv64gcv", *RISCV, "rv64,v=true,vlen=128,vext_spec=v1.0"),
+    linux("rv64gcv", *RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
+    linux("rv64gcv_zvl256b", *RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
     linux("x86-64-v2", "gcc", ""), linux("x86-64-v3", "gcc", ""))
 Rng = np.random.Generator
 

@@ -22,7 +22,7 @@ INLINE_BYTES = 4096
 
 def alignment_of(target: Target) -> int:
     """What constants and variables are aligned to, in bytes: a vector, and at least eight."""
-    return max(8, target.vector_bytes)
+    return max(8, min(target.vector_bytes, target.costs.cache_line_bytes))
 
 
 def bytes_of(array: Array) -> bytes:

@@ -1,5 +1,5 @@
-"""Instructions of RISC-V that LLVM has only as intrinsics of its own, or none for: operations of the loop IR that vectors (V 1.0)
-have whole, and what profiles need.
+"""Instructions of RISC-V that LLVM has only as intrinsics of its own, or none for: operations of the loop IR that vectors (V
+1.0) have whole, and what profiles need.
 
 The intrinsics are of vectors whose length is a multiple of the processor's; ours, of a known length, are the beginning of such
 ones.

@@ -22,6 +22,8 @@ PACKED_TILE_LINES = 60
 """Lines of LLVM's text that pack the rows of a tile."""
 MAX_SUMS_OF_A_ROW = 6
 """Independent sums of a single row: this number is enough to hide the latency of one addition."""
+MAX_SUMS_BESIDE = 5
+"""Of a single row: how often its sums are there, at most."""
 MAX_FEWER_ROWS = 3
 """Rows that overlapping tiles of one size may have less than the register tile."""
 MAX_ROW_VECTORS = 8
@@ -153,10 +155,11 @@ def alone(vectors: int, last: int, target: Target) -> float:
     return tile_step_cycles(beside, vectors, target) / beside
 
 
-def sums_beside(vectors: int, last: int) -> int:
+def sums_beside(vectors: int, last: int, most: int = MAX_SUMS_BESIDE) -> int:
     """How many sums of a single row run beside each other, so that none waits for the one before: as many steps of the last
-    axis, of which it has a multiple of that."""
-    return max(n for n in range(1, 6) if last % n == 0 and (n == 1 or n * vectors <= MAX_SUMS_OF_A_ROW))
+    axis, of which it has a multiple of that; `most` fit the registers."""
+    return max(n for n in range(1, min(MAX_SUMS_BESIDE, most) + 1)
+               if last % n == 0 and (n == 1 or n * vectors <= MAX_SUMS_OF_A_ROW))
 
 
 def grouped_panels(cut: Cut, most: int = MAX_ROW_VECTORS) -> Cut:

@@ -21,7 +21,7 @@ from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
-from .int8 import scalar_sums
+from .int8 import scalar_sums, widening
 from .int8.amx_choose import choose_tiles
 from .int8.dual_multiply import factors_of
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
@@ -45,9 +45,9 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "dot", "tiles", "bf16x6", "bf16x3". `packing` is
-    when b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache while all rows pass,
-    or those of a `group`; `prefetching` says whether panels are prefetched."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "dot", "widen", "tiles", "bf16x6", "bf16x3".
+    `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache
+    while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
@@ -105,6 +105,14 @@ def choose_dual(pattern: Contraction, target: Target) -> ContractionChoice | Non
     columns = costs.dual_tile_columns if pattern.rows > 1 else costs.dual_row_columns
     tile = Tile(min(costs.dual_tile_rows, pattern.rows), min(columns, pattern.n.extent))
     return ContractionChoice(tile, 1, "dual", "compiling", False)
+
+
+def choose_widening(pattern: Contraction, target: Target) -> ContractionChoice | None:
+    """Products of bytes by vectors of columns that are widened."""
+    if not widening.factors_of(pattern, target) or places_with_conditions(pattern) > MAX_PADDED_PLACES:
+        return None
+    tile, lanes = widening.tile_of(pattern, target)
+    return ContractionChoice(tile, lanes, "widen", "compiling", False)
 
 
 def choose_scalar_sums(pattern: Contraction, target: Target) -> ContractionChoice | None:

@@ -22,6 +22,7 @@ from .choose import (
     choose_scalar_sums,
     choose_vectors,
     choose_vnni,
+    choose_widening,
     others,
 )
 from .int8 import amx_macro_loops, scalar_sums
@@ -89,6 +90,14 @@ class Int8ScalarSumTiles(ContractionStrategy):
         scalar_sums.lower(b, self.pattern, self.choice.tile, self.target, rows)
 
 
+class Int8WideningTiles(ContractionStrategy):
+    """Products of bytes, a vector of columns at a time, widened (VWMACC)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
+        macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
+
+
 class VectorTiles(ContractionStrategy):
     """One element of K at a time, by vectors, in blocks of K and of columns where operands are too large for the caches."""
     __slots__ = ()
@@ -113,4 +122,6 @@ def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStr
         return Int8DualTiles(nest, target, pattern, choice)
     if choice := choose_scalar_sums(pattern, target):
         return Int8ScalarSumTiles(nest, target, pattern, choice)
+    if choice := choose_widening(pattern, target):
+        return Int8WideningTiles(nest, target, pattern, choice)
     return VectorTiles(nest, target, pattern, choose_vectors(pattern, target))

@@ -21,6 +21,7 @@ from ..nest.tile_axis import Cut, Piece, Tiles, balanced, interior, over
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import MAX_ROW_VECTORS, grouped_panels, heights, over_both_ends
 from .choose import ContractionChoice, code_of, machine, may_repeat
+from .int8 import widening
 from .int8.dual_multiply import DualMultiply
 from .int8.vnni import Dot4
 from .micro_kernel import MicroKernel, Multiply, Step, columns
@@ -165,7 +166,12 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
 
 def most_of_a_row(choice: ContractionChoice, target: Target) -> int:
     """Vectors of columns beside a single row, at most."""
-    return target.costs.dual_row_columns if choice.step == "dual" else MAX_ROW_VECTORS
+    match choice.step:
+        case "dual":
+            return target.costs.dual_row_columns
+        case "widen":
+            return widening.MAX_ROW_VECTORS
+    return MAX_ROW_VECTORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +194,9 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step == "dual":
         dual = DualMultiply.of(b, pattern, target, widths, conditions)
         return Operands(dual, dual.panels, None, dual.packed.known)
+    if choice.step == "widen":
+        wide = widening.WideningMultiply.of(b, pattern, choice.tile.rows, target, widths)
+        return Operands(wide, wide.panels, None, wide.packed.known, wide.test_cycles)
     step = Multiply(b, target, pattern, conditions)
     match choice.packing:
         case "compiling":

@@ -141,7 +141,8 @@ class MicroKernel:
         many = len(inits) >= MIN_SUMS_OF_ONE_STEP
         last, group = self.step.axes[-1], self.step.group
         whole = single and not any(w.index.coefficient(last) for w in bounds)
-        beside, tested, n = sums_beside(len(inits), last.extent // group) if whole else 1, () if single else failing, len(inits)
+        beside = sums_beside(len(inits), last.extent // group, self.most_beside(vectors)) if whole else 1
+        tested, n = () if single else failing, len(inits)
 
         def products(at: At, acc: Sequence[Operand]) -> list[Operand]:
             """A step for each of the sums that run beside each other."""
@@ -153,6 +154,11 @@ class MicroKernel:
             self.b, self.step.axes, bounds, at, [*inits, *zeros], products, unrolled, max(1 if many else 2, self.step.unroll),
             group * beside)
         self.writer.write(block, [self.added(sums[i::n]) for i in range(n)])
+
+    def most_beside(self, vectors: tuple[Piece, ...]) -> int:
+        """How many times the sums of a row fit the registers, beside a vector of b."""
+        each = sum(max(1, piece.lanes // self.target.lanes(4)) for piece in vectors)
+        return max(1, (self.target.vector_registers - 1) // each)
 
     def added(self, sums: Sequence[Operand]) -> Operand:
         """The sum of some."""

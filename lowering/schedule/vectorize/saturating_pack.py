@@ -33,7 +33,7 @@ def unclipped(value: Expr) -> Expr | None:
 
 def packable(nest: Nest, target: Target) -> Expr | None:
     """What the outputs of a nest are packed from, where the target packs vectors."""
-    return unclipped(nest.value) if target.vector_bytes >= target.packed_vector_bytes else None
+    return unclipped(nest.value) if target.packs else None
 
 
 def units(pieces: Sequence[Piece], lanes: int) -> list[tuple[Piece, ...]]:

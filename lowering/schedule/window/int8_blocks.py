@@ -73,7 +73,7 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
     work enough for other code, too."""
     size = target.vector_bytes
     is_contiguous = nest.index.coefficient(n) == 1 and n not in nest.index.hidden
-    if size < target.packed_vector_bytes or not is_contiguous or narrow(nest, known, n) is None:
+    if not target.packs or not is_contiguous or narrow(nest, known, n) is None:
         return None
     for side in SIDES:
         columns = size // side

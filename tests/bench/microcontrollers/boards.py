@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...aot.machines import PROCESSORS, Machine
-from .virtual import VECTORS_128, arm64, riscv64
+from .virtual import VECTORS_128, VECTORS_256, arm64, riscv64
 
 HERE = Path(__file__).parent
 SHIFT = 6
@@ -79,5 +79,6 @@ CORTEX_M = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 BOARDS: Mapping[str, Board] = {
     **{machine.name: cortex_m(machine) for machine in PROCESSORS if machine.name in CORTEX_M},
     **{name: Board(arm64(name), ARM64_TICK_NANOSECONDS) for name in ("aarch64", "cortex-a55", "cortex-a76")},
-    **{name: Board(riscv64(name, cpu), 1.0) for name, cpu in (("rv64gc", ""), ("rv64gcv", VECTORS_128))}}
+    **{name: Board(riscv64(name, cpu), 1.0) for name, cpu in (
+        ("rv64gc", ""), ("rv64gcv", VECTORS_128), ("rv64gcv_zvl256b", VECTORS_256))}}
 """Boards by processor."""

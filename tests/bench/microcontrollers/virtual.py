@@ -33,3 +33,4 @@ def riscv64(target: str, cpu: str = "") -> Machine:
 
 
 VECTORS_128 = ",v=true,vlen=128,vext_spec=v1.0"
+VECTORS_256 = ",v=true,vlen=256,vext_spec=v1.0"
