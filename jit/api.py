@@ -61,8 +61,23 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
     options = given("tosaic.jit", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     chosen = [*each(static), *each(static_argnums)]
     if function is not None:
-        return Jit(function, chosen, options, context)
-    return lambda f: Jit(f, chosen, options, context)
+        return Jit(called(function), chosen, options, context)
+    return lambda f: Jit(called(f), chosen, options, context)
+
+
+def called(function: Any) -> Any:
+    """The function; of a model, an entry or code that is compiled, one that calls it."""
+    from .compiled import Compiled
+    from .models.entry import Entry
+    from .models.model import Model
+    if not isinstance(function, Model | Entry | Compiled):
+        return function
+
+    def call(*inputs: Any, **named: Any) -> Any:
+        return function(*inputs, **named)
+
+    call.__name__ = call.__qualname__ = (function.entry() if isinstance(function, Model) else function).name
+    return call
 
 
 def each(values: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..lowering.graph.types import BY_STORAGE, F32, I1, I32, Array, TensorType
-from ..runtime.errors import TypeProblem, ValueProblem
+from ..runtime.errors import TypeProblem, ValueProblem, class_of
 from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 from .tracing.caller import caller
 from .tracing.pytree import Structure
@@ -72,7 +72,7 @@ def kind_of(name: str, value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise TypeProblem(f"static argument {name} is a {type(value).__name__}, which cannot be a key", caller(),
+        raise TypeProblem(f"static argument {name} is {class_of(value)}, which cannot be a key", caller(),
                           kind="argument", help="use a tuple for a list; arrays are not static") from None
     return kinds(value)
 
@@ -84,7 +84,7 @@ def array_or_number(function: str, name: str, leaf: Any) -> Any:
     try:
         return borrowed(leaf)
     except Unreadable as error:
-        raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__} that cannot be read: {error}",
+        raise TypeProblem(f"argument {name} of {function} is {class_of(leaf)} that cannot be read: {error}",
                           caller(), kind="argument", help=error.help) from error
 
 
@@ -100,7 +100,7 @@ def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType
         raise ValueProblem(f"argument {name} of {function} is a tensor of a trace that has ended", caller(),
                            kind="argument", help="return it from the traced function")
     if not isinstance(leaf, np.ndarray):
-        raise TypeProblem(f"argument {name} of {function} is a {type(leaf).__name__}, which is no tensor", caller(),
+        raise TypeProblem(f"argument {name} of {function} is {class_of(leaf)}, which is no tensor", caller(),
                           kind="argument", help=f"pass an array; or say that it is static: tosaic.jit(static=({parameter!r},))"
                           + (", or metadata={'static': True} of a dataclass's field" if name != parameter else ""))
     if leaf.dtype.name in ("complex64", "complex128"):

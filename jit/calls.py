@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..runtime.errors import printable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..lowering.graph.types import Array
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
+    from .tracing.inlined_models import ModelGraph
 
 CONTEXTS = 64
 """Namespaces of variables that a compiled function remembers at most."""
@@ -47,6 +48,8 @@ class Calls:
         single = len(executable.signature.outputs) == 1
         self._rebuild: Callable[[Sequence[Array]], Any] = (
             rebuild(structure) if structure else (lambda arrays: arrays[0]) if single else tuple)
+        self.graph: Callable[[], ModelGraph] | None = None
+        """What the code was made of: it becomes a part of a function that is traced when this is called."""
         self._bound: dict[Context, Executable] = {}
         self._in_tuple: bool | None = not single
         """Whether results come in a tuple; None for another nest."""
@@ -58,6 +61,9 @@ class Calls:
                  **named: Any) -> Any:
         """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed). Inputs may
         be `named`."""
+        if self.graph is not None and are_traced(inputs, named):
+            from .tracing.inlined_models import inlined
+            return inlined(self.graph(), inputs, named)
         if named:
             signature = self.executable.signature
             inputs = (with_named(printable(signature.name), [t.name for t in signature.inputs], inputs, named),)
@@ -82,6 +88,13 @@ class Calls:
                 self._bound = {}
             found = self._bound[context] = self.executable.bind(context)
         return found
+
+
+def are_traced(inputs: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """Whether an input is a tensor of a function that is being traced, rather than an array."""
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        inputs = list(inputs[0].values())
+    return any(getattr(type(x), "is_traced", False) for x in (*inputs, *named.values()))
 
 
 def until_quick(owner: Any, call: Call, quick: Callable[[], Call | None]) -> Call:

@@ -39,6 +39,7 @@ class Compiled(Generic[Stage]):
     def __init__(self, lowered: Later[Stage], executable: Executable, results: Structure | None = None) -> None:
         self._lowered, self.executable, self._results = lowered, executable, results
         self.calls = Calls(executable, results)
+        self.calls.graph = lambda: lowered().traced
         self.__call__ = until_quick(self, self.calls.ordinary, self.calls.quick)  # type: ignore[method-assign]
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import Array, TensorType
-from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem
+from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem, class_of
 from ..runtime.public_names import closest
 from ..runtime.variables import checked_context
 from .call_signature import Call, TensorSpec, array_or_number, as_array, kind_of, leaf_type, static_names
@@ -67,6 +67,16 @@ class Pending:
         self.compiled: Compiled[Lowered] | None = None
 
 
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function; a Problem for what can be called and has none that Python knows."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise TypeProblem(f"Python does not know the parameters of {name}", tracing.caller(), kind="argument",
+                          help=f"tosaic.jit(lambda x: {name}(x)) says which it has") from None
+
+
 class Jit(Generic[Given, Result]):
     """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
     if TYPE_CHECKING:
@@ -90,10 +100,10 @@ class Jit(Generic[Given, Result]):
     def __init__(self, function: Callable[Given, Result], static: Iterable[str | int] = (),
                  options: CompileOptions | None = None, context: Context | None = None) -> None:
         if not callable(function):
-            raise TypeProblem(f"jit takes a function, not a {type(function).__name__}", tracing.caller(), kind="argument",
+            raise TypeProblem(f"jit takes a function, not {class_of(function)}", tracing.caller(), kind="argument",
                               help="@tosaic.jit, or @tosaic.jit(static=...) above the function")
         self.function, self.options, self.context = function, options, checked_context(context)
-        self.signature = inspect.signature(function)
+        self.signature = signature_of(function)
         self.static = static_names(self.signature, static)
         self._kept: dict[Call, Pending] = {}
         self._quick: dict[Any, Callable[..., Any]] = {}
@@ -325,7 +335,7 @@ def returned(function: str, value: Any) -> Tensor:
     try:
         return leaf_tensor(value)
     except Problem as problem:
-        raise type(problem)(f"{function} returns a {type(value).__name__} that is no tensor: {problem.message}",
+        raise type(problem)(f"{function} returns {class_of(value)} that is no tensor: {problem.message}",
                             problem.position, kind=problem.kind, help=problem.help) from None
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.errors import Problem, TypeProblem, ValueProblem, printable
+from ..runtime.errors import Problem, TypeProblem, ValueProblem, class_of, printable
 from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 
 LARGEST = 1 << 22
@@ -173,7 +173,7 @@ class Snapshot:
         try:
             array = borrowed(value) if not isinstance(value, np.ndarray) else value
         except Unreadable as error:
-            raise TypeProblem(f"attribute {path} of the object is a {type(value).__name__} that cannot be read: {error}",
+            raise TypeProblem(f"attribute {path} of the object is {class_of(value)} that cannot be read: {error}",
                               kind="argument", help=error.help) from error
         if isinstance(value, np.ndarray) and is_read_only(value):
             return same(value)
@@ -187,7 +187,7 @@ class Snapshot:
         return Contents(type(value), np.array(array, order="C"))
 
     def _refused(self, path: str, value: Any) -> Any:
-        raise TypeProblem(printable(f"attribute {path} of the object is a {type(value).__name__}, and whether that changes "
+        raise TypeProblem(printable(f"attribute {path} of the object is {class_of(value)}, and whether that changes "
                                     "between calls cannot be seen"), kind="argument",
                           help="pass it as an argument, or read what the method needs of it into numbers, arrays, tuples or "
                                "objects of Python classes")

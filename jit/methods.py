@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime.errors import Problem, TypeProblem, ValueProblem
+from ..runtime.errors import Problem, TypeProblem, ValueProblem, class_of
 from .followed import Names, Snapshot, names_read
 from .tracing import trace as tracing
 
@@ -56,7 +56,7 @@ class MethodsOf:
         try:
             return weakref.ref(owner, gone)
         except TypeError:
-            raise TypeProblem(f"a jitted method of a {type(owner).__name__} cannot follow the object, which has no weak "
+            raise TypeProblem(f"a jitted method of {class_of(owner)} cannot follow the object, which has no weak "
                               "references", tracing.caller(), kind="argument",
                               help='put "__weakref__" into its __slots__') from None
 
@@ -146,4 +146,4 @@ class BoundMethod:
         return hash((id(self.__self__), id(self.__func__)))
 
     def __repr__(self) -> str:
-        return f"<tosaic.jit of {self.__func__.name}, of a {type(self.__self__).__name__}>"
+        return f"<tosaic.jit of {self.__func__.name}, of {class_of(self.__self__)}>"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
 from ..runtime.deprecation import deprecated
-from ..runtime.errors import TypeProblem, ValueProblem
+from ..runtime.errors import TypeProblem, ValueProblem, class_of
 from ..runtime.public_names import checked_fields
 from ..runtime.records import shown_changes
 from ..runtime.threads import checked
@@ -53,7 +53,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         check_is_target(self.target)
         if not isinstance(self.memory, Memory):
-            raise TypeProblem(f"memory is a {type(self.memory).__name__}", kind="option", help="give a tosaic.Memory")
+            raise TypeProblem(f"memory is {class_of(self.memory)}", kind="option", help="give a tosaic.Memory")
         for name, value in self.memory.moved:
             if getattr(self, name) == DEFAULTS[name]:
                 object.__setattr__(self, name, value)
@@ -80,7 +80,7 @@ def chosen(function: str, options: CompileOptions | Target | None, **given: Any)
         deprecated(f"{function}(target)", f"{function}(tosaic.CompileOptions(target=...))")
         options = CompileOptions(target=options)
     elif not isinstance(options, CompileOptions | None):
-        raise ValueProblem(f"the options of {function} are a {type(options).__name__}", kind="option",
+        raise ValueProblem(f"the options of {function} are {class_of(options)}", kind="option",
                            help="give a tosaic.CompileOptions")
     used = {name: value for name, value in given.items() if value is not None}
     if not used:

@@ -37,6 +37,14 @@ def printable_text(text: str) -> str:
     return IN_TEXT.sub(escape, text)
 
 
+def class_of(value: object) -> str:
+    """What a value is, for a message: its class with its article, or None."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeio' or name.startswith('nd') else 'a'} {name}"
+
+
 def escape(found: re.Match[str]) -> str:
     """A character by its number, as Python writes it."""
     number = ord(found.group())

@@ -47,7 +47,8 @@ def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named
     elif len(inputs) <= len(names):
         given = dict(zip(names, inputs))
     else:
-        raise TypeProblem(f"{function} takes {len(names)} inputs, got {len(inputs)} and {', '.join(named)}", kind="argument",
+        got = " and ".join([str(len(inputs)), *([", ".join(named)] if named else [])])
+        raise TypeProblem(f"{function} takes {len(names)} input{'s' * (len(names) != 1)}, got {got}", kind="argument",
                           help=f"its inputs: {', '.join(names) or 'none'}")
     for name, value in named.items():
         if name not in names:

@@ -11,7 +11,7 @@ import numpy as np
 from .arena import Array
 from .arguments import Tensor
 from .c_symbols import type_checksum, variable_symbols
-from .errors import Position, Problem, TypeProblem
+from .errors import Position, Problem, TypeProblem, class_of
 
 
 class LibraryMemory(NamedTuple):
@@ -24,7 +24,7 @@ def check_library(given: object) -> None:
     """A Problem for anything that is no library."""
     if isinstance(given, ctypes.CDLL):
         return
-    raise TypeProblem(f"library is a {type(given).__name__}, not a loaded library", kind="argument",
+    raise TypeProblem(f"library is {class_of(given)}, not a loaded library", kind="argument",
                       help="load the shared object: ctypes.CDLL(path)")
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .arena import Array
 from .arguments import as_array
-from .errors import KeyProblem, Problem, TypeProblem
+from .errors import KeyProblem, Problem, TypeProblem, class_of
 from .variable import Declaration, Lock, Locks, Variable, VariableStatus
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def checked_context(given: object) -> Context | None:
     """A context that a caller may give or leave out; a Problem for anything else."""
     if given is None or isinstance(given, Context):
         return given
-    raise TypeProblem(f"context is a {type(given).__name__}, not a tosaic.Context, a namespace of variables", kind="argument",
+    raise TypeProblem(f"context is {class_of(given)}, not a tosaic.Context, a namespace of variables", kind="argument",
                       help='make one: tosaic.Context("name"); without one, variables belong to the process')
 
 FORK_WAIT = 0.5

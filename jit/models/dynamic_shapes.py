@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...runtime.errors import KeyProblem, Problem, TypeProblem, ValueProblem
+from ...runtime.errors import KeyProblem, Problem, TypeProblem, ValueProblem, class_of
 from ...runtime.foreign_arrays import Unreadable, borrowed, has_memory, is_untyped
 from ...runtime.public_names import missing_input, unknown_name
 
@@ -69,7 +69,7 @@ def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dic
 def shape_of(function: str, name: str, value: Any) -> tuple[int, ...]:
     """The shape of an argument; a Problem where it is no array."""
     if is_untyped(value):
-        raise TypeProblem(f"input {name} of {function} is a {type(value).__name__}, which has no shape", kind="argument",
+        raise TypeProblem(f"input {name} of {function} is {class_of(value)}, which has no shape", kind="argument",
                           help="numpy.frombuffer(value, dtype).reshape(shape) has one")
     try:
         return tuple(np.shape(value if hasattr(value, "shape") or not has_memory(value) else borrowed(value)))

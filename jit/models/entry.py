@@ -14,7 +14,7 @@ from ...runtime.public_names import public, with_named
 from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Outline
 from ..cache.programs import CachedCompiler, CodeRequest
-from ..calls import Numbers, Results, not_yet, through, until_quick
+from ..calls import Numbers, Results, are_traced, not_yet, through, until_quick
 from ..compiled import GraphRecipe
 from ..descriptors import Interface, TensorDescriptor
 from ..given_options import given
@@ -161,6 +161,11 @@ class Entry:
             return self._compiled or self._elsewhere
 
     def _compile(self, request: CodeRequest, context: Context) -> Compiled[Lowered]:
+        compiled = self._made(request, context)
+        compiled.calls.graph = self._traced
+        return compiled
+
+    def _made(self, request: CodeRequest, context: Context) -> Compiled[Lowered]:
         if self._limits is not None:
             with self._limits:
                 return within_limits(self._traced().compile(request.options, context))
@@ -173,6 +178,8 @@ class Entry:
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
               **named: Any) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
+        if are_traced(inputs, named):
+            return self._inlined(inputs, named)
         where = self._context if context is None else context
         if self.is_dynamic:
             inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
@@ -194,6 +201,16 @@ class Entry:
             else:
                 return code(*inputs, out=out, context=where, num_threads=num_threads, **named)
         return self._by_value[()](inputs, named, out=out, context=where, num_threads=num_threads)
+
+    def _inlined(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """A part of the function that is being traced."""
+        from ..tracing.conversion import tensor
+        from ..tracing.inlined_models import inlined
+        if not self.is_dynamic:
+            return inlined(self._traced(), inputs, named)
+        given = with_named(self.name, self._outline.inputs, inputs, named)
+        shapes = {name: tensor(x).shape for name, x in given.items()}
+        return inlined(self.specialize(shapes)._traced(), (given,), {})
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""

@@ -176,6 +176,9 @@ def model_again(module: Later[Module], entries: Mapping[str, Entry], imported: I
 
 def no_entry(raised: type[Problem], name: str, entries: Iterable[str]) -> Problem:
     """The Problem for an entry that a model does not have."""
-    meant = None if name.startswith("_") else closest(name, entries)
-    return raised(f"the model has no entry {name}; it has {', '.join(entries) or 'none'}", kind="argument",
-                  help=f"did you mean {meant}?" if meant else None)
+    names = list(entries)
+    meant = None if name.startswith("_") else closest(name, names)
+    help = f"did you mean {meant}?" if meant else None
+    if names and not name.startswith("_") and hasattr(Entry, name):
+        help = f"an entry has {name}: model.{'main' if len(names) == 1 else names[0]}.{name}"
+    return raised(f"the model has no entry {name}; it has {', '.join(names) or 'none'}", kind="argument", help=help)

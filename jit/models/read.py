@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import Problem, TypeProblem
+from ...runtime.errors import Problem, TypeProblem, class_of
 from ..cache.sha256 import sha256
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def read_bytes(source: Any) -> tuple[bytes, str]:
         return data.encode() if isinstance(data, str) else data, str(getattr(source, "name", "<stream>"))
     if not isinstance(source, str | os.PathLike):
         door = DOORS.get(type(source).__module__.split(".")[0])
-        raise TypeProblem(f"a model cannot be read from a {type(source).__name__}", kind="argument",
+        raise TypeProblem(f"a model cannot be read from {class_of(source)}", kind="argument",
                           help=f"{door} takes it" if door else "pass a path, an open file, bytes, or MLIR text")
     return first_bytes(source, -1), str(os.fspath(source))
 

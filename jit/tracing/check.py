@@ -7,7 +7,7 @@ import numpy as np
 
 from ...lowering.dialects.tosaic.assertion import Assert
 from ...lowering.graph.types import I1
-from ...runtime.errors import TypeProblem
+from ...runtime.errors import TypeProblem, class_of
 from .conversion import tensor
 from .trace import is_tracing, problem, record
 
@@ -19,7 +19,7 @@ def check(condition: Any, message: str = "a check fails") -> None:
     reported; in a branch or a loop it is made when that runs. Outside of traced functions it is made at once. Raises a Problem,
     when tracing, for a condition that is not one bool, and when compiling for one that is false in every call."""
     if not isinstance(message, str):
-        raise problem(f"the message of check is a {type(message).__name__}, not a string", "argument", raised=TypeProblem)
+        raise problem(f"the message of check is {class_of(message)}, not a string", "argument", raised=TypeProblem)
     if not is_tracing():
         made_now(condition, message)
         return

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ...lowering.graph.graph import Block
 from ...lowering.graph.types import I1
-from ...runtime.errors import Position, TypeProblem
+from ...runtime.errors import Position, TypeProblem, class_of
 from .complex_tensor import leaf_tensor
 from .conversion import tensor
 from .pytree import Structure, flatten, unflatten
@@ -26,7 +26,7 @@ class TracedRegion:
     def __init__(self, label: str, name: str, function: Callable[..., Any], structure: Structure,
                  state: Sequence[Tensor]) -> None:
         if not callable(function):
-            raise problem(f"{name} is a {type(function).__name__}, not a function", "argument", raised=TypeProblem)
+            raise problem(f"{name} is {class_of(function)}, not a function", "argument", raised=TypeProblem)
         self.trace = current().trace
         self.scope: Scope = self.trace.scope(label)
         self.leaves: list[Any] = []

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...lowering.graph.types import BY_STORAGE, ELEMENT_TYPES, F32, I1, I32, Array, ElementType, TensorType
-from ...runtime.errors import AxisProblem, Problem, TypeProblem
+from ...runtime.errors import AxisProblem, Problem, TypeProblem, class_of
 from .promotion import promoted
 from .tensor import Tensor
 from .trace import constant, current, problem, recorded, usable
@@ -116,7 +116,7 @@ def from_python(value: Any) -> Array:
         except ValueError as error:
             raise problem(f"a list of uneven lengths is no tensor: {error}", "argument") from None
     if not isinstance(value, np.ndarray | np.generic):
-        raise problem(f"a {type(value).__name__} cannot be a tensor", "argument",
+        raise problem(f"{class_of(value)} cannot be a tensor", "argument",
                       help="tensors are made of NumPy arrays and Python numbers", raised=TypeProblem)
     return np.asarray(value)
 

@@ -60,6 +60,8 @@ class Trace:
         self.parameters: dict[Value, str] = {}
         self.keeps_empty = False
         """Whether tensors without elements are in the graph: of one operator, which is interpreted."""
+        self.models = 0
+        """Models that have become a part of the function."""
         self._regions = 0
 
     def scope(self, label: str = "") -> Scope:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ...runtime.errors import Position, TypeProblem, ValueProblem
+from ...runtime.errors import Position, TypeProblem, ValueProblem, class_of
 
 Node = TypeVar("Node")
 
@@ -36,7 +36,7 @@ def register_tree(type: type[Node], flatten: Callable[[Node], tuple[Iterable[Any
         tosaic.register_tree(Point, lambda p: ((p.x, p.y), p.unit), lambda unit, xy: Point(*xy, unit), ("x", "y"))
     """
     if not isinstance(type, _class):
-        raise TypeProblem(f"register_tree takes a class, not a {type.__class__.__name__}", place(), kind="argument")
+        raise TypeProblem(f"register_tree takes a class, not {class_of(type)}", place(), kind="argument")
     if not callable(flatten) or not callable(unflatten):
         raise TypeProblem("register_tree takes two functions besides the class", place(), kind="argument",
                           help="flatten(value) gives (children, static), unflatten(static, children) an object")
@@ -87,12 +87,12 @@ def flattened(value: Any, tree: Tree) -> tuple[list[Any], Any]:
     """Children, and what is static, which has to be a key."""
     found = tree.flatten(value)
     if not isinstance(found, tuple) or len(found) != 2:
-        raise TypeProblem(f"flatten of {type(value).__name__} gives a {type(found).__name__}, not (children, static)", place(),
+        raise TypeProblem(f"flatten of {type(value).__name__} gives {class_of(found)}, not (children, static)", place(),
                           kind="argument", help="tosaic.register_tree says what it gives")
     try:
         hash(found[1])
     except TypeError:
-        raise TypeProblem(f"what is static in a {type(value).__name__} cannot be a key: {found[1]!r}", place(), kind="argument",
+        raise TypeProblem(f"what is static in {class_of(value)} cannot be a key: {found[1]!r}", place(), kind="argument",
                           help="use a tuple for a list; arrays are not static") from None
     return list(found[0]), found[1]
 

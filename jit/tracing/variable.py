@@ -12,7 +12,7 @@ import numpy as np
 
 from ...lowering.graph.graph import Operation
 from ...lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, TensorType
-from ...runtime.errors import Problem, TypeProblem
+from ...runtime.errors import Problem, TypeProblem, class_of
 from ...runtime.variable import Declaration
 from ...runtime.variables import process
 from .conversion import element_type, extents, is_number, tensor
@@ -134,5 +134,5 @@ def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple
     except Problem:
         raise
     except (KeyError, ValueError, TypeError):
-        raise problem(f"the initial value of variable {name} is a {type(initial).__name__} that is no tensor",
+        raise problem(f"the initial value of variable {name} is {class_of(initial)} that is no tensor",
                       "argument") from None

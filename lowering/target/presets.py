@@ -8,7 +8,7 @@ import functools
 import pathlib
 from dataclasses import replace
 
-from ...runtime.errors import ValueProblem
+from ...runtime.errors import TypeProblem, ValueProblem, class_of
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
 from .features import check_names, enabled, matrix_unit, merged
@@ -34,6 +34,9 @@ def target(name: str = "host", cpu: str | None = None, features: str = "") -> Ta
 
 def named(name: str) -> Target:
     """A machine of the tables; names may be in any case."""
+    if not isinstance(name, str):
+        raise TypeProblem(f"a target is known by its name, not by {class_of(name)}", kind="option",
+                          help="tosaic.target(\"cortex-m4\"); tosaic targets lists all")
     found = BY_ANY_NAME.get(name.lower())
     if found is None:
         raise ValueProblem(f"there is no target {name!r}", kind="option", help=similar(name))

@@ -166,8 +166,8 @@ def plain_key(key: Any) -> Any:
             try:
                 return operator.index(key)
             except TypeError:
-                from ..errors import TypeProblem
-                raise TypeProblem(f"a handle cannot be indexed by a {type(key).__name__}", kind="argument",
+                from ..errors import TypeProblem, class_of
+                raise TypeProblem(f"a handle cannot be indexed by {class_of(key)}", kind="argument",
                                   help="index by integers, slices, None and ...; runtime.run('take', ...) takes a "
                                        "tensor") from None
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arguments import dtype_of
-from ..errors import KeyProblem, Problem, TypeProblem, ValueProblem
+from ..errors import KeyProblem, Problem, TypeProblem, ValueProblem, class_of
 
 INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in
             (("i8", 8), ("i16", 16), ("i32", 32), ("i64", 64))} | {
@@ -161,7 +161,7 @@ def type_of(name: str, value: Any) -> str:
         case list() | tuple(): return "shape"
     if callable(value):
         return "function"
-    raise TypeProblem(f"attribute '{name}' cannot be a {type(value).__name__}", kind="attribute",
+    raise TypeProblem(f"attribute '{name}' cannot be {class_of(value)}", kind="attribute",
                       help=f"it is one of {', '.join(TYPES)}")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arena import Array
-from ..errors import Problem, TypeProblem, printable
+from ..errors import Problem, TypeProblem, class_of, printable
 from ..foreign_arrays import borrowed
 from .array_methods import ArrayMethods, install
 from .asynchronous import KNOWN, TRANSITION, AsyncValue, Waiting, raised
@@ -285,7 +285,7 @@ def borrow(value: Any) -> Array:
     try:
         array = as_numpy(value)
     except Exception as error:
-        raise TypeProblem(f"a {type(value).__name__} is no tensor: {error}", kind="argument", help="pass an array") from error
+        raise TypeProblem(f"{class_of(value)} is no tensor: {error}", kind="argument", help="pass an array") from error
     if array.dtype.kind not in "biufV" or array.dtype.fields is not None or not array.dtype.isnative:
         raise TypeProblem(f"an array of {array.dtype} is no tensor", kind="argument", help="tensors hold numbers, bools or "
                           "strings, in this machine's byte order")

@@ -97,4 +97,4 @@ def test_a_condition_that_is_not_one_bool_is_refused(condition: Any, message: st
 
     assert problem(wrong, X).message == message
     assert "it must be one bool" in problem(tosaic.check, X).message
-    assert "is a int, not a string" in problem(tosaic.check, True, 3).message
+    assert "is an int, not a string" in problem(tosaic.check, True, 3).message

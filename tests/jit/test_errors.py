@@ -99,7 +99,7 @@ def test_results_that_are_no_tensors_are_a_problem() -> None:
 def test_a_wrong_use_of_the_decorator_is_a_problem() -> None:
     with pytest.raises(tosaic.Problem, match="static parameter 'z' is none of"):
         tosaic.jit(static="z")(lambda x: x)
-    with pytest.raises(tosaic.Problem, match="jit takes a function, not a int"):
+    with pytest.raises(tosaic.Problem, match="jit takes a function, not an int"):
         tosaic.jit(3)  # type: ignore[call-overload]
 
 

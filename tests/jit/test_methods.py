@@ -204,7 +204,7 @@ def test_what_cannot_be_followed_is_refused_with_its_name() -> None:
         holder = Holder([value])
         if isinstance(value, list):
             value.more = 1  # type: ignore[attr-defined]
-        with pytest.raises(tosaic.TypeProblem, match=r"attribute value\[0\] of the object is a .* cannot be seen"):
+        with pytest.raises(tosaic.TypeProblem, match=r"attribute value\[0\] of the object is an? .* cannot be seen"):
             holder.apply(X)
 
 

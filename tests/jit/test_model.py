@@ -95,7 +95,7 @@ def test_what_is_no_model_is_a_problem_that_says_what_it_is(tmp_path: Path) -> N
     np.savez(tmp_path / "arrays.npz", x=X)
     for source, words in ((b"ML\xefR\x01", "bytecode"), (b"\xff\xfe\x00\x01", "UTF-16"), (b"module {}\xff", "not UTF-8"),
                           (tmp_path, "folder"),
-                          (tmp_path / "missing.mlir", "No such file"), (3, "cannot be read from a int"),
+                          (tmp_path / "missing.mlir", "No such file"), (3, "cannot be read from an int"),
                           (tmp_path / "arrays.npz", "arrays.npz"), ("nul\0byte", "cannot be read")):
         with pytest.raises(tosaic.Problem) as found:
             tosaic.load(source)

@@ -87,7 +87,7 @@ def test_trees_are_the_state_of_branches_and_loops() -> None:
 
 
 def test_wrong_registrations_are_problems() -> None:
-    with pytest.raises(tosaic.TypeProblem, match="takes a class, not a int"):
+    with pytest.raises(tosaic.TypeProblem, match="takes a class, not an int"):
         tosaic.register_tree(3, len, len)  # type: ignore[arg-type, type-var]
     with pytest.raises(tosaic.ValueProblem, match="Point has been registered already"):
         tosaic.register_tree(Point, lambda p: ((), None), lambda s, c: Point(0, 0, ""))

@@ -236,7 +236,7 @@ WRONG: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_what_is_no_context_is_refused(wrong: Callable[[], object]) -> None:
-    with pytest.raises(tosaic.Problem, match=r"context is a \w+, not a tosaic\.Context") as caught:
+    with pytest.raises(tosaic.Problem, match=r"context is an? \w+, not a tosaic\.Context") as caught:
         wrong()
     assert caught.value.kind == "argument" and 'tosaic.Context("name")' in str(caught.value)
     assert NAME not in tosaic.default_context

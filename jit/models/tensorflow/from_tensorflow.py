@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....runtime.errors import KeyProblem, Problem, TypeProblem
+from ....runtime.errors import KeyProblem, Problem, TypeProblem, class_of
 from ....runtime.later import now
 from ....runtime.public_names import public
 from ....runtime.variables import checked_context
@@ -82,7 +82,7 @@ def concrete_functions(tf: Any, source: Any, arguments: Sequence[Any], outputs: 
     if hasattr(source, "captured_inputs") and hasattr(source, "graph"):
         return {identifier(title_of(source)): source}
     if not callable(source):
-        raise TypeProblem(f"a {type(source).__name__} is no TensorFlow function, model or graph", kind="argument",
+        raise TypeProblem(f"{class_of(source)} is no TensorFlow function, model or graph", kind="argument",
                           help="pass a tf.function, a Keras model, a SavedModel's folder or a GraphDef")
     return {identifier(title_of(source)): traced(tf, source, arguments)}
 

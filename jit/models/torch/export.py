@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ....runtime.errors import Label, Position, Problem, Source
+from ....runtime.errors import Label, Position, Problem, Source, class_of
 from ..torch_mlir.to_tosa import package_folder
 from .decompositions import decompositions, spell_out_slices
 
@@ -27,7 +27,7 @@ def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dy
     if isinstance(module, torch.export.ExportedProgram):
         return module
     if not isinstance(module, torch.nn.Module):
-        raise Problem(f"from_torch takes a torch.nn.Module or an ExportedProgram, not a {type(module).__name__}",
+        raise Problem(f"from_torch takes a torch.nn.Module or an ExportedProgram, not {class_of(module)}",
                       kind="argument", help="a function of tensors is the forward of a small module")
     with traced(name), mode(module, training):
         return torch.export.export(module, inputs, dict(kwargs), dynamic_shapes=dynamic_shapes, strict=strict)
