@@ -29,7 +29,7 @@ def _ops() -> Any:
 class Tensor:
     """A tensor of a function that is being traced: it has a shape and an element type, and no values yet."""
     __slots__ = ("scope", "value")
-    is_traced = True
+    _is_traced = True
     """What calls look at (`calls.are_traced`)."""
 
     def __init__(self, value: Value, scope: Scope) -> None:
