@@ -17,6 +17,7 @@ from ..code_size_model import TileCode, share_of
 from ..nest.constant_data import constant, is_constant
 from ..nest.loop_nest import Nest
 from ..nest.padding_conditions import PaddingConditions
+from ..nest.tile_axis import Cut, pieces
 from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
@@ -29,7 +30,7 @@ from .pack_b import have_four_bits
 from .pattern import Contraction
 from .prefetch import is_worthwhile
 from .recognise import contiguous, recognise
-from .register_tile import Tile, choose_tile, of_sums, ranked_tiles
+from .register_tile import Tile, choose_tile, of_sums, panels, ranked_tiles
 
 MAX_PADDED_PLACES = 512
 """Places of a kernel of which padding leaves some out, each with code of its own in products of four bytes: with more, none."""
@@ -57,6 +58,11 @@ class ContractionChoice:
     prefetching: bool = False
     group: int | None = None
     """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
+
+    def cut(self, columns: int, target: Target) -> Cut:
+        """The panels of the columns, and the vectors of each."""
+        least = min(4, self.lanes) if self.step == "dot4" else 1
+        return [(t, pieces(t.size, self.lanes, target.has_masked, least)) for t in panels(columns, self.lanes, self.tile)]
 
     def __str__(self) -> str:
         when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}

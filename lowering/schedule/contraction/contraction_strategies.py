@@ -12,7 +12,7 @@ from ...target.target import Target
 from ..nest.loop_nest import Nest
 from ..nest.row_range import RowRange
 from ..strategy import Constraints, Strategy
-from . import blocked_loops, macro_loops
+from . import blocked_loops, register_tiles
 from .bf16_split import amx_loops
 from .choose import (
     ContractionChoice,
@@ -71,7 +71,7 @@ class Int8DotTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
+        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class Int8DualTiles(ContractionStrategy):
@@ -79,7 +79,7 @@ class Int8DualTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
+        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class Int8ScalarSumTiles(ContractionStrategy):
@@ -95,7 +95,7 @@ class Int8WideningTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
+        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class VectorTiles(ContractionStrategy):
@@ -106,7 +106,7 @@ class VectorTiles(ContractionStrategy):
         if self.choice.blocks:
             blocked_loops.lower(b, self.pattern, self.choice, self.choice.blocks, self.target, rows)
         else:
-            macro_loops.lower(b, self.pattern, self.choice, self.target, rows)
+            register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStrategy:

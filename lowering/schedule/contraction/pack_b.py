@@ -30,6 +30,7 @@ from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import Cut, Piece, over
 from ..vectorize.vectorize import Vectorizer
 from .layout import PanelLayout
+from .macro_kernel import Place
 from .pattern import Contraction
 
 GATHER_LINES = 500
@@ -67,15 +68,15 @@ class Panels:
         """Where the elements of K from k on are, of the panel that begins with a column of those that are packed."""
         return self.layout.place(column, k, width, limb) + self.number_of_batch(at) * self.layout.size
 
-    def load(self, b: Builder, target: Target, at: At, vectors: tuple[Piece, ...], panel: int, k: Affine) -> list[Operand]:
-        """The vectors of the panels, of `panel` columns each, that start at at[n], for one step of K."""
+    def load(self, b: Builder, target: Target, place: Place, k: Affine) -> list[Operand]:
+        """The vectors of columns of a tile, for the step of K from k on."""
         if self.buffer is None:
-            return [self.direct(b, target, at, piece) for piece in vectors]
-        start = self.place(at, at[self.n], k, sum(piece.lanes for piece in vectors if piece.start < panel))
-        result, group = [], self.layout.group
-        for piece in vectors:
-            panels, column = divmod(piece.start, panel)
-            first = start + panels * panel * self.layout.depth
+            return [self.direct(b, target, place.at, piece) for piece in place.vectors]
+        width = sum(piece.lanes for piece in place.vectors if piece.start < place.panel)
+        start, group, result = self.place(place.at, place.column, k, width), self.layout.group, []
+        for piece in place.vectors:
+            panels, column = divmod(piece.start, place.panel)
+            first = start + panels * place.panel * self.layout.depth
             result.append(self.nibble(b, self.buffer, first, column) if self.has_nibbles else self.widened(
                 b, b.load(self.buffer, first + column * group, piece.lanes * group)))
         return result

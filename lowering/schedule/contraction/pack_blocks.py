@@ -1,5 +1,5 @@
 """Copies of a block of both operands of a product, in scratch that stays in a cache: the panels of its columns, and the rows
-of one tile."""
+of one tile, or of some."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,13 +9,15 @@ from ...elements.affine import Affine, Axis
 from ...elements.expression import Buffer, Expr
 from ...elements.traverse import loads
 from ...loops.builder import Builder
-from ...loops.ir import Operand, Type
+from ...loops.ir import Operand
 from ...target.target import Target
 from ..elementwise.transpose import iteration
 from ..nest.axis_blocks import Terms
 from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece, pieces
 from ..vectorize.vectorize import Vectorizer
+from .layout import PanelLayout
+from .macro_kernel import Place
 
 Each = Callable[[Callable[[Affine], None]], object]
 """Runs something for the number of each panel or tile."""
@@ -23,30 +25,31 @@ Each = Callable[[Callable[[Affine], None]], object]
 
 @dataclass(frozen=True, slots=True)
 class BlockPacking:
-    """Panels of `source`, [panel][term][column] in `scratch`; `n` are its columns, in vectors of `lanes`, `k` its terms."""
+    """Panels of `source` in `scratch`; `n` are its columns, in vectors of `lanes`, `terms` those of the block."""
     b: Builder
     target: Target
     scratch: Buffer
+    layout: PanelLayout
     source: Expr
     n: Axis
-    k: Axis
+    terms: Terms
     lanes: int
 
     @property
     def turned(self) -> bool:
         """Whether terms lie next to each other in memory, and columns do not."""
         found = [x.index[0] for x in loads(self.source)]
-        return self.lanes >= 4 and all(i.coefficient(self.k) in (0, 1) for i in found) and any(
+        return self.lanes >= 4 and all(i.coefficient(self.terms.axis) in (0, 1) for i in found) and any(
             i.coefficient(self.n) not in (0, 1) for i in found)
 
-    def fill(self, at: At, terms: Terms, each: Each, size: int, vectors: tuple[Piece, ...], offset: int) -> None:
+    def fill(self, at: At, each: Each, size: int, vectors: tuple[Piece, ...], offset: int) -> None:
         """Panels of `size` columns from at[n] on; scratch has them from column `offset` on."""
         width, turned = sum(piece.lanes for piece in vectors), [p for p in vectors if self.turned and p.lanes == self.lanes]
-        others = [p for p in vectors if p not in turned]
+        others, terms = [p for p in vectors if p not in turned], self.terms
 
         def place(panel: Affine, term: Affine) -> tuple[At, Affine]:
-            here = {**at, self.n: at[self.n] + panel * size, self.k: terms.start + term}
-            return here, (panel * width + offset) * terms.size + term * width
+            here = {**at, self.n: at[self.n] + panel * size, terms.axis: terms.start + term}
+            return here, self.layout.place(panel * width + offset, term, width)
 
         def one(term: Affine, some: list[Piece]) -> None:
             each(lambda panel: self.straight(*place(panel, term), some))
@@ -58,7 +61,7 @@ class BlockPacking:
         if others:
             terms.loop(lambda term: one(term, others))
         if turned:
-            each(lambda panel: self.squares(terms, turned, width, lambda term: place(panel, term)))
+            each(lambda panel: self.squares(turned, width, lambda term: place(panel, term)))
             terms.tail(self.lanes, rest)
 
     def straight(self, at: At, to: Affine, vectors: list[Piece]) -> None:
@@ -68,30 +71,30 @@ class BlockPacking:
             value = Vectorizer(self.b, self.target, place, self.n, piece.lanes, piece.active).vector(self.source)
             self.b.store(self.scratch, to + piece.start, value)
 
-    def squares(self, terms: Terms, vectors: list[Piece], width: int, place: Callable[[Affine], tuple[At, Affine]]) -> None:
+    def squares(self, vectors: list[Piece], width: int, place: Callable[[Affine], tuple[At, Affine]]) -> None:
         """As many terms of each vector as it has lanes, turned in registers."""
         def square(term: Affine) -> None:
             at, to = place(term)
             for piece in vectors:
                 columns = [piece.start + min(c, piece.active - 1) for c in range(self.lanes)]
-                lines = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + c}, self.k, self.lanes).vector(self.source)
-                         for c in columns]
+                lines = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + c}, self.terms.axis, self.lanes).vector(
+                    self.source) for c in columns]
                 for r, line in enumerate(iteration(self.b, lines)):
                     self.b.store(self.scratch, to + (r * width + piece.start), line)
 
-        terms.loop(square, step=self.lanes)
+        self.terms.loop(square, step=self.lanes)
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class PackedRows:
     """The rows of a tile of `source`, [row][term] in `scratch`, or those of some tiles, [tile][term][row], where rows are
-    `interleaved`; `m` are its rows, `k` its terms."""
+    `interleaved`; `m` are its rows, `terms` those of the block."""
     b: Builder
     target: Target
     scratch: Buffer
     source: Expr
     m: Axis
-    k: Axis
+    terms: Terms
     lanes: int
     interleaved: bool
 
@@ -100,52 +103,47 @@ class Lines:
         """Elements of scratch for `rows` rows of `depth` terms."""
         return rows * (tiles * depth if interleaved else row_stride(depth, lanes))
 
-    def fill(self, at: At, terms: Terms, rows: int, tiles: Each) -> None:
+    def fill(self, at: At, rows: int, tiles: Each) -> None:
         """Copy the rows from at[m] on."""
         if self.interleaved:
-            terms.loop(lambda term: self.across(at, terms, term, rows, tiles))
+            self.terms.loop(lambda term: self.across(at, term, rows, tiles))
         else:
             row = Axis("row", rows)
-            self.b.loop(row, lambda: self.along(at, terms, Affine.of(row)))
+            self.b.loop(row, lambda: self.along(at, Affine.of(row)))
 
-    def across(self, at: At, terms: Terms, term: Affine, rows: int, tiles: Each) -> None:
+    def across(self, at: At, term: Affine, rows: int, tiles: Each) -> None:
         """One term of all rows."""
         def tile(number: Affine) -> None:
             for piece in pieces(rows, self.lanes, self.target.has_masked):
-                place = {**at, self.m: at[self.m] + number * rows + piece.start, self.k: terms.start + term}
+                place = {**at, self.m: at[self.m] + number * rows + piece.start, self.terms.axis: self.terms.start + term}
                 value = Vectorizer(self.b, self.target, place, self.m, piece.lanes, piece.active).vector(self.source)
-                to = (number * terms.size + term) * rows + piece.start
+                to = (number * self.terms.size + term) * rows + piece.start
                 self.b.store(self.scratch, to, value, piece.active)
 
         tiles(tile)
 
-    def along(self, at: At, terms: Terms, row: Affine) -> None:
+    def along(self, at: At, row: Affine) -> None:
         """All terms of one row."""
-        here, start = {**at, self.m: at[self.m] + row}, row * row_stride(terms.size, self.lanes)
+        here, start, k = {**at, self.m: at[self.m] + row}, row * row_stride(self.terms.size, self.lanes), self.terms.axis
 
         def copy_vector(term: Affine, piece: Piece) -> None:
-            v = Vectorizer(self.b, self.target, {**here, self.k: terms.start + term}, self.k, piece.lanes, piece.active)
+            v = Vectorizer(self.b, self.target, {**here, k: self.terms.start + term}, k, piece.lanes, piece.active)
             self.b.store(self.scratch, start + term, v.vector(self.source), piece.active)
 
         def rest(first: int, count: int) -> None:
             for piece in pieces(count, self.lanes, self.target.has_masked):
                 copy_vector(Affine.of(first + piece.start), piece)
 
-        terms.loop(lambda term: copy_vector(term, Piece(0, self.lanes, self.lanes)), step=self.lanes)
-        terms.tail(self.lanes, rest)
+        self.terms.loop(lambda term: copy_vector(term, Piece(0, self.lanes, self.lanes)), step=self.lanes)
+        self.terms.tail(self.lanes, rest)
 
-    def load(self, terms: Terms, tile: Affine, row: int, rows: int, term: Affine) -> Operand:
-        """One element."""
+    def load(self, place: Place, row: int) -> Operand:
+        """One element of a row of the tile."""
         if self.interleaved:
-            return self.b.load(self.scratch, (tile * terms.size + term) * rows + row)
-        index = term + row * row_stride(terms.size, self.lanes)
-        return self.b.load(self.scratch, index)
+            return self.b.load(self.scratch, (place.tile * self.terms.size + place.term) * place.rows + row)
+        return self.b.load(self.scratch, place.term + row * row_stride(self.terms.size, self.lanes))
 
 
 def row_stride(depth: int, lanes: int) -> int:
     """From one row to the next: not a multiple of many lines of a cache."""
     return (depth // lanes | 1) * lanes + (2 * lanes if depth // lanes % 2 else 0)
-
-
-def widened(b: Builder, x: Operand, dtype: str) -> Operand:
-    return x if x.type.dtype == dtype else b.op("cast", x, type=Type(dtype, x.type.lanes))

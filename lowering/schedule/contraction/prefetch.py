@@ -1,5 +1,5 @@
 """What a tile of a contraction asks for before it is read, so that nothing waits for memory: the constant panel of the next
-columns, a share with each tile of this one, and what the epilogue adds to the sums. `macro_loops` writes the loops around it.
+columns, a share with each tile of this one, and what the epilogue adds to the sums. `micro_kernel` asks in each step of K.
 Other prefetches stand with their loops: the next rows of blocks in `blocked_loops`, of a row reduction in
 `row_reduction.lower`, and large inputs of elementwise kernels in `elementwise`, at `target.costs.prefetch_distance_bytes`.
 """

@@ -1,4 +1,4 @@
-"""A block of a reduction axis, while loops over blocks are written: the terms of one block, one by one or by vectors."""
+"""An axis in blocks, while loops over them are written: the terms of one block, one by one or by vectors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -11,16 +11,29 @@ from ...loops.ir import INDEX, Literal, Operand
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of block `number` of `axis`; a block has `size` of them, a multiple of the lanes of vectors, the last one
-    may have fewer."""
+    """The terms of a block of `axis`; a block has `size` of them, a multiple of the lanes of vectors, the last one may have
+    fewer. `counter` numbers the blocks."""
     b: Builder
     axis: Axis
     size: int
-    number: Affine
+    counter: Axis
+
+    @staticmethod
+    def of(b: Builder, axis: Axis, size: int, name: str) -> Terms:
+        return Terms(b, axis, size, Axis(name, -(-axis.extent // size)))
 
     @property
     def blocks(self) -> int:
-        return -(-self.axis.extent // self.size)
+        return self.counter.extent
+
+    @property
+    def number(self) -> Affine:
+        """Which block it is."""
+        return Affine.of(self.counter)
+
+    def over_blocks(self, run: Callable[[], None]) -> None:
+        """Run for each block."""
+        self.b.loop(self.counter, run)
 
     @property
     def start(self) -> Affine:

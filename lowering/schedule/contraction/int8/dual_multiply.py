@@ -1,6 +1,6 @@
 """The micro-kernel of products of bytes by pairs of 16 bits (SMLAD of Arm's DSP extension). Four bytes of a row are read where
 they lie, as one word, and widened to two pairs as their zero point is taken away; so are four of b's, which are packed by
-columns while compiling. Nothing is copied, and padding is left out by the bounds of loops, as in `micro_kernel.Multiply`.
+columns while compiling. Nothing is copied, and padding is left out by the bounds of loops, as in `micro_kernels.multiply`.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ...nest.constant_data import constant, is_constant
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut, Piece
+from ..macro_kernel import Place
 from ..pack_b import Panels, have_four_bits
 from ..pattern import Contraction
 from .vnni import byte
@@ -56,7 +57,6 @@ class DualMultiply:
     packed: BytePanels
     conditions: PaddingConditions
     group: int = GROUP
-    packs_rows: bool = False
     unroll: int = 1
 
     @staticmethod
@@ -73,17 +73,15 @@ class DualMultiply:
     def axes(self) -> tuple[Axis, ...]:
         return self.pattern.reduce.axes
 
-    def pack(self, at: At, rows: int) -> None:
-        pass
-
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         if self.packed.is_zero:
             return Literal(0, Type("int32", piece.lanes))
         return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
 
-    def row(self, at: At, row: int) -> Callable[[int], Operand]:
-        place = at if self.pattern.m is None else {**at, self.pattern.m: at[self.pattern.m] + row}
-        word = self.b.load(self.factors.x.buffer, self.factors.x.index[0].substitute(place), GROUP)
+    def row(self, place: Place, row: int) -> Callable[[int], Operand]:
+        m = self.pattern.m
+        at = place.at if m is None else {**place.at, m: place.at[m] + row}
+        word = self.b.load(self.factors.x.buffer, self.factors.x.index[0].substitute(at), GROUP)
         return lambda _: word
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .....runtime.records import dataclass
-from ....elements.affine import Affine
+from ....elements.affine import Affine, Axis
 from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import Operand
@@ -19,12 +19,14 @@ from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
-from ...nest.reduction_loops import reduce_loops
-from ...nest.row_range import RowRange, nested
+from ...nest.row_range import RowRange
 from ...nest.tile_axis import Cut, Piece, Tiles, balanced, chunks, interior, over, peel, pieces
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
+from ..macro_kernel import MacroKernel, Place, finishing, packing, run
+from ..micro_kernel import MicroKernel
 from ..pack_a import RowPacking, run_of
 from ..pattern import Contraction
+from ..prefetch import Prefetching
 from ..register_tile import Tile
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import BytePanels, of_constants
@@ -37,6 +39,7 @@ MAX_WAITING_COLUMNS = 36
 """Columns whose sums wait at a time: with 64 they took more than twice the memory, and 2 % fewer instructions. Measured."""
 UNROLLED_STEPS, SHORT_STEPS = 2, 4
 """Steps in an iteration of the loop over K, and steps that need no loop."""
+NO_CONDITIONS = PaddingConditions((), (), (), frozenset())
 SUM_INSTRUCTIONS, PANEL_INSTRUCTIONS, ROW_INSTRUCTIONS = 2, 6, 20
 """Instructions of a sum beside its products, of a panel beside its sums, and of a tile of rows for each vector that is packed.
 Counted."""
@@ -87,101 +90,101 @@ def instructions(pattern: Contraction, tile: Tile) -> float:
 
 
 def lower(b: Builder, pattern: Contraction, tile: Tile, target: Target, rows: RowRange | None) -> None:
-    product = ScalarSums.of(b, pattern, tile, target)
-    if product.packing:
-        product.packing.fill_up(tile.rows)
-    nested(b, pattern.outer, {}, product.rows_of, rows, pattern.nest.where)
+    """The loops: see `macro_kernel`."""
+    step = VectorDot.of(b, pattern, tile, target)
+    width = min(pattern.n.extent, MAX_WAITING_COLUMNS // tile.vectors * tile.vectors)
+    sums = WaitingSums(b, pattern, target, b.scratch(Buffer(
+        f"{pattern.nest.name}.sums", "int32", (tile.rows * width,), "scratch")), EpilogueWriter(
+            b, target, pattern.nest, pattern.reduce, known=step.packed.known))
+    kernel = MicroKernel(b, pattern, step, step.packed.panels, target, sums.keep, Prefetching(b, pattern, None, (), GROUP, 1),
+                         beside=False)
+    macro = MacroKernel(b, pattern)
+    if step.packing:
+        step.packing.fill_up(tile.rows)
+    run([macro.outer(False, rows)[1], macro.rows(heights_of(pattern, tile)), packing(step.pack),
+         macro.columns(blocks_of(pattern, tile)), finishing(sums.write), macro.panels()], kernel.tile)
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarSums:
-    """The product. `blocks` are the columns whose sums wait at a time, with the panels of each; `packing` is None where rows
-    are read as they lie."""
+class VectorDot:
+    """One step of K: a vector of products is added to a scalar. `packing` is None where rows are read as they lie."""
     b: Builder
     pattern: Contraction
-    target: Target
     factors: ByteFactors
-    heights: Sequence[Tiles]
-    blocks: Sequence[tuple[Tiles, Cut]]
     packed: BytePanels
     packing: RowPacking | None
-    waiting: Buffer
-    writer: EpilogueWriter
+    conditions: PaddingConditions = NO_CONDITIONS
+    group: int = GROUP
+    unroll: int = UNROLLED_STEPS
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, tile: Tile, target: Target) -> ScalarSums:
+    def of(b: Builder, pattern: Contraction, tile: Tile, target: Target) -> VectorDot:
         factors = factors_of(pattern, target)
         assert factors
-        heights, name = heights_of(pattern, tile), pattern.nest.name
-        width = min(pattern.n.extent, MAX_WAITING_COLUMNS // tile.vectors * tile.vectors)
-        blocks = [(block, cut_of(block.size, tile.vectors)) for block in chunks(pattern.n.extent, width)]
         whole = [(replace(t, start=t.start + block.start + i * block.size), vectors)
-                 for block, cut in blocks for i in range(block.count) for t, vectors in cut]
+                 for block, cut in blocks_of(pattern, tile) for i in range(block.count) for t, vectors in cut]
         packed = of_constants(b, pattern, factors.found.y, (factors.zero_point, 0), whole, GROUP, group=GROUP)
         (k,) = packed.panels.axes
         packing = None if factors.is_direct else RowPacking.of(
             b, pattern, factors.found.x, (factors.found.of_x, 0), tile.rows, k.extent, k.extent, False, target, signed=True,
             fills=False)
-        waiting = b.scratch(Buffer(f"{name}.sums", "int32", (tile.rows * width,), "scratch"))
-        writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, known=packed.known)
-        return ScalarSums(b, pattern, target, factors, heights, blocks, packed, packing, waiting, writer)
+        return VectorDot(b, pattern, factors, packed, packing)
 
-    # ---- loops -------------------------------------------------------------------------------------------------------
-    def rows_of(self, at: At) -> None:
-        m = self.pattern.m
-        if m is None:
-            self.tile_of_rows(at, 1)
-        else:
-            over(self.b, self.heights, lambda start, t: self.tile_of_rows({**at, m: start}, t.size))
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self.packed.panels.axes
 
-    def tile_of_rows(self, at: At, rows: int) -> None:
+    def pack(self, place: Place) -> None:
+        """Pack the rows of a tile."""
         if self.packing:
-            self.packing.pack(at, rows)
-        for block, cut in self.blocks:
-            over(self.b, [block], lambda start, t: self.block_of_columns(at, rows, start, t.size, cut))
+            self.packing.pack(place.at, place.rows)
 
-    def block_of_columns(self, at: At, rows: int, first: Affine, width: int, cut: Cut) -> None:
-        """The sums of a block, then what is done with them."""
-        for t, vectors in cut:
-            over(self.b, [t], lambda start, _: self.panel(at, rows, first, start, vectors, width))
-        lanes = self.target.lanes(4)
-        for t in chunks(width, lanes):
-            over(self.b, [t], lambda start, t: self.writer.write_waiting(
-                OutputBlock({**at, self.pattern.n: first + start}, self.pattern.m, rows, self.pattern.n,
-                            pieces(t.size, lanes, False)), self.waiting, start, width))
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
+        return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]))
 
-    # ---- one tile ----------------------------------------------------------------------------------------------------
-    def panel(self, at: At, rows: int, first: Affine, start: Affine, vectors: tuple[Piece, ...], width: int) -> None:
-        """The sums of one register tile."""
-        column, panels = first + start, self.packed.panels
-        place, columns = {**at, self.pattern.n: column}, len(vectors)
-        initial = [self.b.load(self.packed.initial, self.packed.start(at, column + i)) for i in range(columns)]
-        reads = [self.reader(at, r) for r in range(rows)]
-
-        def step(here: At, sums: Sequence[Operand]) -> list[Operand]:
-            (k,) = panels.axes
-            weights, result = panels.load(self.b, self.target, here, vectors, columns, here[k]), list(sums)
-            for r, read in enumerate(reads):
-                x = read(here[k])
-                for c, w in enumerate(weights):
-                    i = r * columns + c
-                    result[i] = self.b.op("dot", result[i], x, w, type=result[i].type)
-            return result
-
-        sums = reduce_loops(self.b, panels.axes, (), place, initial * rows, step, unroll=UNROLLED_STEPS, group=GROUP)
-        for i, total in enumerate(sums):
-            row, number = divmod(i, columns)
-            self.b.store(self.waiting, start + (row * width + number), total)
-
-    def reader(self, at: At, row: int) -> Callable[[Affine], Operand]:
-        """Sixteen elements of a row of the tile, from one of K on."""
+    def row(self, place: Place, row: int) -> Callable[[int], Operand]:
+        """Sixteen elements of a row of the tile."""
+        (k,) = self.axes
         if self.packing:
-            buffer, start = self.packing.buffer, Affine() + row * self.packing.stride
+            buffer, start = self.packing.buffer, Affine.of(row * self.packing.stride)
         else:
             x, m = self.factors.found.x, self.pattern.m
-            here = {**at, **({m: at[m] + row} if m else {}), **{a: Affine() for a in self.pattern.reduce.axes}}
+            here = {**place.at, **({m: place.at[m] + row} if m else {}), **{a: Affine() for a in self.pattern.reduce.axes}}
             buffer, start = x.buffer, x.index[0].substitute(here)
-        return lambda k: self.b.load(buffer, start + k, GROUP)
+        vector = self.b.load(buffer, start + place.at[k], GROUP)
+        return lambda _: vector
+
+    def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
+        return self.b.op("dot", total, row, column, type=total.type)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingSums:
+    """The sums of a tile of rows and a block of columns, which wait for an epilogue by vectors."""
+    b: Builder
+    pattern: Contraction
+    target: Target
+    buffer: Buffer
+    writer: EpilogueWriter
+
+    def keep(self, place: Place, block: OutputBlock, sums: Sequence[Operand]) -> None:
+        for total, (row, piece) in zip(sums, block.vectors, strict=True):
+            start = place.column - place.first + (row * place.columns + piece.start)
+            self.b.store(self.buffer, start, total)
+
+    def write(self, place: Place) -> None:
+        """The outputs of a block of columns."""
+        lanes, n = self.target.lanes(4), self.pattern.n
+        for t in chunks(place.columns, lanes):
+            over(self.b, [t], lambda start, t: self.writer.write_waiting(
+                OutputBlock({**place.at, n: place.first + start}, self.pattern.m, place.rows, n, pieces(t.size, lanes, False)),
+                self.buffer, start, place.columns))
+
+
+def blocks_of(pattern: Contraction, tile: Tile) -> list[tuple[Tiles, Cut]]:
+    """The columns whose sums wait at a time, and the panels of each."""
+    width = min(pattern.n.extent, MAX_WAITING_COLUMNS // tile.vectors * tile.vectors)
+    return [(block, cut_of(block.size, tile.vectors)) for block in chunks(pattern.n.extent, width)]
 
 
 def heights_of(pattern: Contraction, tile: Tile) -> list[Tiles]:

@@ -20,6 +20,7 @@ from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut, Piece
+from ..macro_kernel import Place
 from ..pack_a import RowPacking, run_of
 from ..pack_b import Panels
 from ..pattern import Contraction
@@ -159,10 +160,6 @@ class Dot4:
                     groups=groups)
 
     @property
-    def packs_rows(self) -> bool:
-        return self.rows is not None
-
-    @property
     def unroll(self) -> int:
         """Steps whose factors of a row are loaded at once."""
         return ROW_STEPS if self.target.has_lane_products else 1
@@ -186,9 +183,10 @@ class Dot4:
         """K, flat and filled up to a multiple of four."""
         return self.panels.axes
 
-    def pack(self, at: At, rows: int) -> None:
+    def pack(self, place: Place) -> None:
+        """Pack the rows of a tile."""
         if self.rows:
-            replace(self.rows, first=self.packed_rows(at, 0)).pack(at, rows)
+            replace(self.rows, first=self.packed_rows(place.at, 0)).pack(place.at, place.rows)
 
     def packed_rows(self, at: At, row: int) -> Affine:
         """Where a row of the tile at a place is among those that are packed."""
@@ -207,13 +205,13 @@ class Dot4:
             value = self.b.op("add", value, self.b.splat(term, piece.lanes))
         return value
 
-    def row(self, at: At, row: int) -> Callable[[int], Operand]:
+    def row(self, place: Place, row: int) -> Callable[[int], Operand]:
         (k,) = self.axes
-        buffer, place = self.place_of(at, row)
+        buffer, start = self.place_of(place.at, row)
         if self.target.has_lane_products and not self.conditions.bounds and (found := lanes_of_row(
-                self.b, buffer, place, at[k], k.extent, GROUP)):
+                self.b, buffer, start, place.at[k], k.extent, GROUP)):
             return lambda count: self.bytes(in_all_lanes(self.b, *found, count))
-        word = self.b.op("bits", self.b.load(buffer, place, GROUP), type=Type("int32"))
+        word = self.b.op("bits", self.b.load(buffer, start, GROUP), type=Type("int32"))
         return lambda count: self.bytes(self.b.splat(word, count))
 
     def place_of(self, at: At, row: int) -> tuple[Buffer, Affine]:

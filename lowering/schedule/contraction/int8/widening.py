@@ -19,6 +19,7 @@ from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut, Piece
+from ..macro_kernel import Place
 from ..pack_a import RowPacking, run_of
 from ..pack_b import Panels
 from ..pattern import Contraction
@@ -93,24 +94,21 @@ class WideningMultiply:
         return self.panels.axes
 
     @property
-    def packs_rows(self) -> bool:
-        return self.rows is not None
-
-    @property
     def test_cycles(self) -> float | None:
         return self.rows.test_cycles if self.rows else None
 
-    def pack(self, at: At, rows: int) -> None:
+    def pack(self, place: Place) -> None:
+        """Pack the rows of a tile."""
         if self.rows:
-            self.rows.pack(at, rows)
+            self.rows.pack(place.at, place.rows)
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         if self.packed.is_zero:
             return Literal(0, Type("int32", piece.lanes))
         return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
 
-    def row(self, at: At, row: int) -> Callable[[int], Operand]:
-        (k,), m = self.axes, self.pattern.m
+    def row(self, place: Place, row: int) -> Callable[[int], Operand]:
+        (k,), m, at = self.axes, self.pattern.m, place.at
         if self.rows:
             byte = self.b.load(self.rows.buffer, at[k] + row * self.rows.stride)
         else:

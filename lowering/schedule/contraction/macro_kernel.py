@@ -1,0 +1,146 @@
+"""The macro-kernel of a contraction: the loops around its micro-kernel, as BLIS has them, each written once. What computes a
+product puts them into its order, with the packing of operands between them, as a list; `run` writes it. Outermost first:
+
+    batches, pack b, places, rows, pack a, panels                register tiles: the rows of a tile pass all panels
+    batches, pack b, pack a, panels, places, rows                register tiles: a panel passes all rows
+    places, blocks of columns, blocks of K, pack b, groups of tiles, pack a, rows, panels             in cache blocks
+    batches, groups of columns, pack b, places, rows, pack a, panels                                  the matrix unit
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...loops.builder import Builder
+from ..nest.loop_nest import At
+from ..nest.row_range import RowRange, nested, over_tested
+from ..nest.tile_axis import Cut, Piece, Tiles, over
+from .border_tiles import over_both_ends
+from .pattern import Contraction
+
+START = Affine()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the loops are. A tile begins `at` a place and has `rows` rows; its columns are the `vectors` of panels that are
+    `panel` columns wide, of which the first is packed as column `column`. Around it is a group of `columns` columns from
+    `first` on, cut into panels by `cut`. In blocks of K it is step `term` of the block; `tile` is the number of the tile among
+    those whose rows are packed together, `number` that of the panel among those of the block."""
+    at: At
+    rows: int = 1
+    vectors: tuple[Piece, ...] = ()
+    panel: int = 0
+    column: Affine = START
+    first: Affine = START
+    columns: int = 0
+    cut: Cut | None = None
+    term: Affine = START
+    tile: Affine = START
+    number: Affine = START
+
+    def moved(self, at: At) -> Place:
+        """The same with these axes somewhere else."""
+        return replace(self, at={**self.at, **at})
+
+
+Run = Callable[[Place], None]
+Loop = Callable[[Place, Run], None]
+"""Runs something for each of its places inside of a place."""
+
+
+def run(loops: Sequence[Loop], body: Run, place: Place | None = None) -> None:
+    """The loops, the first outermost, around a body."""
+    here = place or Place({})
+    if loops:
+        loops[0](here, lambda inner: run(loops[1:], body, inner))
+    else:
+        body(here)
+
+
+def packing(fill: Run) -> Loop:
+    """Packs an operand before what is inside."""
+    def before(place: Place, body: Run) -> None:
+        fill(place)
+        body(place)
+    return before
+
+
+def finishing(finish: Run) -> Loop:
+    """Makes outputs of sums after what is inside."""
+    def after(place: Place, body: Run) -> None:
+        body(place)
+        finish(place)
+    return after
+
+
+@dataclass(frozen=True, slots=True)
+class MacroKernel:
+    """The loops for a pattern."""
+    b: Builder
+    pattern: Contraction
+
+    def places(self, axes: tuple[Axis, ...], rows: RowRange | None = None, where: Sequence[Range] | None = None) -> Loop:
+        """A loop for each of these outer axes, the first over `rows` only."""
+        conditions = self.pattern.nest.where if where is None else where
+        return lambda place, body: nested(self.b, axes, place.at, lambda at: body(replace(place, at=at)), rows, conditions)
+
+    def outer(self, separate: bool, rows: RowRange | None, without: Axis | None = None) -> tuple[Loop, Loop]:
+        """The loops over the batches, if these are to be `separate`, and those over other outer axes but `without`."""
+        batch, outer = self.pattern.batch, self.pattern.outer
+        first = tuple(a for d, a in enumerate(outer) if a in batch or (rows and d == 0 and batch)) if separate else ()
+        rest = tuple(a for a in outer if a not in first and a is not without)
+        return self.places(first, rows if first else None), self.places(rest, None if first else rows)
+
+    def columns(self, groups: Sequence[tuple[Tiles, Cut]]) -> Loop:
+        """Groups of columns, each with its panels."""
+        def each(place: Place, body: Run) -> None:
+            for t, cut in groups:
+                over(self.b, [t], lambda start, t: body(
+                    replace(place, first=start, columns=t.size, cut=cut)))
+        return each
+
+    def panels(self, cut: Cut | None = None, single: Cut | None = None, is_packed: bool = False) -> Loop:
+        """The panels of a cut, or those of a group of columns, of which only those of the group are packed at a time if it
+        `is_packed`. Beside a single row stand those of `single`, which are several together."""
+        def each(place: Place, body: Run) -> None:
+            panels = cut or place.cut or []
+            for (t, vectors), (panel, _) in zip(single if single and place.rows == 1 else panels, panels):
+                over(self.b, [t], lambda start, _: body(self.panel(place, start, panel.size, vectors, is_packed)))
+        return each
+
+    def panel(self, place: Place, start: Affine, size: int, vectors: tuple[Piece, ...], is_packed: bool) -> Place:
+        """A panel of a group, `start` columns from its first one on."""
+        n = self.pattern.n
+        return replace(place, at={**place.at, n: place.first + start}, column=start if is_packed else place.first + start,
+                       vectors=vectors, panel=size)
+
+    def rows(self, tiles: Sequence[Tiles], both_ends: bool = False, first: Affine = START) -> Loop:
+        """Tiles of rows, from `first` on; those of which all fail a condition are none. With `both_ends` as many single rows at
+        one end as at the other share their code."""
+        def each(place: Place, body: Run) -> None:
+            (over_both_ends if both_ends else over)(self.b, tiles, lambda start, t: tested(place, start, t, body))
+
+        def tested(place: Place, start: Affine, t: Tiles, body: Run) -> None:
+            at = {**place.at, self.pattern.m: first + start} if self.pattern.m else place.at
+            here = replace(place, at=at, rows=t.size)
+            conditions = [w.substitute(at) for w in self.pattern.tested]
+            if any(w.known is False for w in conditions):
+                return
+            if tests := [w for w in conditions if w.known is None]:
+                self.b.when(self.b.holds(tests), lambda: body(here))
+            else:
+                body(here)
+
+        return each
+
+    def equal_rows(self, tiles: Tiles) -> Loop:
+        """Tiles of one size for the rows that there are, more here and fewer there."""
+        def each(place: Place, body: Run) -> None:
+            m, conditions = self.pattern.m, [w.substitute(place.at) for w in self.pattern.tested]
+            assert m
+            over_tested(self.b, m, tiles, conditions, lambda start: body(
+                replace(place, at={**place.at, m: start}, rows=tiles.size)))
+        return each

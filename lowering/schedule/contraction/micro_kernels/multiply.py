@@ -1,0 +1,68 @@
+"""The micro-kernel of fused multiply-adds, and of products of integers that are added: one element of K at a step, that of a
+row of a broadcast to a vector of columns.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .....runtime.records import dataclass
+from ....elements.affine import Axis
+from ....elements.expression import Load, is_float
+from ....elements.traverse import computed
+from ....loops.builder import Builder
+from ....loops.ir import Literal, Operand, Type
+from ....target.target import Target
+from ...nest.loop_nest import At
+from ...nest.padding_conditions import PaddingConditions
+from ...nest.tile_axis import Piece
+from ...vectorize.vectorize import Vectorizer
+from ..macro_kernel import Place
+from ..pack_blocks import PackedRows
+from ..pattern import Contraction
+from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """One element at a time: total + a * b. Rows are read, or computed, where they are, if they are not packed."""
+    b: Builder
+    target: Target
+    pattern: Contraction
+    conditions: PaddingConditions
+    rows: PackedRows | None = None
+    group: int = 1
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self.pattern.reduce.axes
+
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
+        return Literal(0, Type(self.pattern.reduce.dtype, piece.lanes))
+
+    @property
+    def unroll(self) -> int:
+        """Steps whose elements of a row are loaded at once."""
+        return ROW_STEPS if self.run else 1
+
+    @property
+    def run(self) -> Load | None:
+        """What rows are read from, if they are floats whose neighbours are elements of K, of which none is left out."""
+        last, a = self.axes[-1], self.pattern.a
+        if not self.target.has_lane_products or not isinstance(a, Load) or a.dtype != "float32" or computed(a.index):
+            return None
+        beside = any(w.index.coefficient(last) or last in w.index.hidden for w in self.pattern.reduce.where)
+        return None if beside or a.index[0].coefficient(last) != 1 or last in a.index[0].hidden else a
+
+    def row(self, place: Place, row: int) -> Callable[[int], Operand]:
+        m, last = self.pattern.m, self.axes[-1]
+        at = place.at if m is None else {**place.at, m: place.at[m] + row}
+        if not self.rows and (x := self.run) and (found := lanes_of_row(
+                self.b, x.buffer, x.index[0].substitute(at), at[last], last.extent, 1)):
+            return lambda lanes: in_all_lanes(self.b, *found, lanes)
+        value = self.rows.load(place, row) if self.rows else Vectorizer(self.b, self.target, at).value(self.pattern.a)
+        return lambda lanes: self.b.splat(value, lanes)
+
+    def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
+        if is_float(total.type.dtype):
+            return self.b.op("fma", row, column, total)
+        return self.b.op("add", total, self.b.op("mul", row, column))
