@@ -53,7 +53,7 @@ class PanelGroup:
         return width_of(self.vectors)
 
 
-GroupRun = Callable[[Place, PanelGroup, Each], object]
+GroupRun = Callable[[Place, PanelGroup, Each], None]
 """Runs for the panels of one shape: where the first begins, and what runs something for the number of each."""
 
 
@@ -112,8 +112,12 @@ class BlockLoops:
 
     def panels_of_block(self, place: Place, body: Run) -> None:
         n = self.pattern.n
-        self.over_shapes(place, lambda here, group, each: each(lambda number: body(replace(
-            here.moved({n: here.at[n] + number * group.size}), number=number, column=number * group.width + group.offset))))
+
+        def of_shape(first: Place, group: PanelGroup, each: Each) -> None:
+            each(lambda number: body(replace(first.moved({n: first.at[n] + number * group.size}), number=number,
+                                             column=number * group.width + group.offset)))
+
+        self.over_shapes(place, of_shape)
 
     def over_shapes(self, place: Place, body: GroupRun) -> None:
         """The panels of each shape that the block of columns has."""

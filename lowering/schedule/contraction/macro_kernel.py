@@ -25,12 +25,14 @@ START = Affine()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the loops are. A tile begins `at` a place and has `rows` rows; its columns are the `vectors` of panels that are
-    `panel` columns wide, of which the first is packed as column `column`. Around it is a group of `columns` columns from
-    `first` on, cut into panels by `cut`. In blocks of K it is step `term` of the block; `tile` is the number of the tile among
-    those whose rows are packed together, `number` that of the panel among those of the block."""
+    """Where the loops are. A tile begins `at` a place and has `rows` rows, of each of `lines` places of an outer axis; its
+    columns are the `vectors` of panels that are `panel` columns wide, of which the first is packed as column `column`. Around
+    it is a group of `columns` columns from `first` on, cut into panels by `cut`. `term` is a step of a block of K, or the
+    number of the block, `tile` the number of the tile among those whose rows are packed together, `number` that of the panel
+    among those that are done together."""
     at: At
     rows: int = 1
+    lines: int = 1
     vectors: tuple[Piece, ...] = ()
     panel: int = 0
     column: Affine = START
@@ -135,6 +137,11 @@ class MacroKernel:
                 body(here)
 
         return each
+
+    def along(self, axis: Axis, tiles: Sequence[Tiles]) -> Loop:
+        """Tiles of an axis, rows or places around them, without conditions."""
+        return lambda place, body: over(self.b, tiles, lambda start, t: body(
+            replace(place, at={**place.at, axis: start}, rows=t.size)))
 
     def equal_rows(self, tiles: Tiles) -> Loop:
         """Tiles of one size for the rows that there are, more here and fewer there."""

@@ -15,16 +15,17 @@ from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
-from ...nest.row_range import RowRange, nested
-from ...nest.tile_axis import Cut, Piece, Tiles, chunks, over
+from ...nest.row_range import RowRange
+from ...nest.tile_axis import Cut, Piece, Tiles, chunks
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
-from ..int8.amx_micro_kernel import unchanging
+from ..macro_kernel import MacroKernel, Place, Run, packing, run
+from ..matrix_tiles import LANES, is_plain, panels_of, unchanging
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .choose import LANES, STEP, LimbBlockShape, power_of, row_blocks, row_groups
+from .choose import STEP, LimbBlockShape, power_of, row_blocks, row_groups
 from .pack_a import FLOATS, SplitRows
-from .pack_b import LimbPanels, cut_of, number_of
+from .pack_b import LimbPanels, number_of
 
 MAX_SPLIT_L2_BLOCKS = 8
 """Times `Target.block_bytes` that the limbs of columns may fill which are split at run time."""
@@ -34,15 +35,15 @@ Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 
 
 def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: RowRange | None) -> None:
-    LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, precision, rows is not None), target).lower(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class LimbPanel:
-    """Columns that are done together: where the first is, and where among those packed; block of K `number`."""
-    at: At
-    column: Affine
-    vectors: tuple[Piece, ...]
+    """The loops: see `macro_kernel`."""
+    product = LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, precision, rows is not None), target)
+    macro, flags = MacroKernel(b, pattern), product.packed.flags
+    batches, places = macro.outer(flags is not None, rows, product.line)
+    loops = [batches, macro.columns(product.groups)]
+    if flags:
+        loops.append(packing(lambda place: product.packed.fill(place.at, place.first, place.columns)))
+    b.shape_tiles(product.shape.tiles)
+    run([*loops, places, product.row_groups], product.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,77 +75,48 @@ class LimbProduct:
         sums, stride = None, shape.wide * LANES
         if shape.blocks > 1:
             stride = -(-most // LANES) * LANES
-        if shape.blocks > 1 or not is_plain(pattern):
+        if shape.blocks > 1 or not is_plain(pattern, pattern.reduce):
             size = shape.rows * stride * (shape.grouped_blocks if shape.blocks > 1 else 1)
             sums = b.scratch(Buffer(f"{name}.tiles", "float32", (size,), "scratch"))
         rows = SplitRows.of(b, pattern, shape, power, row_packing, target)
         writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, shape.wide * LANES)
         return LimbProduct(b, pattern, target, shape, panel_groups, panels, rows, sums, stride, writer)
 
-    def lower(self, rows: RowRange | None) -> None:
-        """All of it: for each batch of b, some columns at a time where b is split while running."""
-        pattern = self.pattern
-        first: tuple[Axis, ...] = ()
-        if self.packed.flags:
-            first = tuple(a for d, a in enumerate(pattern.outer) if a in pattern.batch or (rows and d == 0 and pattern.batch))
-        rest = tuple(a for a in pattern.outer if a not in first)
-        if self.line:
-            rest = rest[:-1]
-        self.b.shape_tiles(self.shape.tiles)
-        nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
-               pattern.nest.where)
-
-    def product(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None) -> None:
-        for t, cut in self.groups:
-            over(self.b, [t], lambda start, t: self.columns(at, axes, rows, start, t.size, cut))
-
-    def columns(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None, first: Affine, extent: int, cut: Cut) -> None:
-        """All rows, for the panels of `extent` columns from `first` on."""
-        if self.packed.flags:
-            self.packed.fill(at, first, extent)
-        nested(self.b, axes, at, lambda at: self.rows(at, first, cut), rows, self.pattern.nest.where)
-
     # ---- blocks of rows ----------------------------------------------------------------------------------------------
-    def rows(self, at: At, first: Affine, cut: Cut) -> None:
-        """All rows, for the places of outer axes but the last one, if some of its values are done together."""
-        m = self.pattern.m
-        if m is None:
-            self.group(at, 1, 1, first, cut)
-            return
-
-        alone = self.split.row_packing and self.shape.grouped_blocks == 1
-        tiles = row_blocks(self.pattern, self.shape.rows) if alone else row_groups(self.pattern, self.shape)
-
-        def group(at: At, lines: int) -> None:
-            over(self.b, tiles, lambda start, t: self.group(
-                {**at, m: start}, lines, t.size // self.shape.rows, first, cut))
-
-        line = self.line
-        if line is None:
-            group(at, 1)
-        else:
-            over(self.b, chunks(line.extent, self.shape.lines), lambda start, t: group({**at, line: start}, t.size))
-
     @property
     def line(self) -> Axis | None:
+        """The last outer axis, if some of its places are done together."""
         return self.pattern.outer[-1] if self.shape.lines > 1 else None
 
-    def group(self, at: At, lines: int, count: int, first: Affine, cut: Cut) -> None:
-        """`count` blocks of rows of `lines` lines each: K block by block, for all panels."""
-        terms = Axis("terms", self.shape.blocks)
-        if self.shape.blocks > 1:
-            self.zero(count)
-        self.b.loop(terms, lambda: self.terms(at, Affine.of(terms), lines, count, first, cut))
-        if self.shape.blocks > 1:
-            self.over_panels(at, first, cut, lambda panel: self.over_blocks(panel, lines, count, self.write))
+    def row_groups(self, place: Place, body: Run) -> None:
+        """Groups of blocks of rows, for some places of the last outer axis."""
+        m, line, macro = self.pattern.m, self.line, MacroKernel(self.b, self.pattern)
+        alone = self.split.row_packing and self.shape.grouped_blocks == 1
+        tiles = row_blocks(self.pattern, self.shape.rows) if alone else row_groups(self.pattern, self.shape)
+        lines = [macro.along(line, chunks(line.extent, self.shape.lines))] if line else []
+        run(lines, lambda place: run([macro.along(m, tiles)] if m else [], lambda inner: body(
+            replace(inner, lines=place.rows)), place), place)
 
-    def terms(self, at: At, terms: Affine, lines: int, count: int, first: Affine, cut: Cut) -> None:
-        """One block of K."""
-        here = at if self.split.row_packing else {**at, self.pattern.reduce.axes[0]: terms * self.shape.depth}
-        line = Axis("line", lines)
-        self.b.loop(line, lambda: self.fill(self.line_at(here, Affine.of(line)), Affine.of(line), count))
-        self.over_panels(here, first, cut, lambda panel: self.over_blocks(
-            panel, lines, count, lambda panel, block: self.block(panel, block, terms)))
+    def group(self, place: Place) -> None:
+        """Some blocks of rows of some lines each: K block by block, for all panels."""
+        panels = MacroKernel(self.b, self.pattern).panels(is_packed=self.packed.flags is not None)
+        is_cut = self.shape.blocks > 1
+        if is_cut:
+            self.zero(place.rows // self.shape.rows)
+        run([self.blocks_of_terms, packing(self.pack_a), panels, self.blocks], self.block, place)
+        if is_cut:
+            run([panels, self.blocks], self.write, place)
+
+    def blocks_of_terms(self, place: Place, body: Run) -> None:
+        terms = Axis("terms", self.shape.blocks)
+        start = {} if self.split.row_packing else {self.pattern.reduce.axes[0]: Affine.of(terms) * self.shape.depth}
+        self.b.loop(terms, lambda: body(replace(place.moved(start), term=Affine.of(terms))))
+
+    def pack_a(self, place: Place) -> None:
+        """Split the rows of a group into limbs, for a block of K."""
+        line = Axis("line", place.lines)
+        self.b.loop(line, lambda: self.fill(
+            self.line_at(place.at, Affine.of(line)), Affine.of(line), place.rows // self.shape.rows))
 
     def fill(self, at: At, line: Affine, count: int) -> None:
         """Split all blocks of a line into limbs."""
@@ -158,21 +130,15 @@ class LimbProduct:
             self.b.loop(number, lambda: self.split.fill(
                 {**at, m: Affine.of(number) * rows + t.start}, before + Affine.of(number) + t.start // rows))
 
-    def over_blocks(self, panel: LimbPanel, lines: int, count: int, run: Callable[[LimbPanel, Affine], None]) -> None:
-        """Run for the panel at each block."""
-        line, block = Axis("line", lines), Axis("block", count)
+    def blocks(self, place: Place, body: Run) -> None:
+        """The blocks of a group: `tile` is which it is."""
+        line, block = Axis("line", place.lines), Axis("block", place.rows // self.shape.rows)
 
         def one() -> None:
-            at = self.row_at(self.line_at(panel.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
-            run(replace(panel, at=at), Affine.of(line) * self.shape.grouped_blocks + Affine.of(block))
+            at = self.row_at(self.line_at(place.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
+            body(replace(place, at=at, tile=Affine.of(line) * self.shape.grouped_blocks + Affine.of(block)))
 
         self.b.loop(line, lambda: self.b.loop(block, one))
-
-    def over_panels(self, at: At, first: Affine, cut: Cut, run: Callable[[LimbPanel], None]) -> None:
-        n = self.pattern.n
-        for t, vectors in cut:
-            over(self.b, [t], lambda column, _: run(LimbPanel(
-                {**at, n: first + column}, column if self.packed.flags else first + column, vectors)))
 
     def row_at(self, at: At, row: Affine) -> At:
         return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
@@ -181,26 +147,26 @@ class LimbProduct:
         return {**at, self.line: at[self.line] + line} if self.line else at
 
     # ---- one block of rows, one panel --------------------------------------------------------------------------------
-    def block(self, panel: LimbPanel, block: Affine, terms: Affine) -> None:
+    def block(self, place: Place) -> None:
         for _, i, _ in self.shape.halves:
-            for j, piece in enumerate(panel.vectors):
+            for j, piece in enumerate(place.vectors):
                 if self.shape.blocks > 1:
-                    self.b.load_tile(self.total(i, j), *self.sum_place(panel, block, i, piece.start))
+                    self.b.load_tile(self.total(i, j), *self.sum_place(place, i, piece.start))
                 else:
                     self.b.zero_tile(self.total(i, j))
         step = Axis("step", self.shape.steps)
-        self.b.loop(step, lambda: self.step(panel, block, terms * self.shape.steps + Affine.of(step), Affine.of(step)))
+        self.b.loop(step, lambda: self.step(place, place.term * self.shape.steps + Affine.of(step), Affine.of(step)))
         for _, i, _ in self.shape.halves:
-            for j, piece in enumerate(panel.vectors):
-                self.b.store_tile(self.total(i, j), *self.sum_place(panel, block, i, piece.start))
-        self.out_of_range(panel, block, terms)
+            for j, piece in enumerate(place.vectors):
+                self.b.store_tile(self.total(i, j), *self.sum_place(place, i, piece.start))
+        self.out_of_range(place)
         if self.sums and self.shape.blocks == 1:
-            self.write(panel, block)
+            self.write(place)
 
     def total(self, i: int, j: int) -> int:
         return i * self.shape.wide + j
 
-    def step(self, panel: LimbPanel, block: Affine, number: Affine, step: Affine) -> None:
+    def step(self, place: Place, number: Affine, step: Affine) -> None:
         """One step of K: all products of limbs. Of few rows there is one tile, and there are more tiles of columns than can
         stay, so that these are loaded for each product."""
         loaded: dict[int, int] = {}
@@ -208,31 +174,31 @@ class LimbProduct:
         for a, limb in self.shape.products:
             for _, i, _ in self.shape.halves:
                 if loaded.get(rows + i) != a:
-                    self.b.load_tile(rows + i, self.split.buffer, self.split.place(block, step, a, i), STEP)
+                    self.b.load_tile(rows + i, self.split.buffer, self.split.place(place.tile, step, a, i), STEP)
                     loaded[rows + i] = a
-                for j, piece in enumerate(panel.vectors):
+                for j, piece in enumerate(place.vectors):
                     tile = columns + j % (4 - len(self.shape.heights))
                     if loaded.get(tile) != limb or not stays:
-                        place = self.packed.place(panel.at, panel.column + piece.start, number, limb)
-                        self.b.load_tile(tile, self.packed.buffer, place, STEP)
+                        start = self.packed.place(place.at, place.column + piece.start, number, limb)
+                        self.b.load_tile(tile, self.packed.buffer, start, STEP)
                         loaded[tile] = limb
                     self.b.multiply_float_tiles(self.total(i, j), rows + i, tile)
 
-    def sum_place(self, panel: LimbPanel, block: Affine, i: int, column: int) -> tuple[Buffer, Affine, int]:
+    def sum_place(self, place: Place, i: int, column: int) -> tuple[Buffer, Affine, int]:
         """Where sums are, of a tile of rows from a column of the panel on, and how far their rows are apart."""
         first, _, _ = self.shape.halves[i]
-        return self.sum_at(panel, block, Affine.of(first), column)
+        return self.sum_at(place, Affine.of(first), column)
 
-    def sum_at(self, panel: LimbPanel, block: Affine, row: Affine, column: Affine | int) -> tuple[Buffer, Affine, int]:
+    def sum_at(self, place: Place, row: Affine, column: Affine | int) -> tuple[Buffer, Affine, int]:
         if self.sums is None:
             index, m = self.pattern.nest.index, self.pattern.m
             assert m
-            place = {**panel.at, m: panel.at[m] + row, self.pattern.n: panel.at[self.pattern.n] + column}
-            return self.pattern.nest.out, index.substitute(place), index.coefficient(m)
+            at = {**place.at, m: place.at[m] + row, self.pattern.n: place.at[self.pattern.n] + column}
+            return self.pattern.nest.out, index.substitute(at), index.coefficient(m)
         if self.shape.blocks == 1:
             return self.sums, row * self.stride + column, self.stride
-        inside = panel.column if self.packed.flags or len(self.groups) == 1 else Affine()
-        return self.sums, (block * self.shape.rows + row) * self.stride + inside + column, self.stride
+        inside = place.column if self.packed.flags or len(self.groups) == 1 else Affine()
+        return self.sums, (place.tile * self.shape.rows + row) * self.stride + inside + column, self.stride
 
     def zero(self, count: int) -> None:
         """Sums of a group start from 0."""
@@ -241,22 +207,22 @@ class LimbProduct:
         self.b.loop(vector, lambda: self.b.store(self.sums, Affine.of(vector) * LANES, Literal(0.0, FLOATS)))  # type: ignore[arg-type]
 
     # ---- out of range ------------------------------------------------------------------------------------------------
-    def out_of_range(self, panel: LimbPanel, block: Affine, terms: Affine) -> None:
+    def out_of_range(self, place: Place) -> None:
         """Rows, and columns, whose limbs are zeros."""
         flags = self.split.flags
         columns: Operand = Literal(0, Type("int32"))
         if self.packed.flags:
-            for piece in panel.vectors:
-                columns = self.b.op("or", columns, self.column_flag(panel, piece, terms))
-        some = self.b.op("or", columns, self.b.load(flags, self.split.block_flag(block)))
+            for piece in place.vectors:
+                columns = self.b.op("or", columns, self.column_flag(place, piece))
+        some = self.b.op("or", columns, self.b.load(flags, self.split.block_flag(place.tile)))
 
         def rows(first: int, tile: int, height: int) -> None:
             row = Axis("row", height)
 
             def one() -> None:
-                flag = self.b.load(flags, self.split.flag(block, Affine.of(row) + first))
+                flag = self.b.load(flags, self.split.flag(place.tile, Affine.of(row) + first))
                 self.b.when(self.is_set(self.b.op("or", flag, columns)), lambda: self.row(
-                    panel, block, tile, Affine.of(row), terms, flag), likely=False)
+                    place, tile, Affine.of(row), flag), likely=False)
 
             self.b.loop(row, one)
 
@@ -266,83 +232,83 @@ class LimbProduct:
 
         self.b.when(self.is_set(some), all_rows, likely=False)
 
-    def column_flag(self, panel: LimbPanel, piece: Piece, terms: Affine) -> Operand:
+    def column_flag(self, place: Place, piece: Piece) -> Operand:
         assert self.packed.flags
-        return self.b.load(self.packed.flags, self.packed.flag_place(number_of(panel.column, piece.start), terms))
+        return self.b.load(self.packed.flags, self.packed.flag_place(number_of(place.column, piece.start), place.term))
 
     def is_set(self, flag: Operand) -> Operand:
         return self.b.op("lt", Literal(0, flag.type), flag)
 
-    def row(self, panel: LimbPanel, block: Affine, tile: int, row: Affine, terms: Affine, flag: Operand) -> None:
+    def row(self, place: Place, tile: int, row: Affine, flag: Operand) -> None:
         """One row of a tile of a panel in float32, term by term; stored where the row is out of range, or the columns are."""
         first, _, _ = self.shape.halves[tile]
-        sums = self.in_floats(panel, lambda step, pair, count: [
-            self.split.element(panel.at, block, tile, row, step, pair * 2 + i) for i in range(count)], terms)
-        for piece, x in zip(panel.vectors, sums, strict=True):
+        sums = self.in_floats(place, lambda step, pair, count: [
+            self.split.element(place.at, place.tile, tile, row, step, pair * 2 + i) for i in range(count)])
+        for piece, x in zip(place.vectors, sums, strict=True):
             def add(piece: Piece = piece, x: Operand = x) -> None:
-                buffer, place, _ = self.sum_at(panel, block, row + first, piece.start)
-                total = x if self.shape.blocks == 1 else self.b.op("add", self.b.load(buffer, place, LANES), x)
-                self.b.store(buffer, place, total)
+                buffer, start, _ = self.sum_at(place, row + first, piece.start)
+                total = x if self.shape.blocks == 1 else self.b.op("add", self.b.load(buffer, start, LANES), x)
+                self.b.store(buffer, start, total)
 
             if self.packed.flags:
-                self.b.when(self.is_set(self.b.op("or", flag, self.column_flag(panel, piece, terms))), add)
+                self.b.when(self.is_set(self.b.op("or", flag, self.column_flag(place, piece))), add)
             else:
                 add()
 
-    def in_floats(self, panel: LimbPanel, row: Row, terms: Affine) -> Sequence[Operand]:
+    def in_floats(self, place: Place, row: Row) -> Sequence[Operand]:
         """Sums of one row of a panel, over a block of K."""
         whole, rest = divmod(self.shape.depth, STEP)
         steps, pairs = Axis("step", whole), Axis("pair", STEP // 2)
-        sums: Sequence[Operand] = [Literal(0.0, FLOATS)] * len(panel.vectors)
+        sums: Sequence[Operand] = [Literal(0.0, FLOATS)] * len(place.vectors)
         if whole:
             sums = self.b.loop(steps, lambda *sums: self.b.loop(pairs, lambda *sums: self.pair(
-                panel, row, terms, Affine.of(steps), Affine.of(pairs), 2, sums), sums), sums)
+                place, row, Affine.of(steps), Affine.of(pairs), 2, sums), sums), sums)
         if rest // 2:
             last = Axis("pair", rest // 2)
             sums = self.b.loop(last, lambda *sums: self.pair(
-                panel, row, terms, Affine.of(whole), Affine.of(last), 2, sums), sums)
+                place, row, Affine.of(whole), Affine.of(last), 2, sums), sums)
         if rest % 2:
-            sums = self.pair(panel, row, terms, Affine.of(whole), Affine.of(rest // 2), 1, sums)
+            sums = self.pair(place, row, Affine.of(whole), Affine.of(rest // 2), 1, sums)
         return sums
 
-    def pair(self, panel: LimbPanel, row: Row, terms: Affine, step: Affine, pair: Affine, count: int,
+    def pair(self, place: Place, row: Row, step: Affine, pair: Affine, count: int,
              sums: Sequence[Operand]) -> list[Operand]:
         """Two terms, or one."""
         factors, result = row(step, pair, count), []
-        for piece, total in zip(panel.vectors, sums, strict=True):
-            for x, y in zip(factors, self.terms_of(panel, piece, terms, step, pair, count)):
+        for piece, total in zip(place.vectors, sums, strict=True):
+            for x, y in zip(factors, self.terms_of(place, piece, step, pair, count)):
                 total = self.b.op("fma", self.b.splat(x, LANES), y, total)
             result.append(total)
         return result
 
-    def terms_of(self, panel: LimbPanel, piece: Piece, terms: Affine, step: Affine, pair: Affine,
-                 count: int) -> Sequence[Operand]:
+    def terms_of(self, place: Place, piece: Piece, step: Affine, pair: Affine, count: int) -> Sequence[Operand]:
         """Two terms of columns, or one: from their limbs, or, since these may be zeros, as they are."""
         if not self.packed.flags:
-            number = terms * self.shape.steps + step
-            return self.packed.pair(panel.at, panel.column + piece.start, number, pair)
+            number = place.term * self.shape.steps + step
+            return self.packed.pair(place.at, place.column + piece.start, number, pair)
         (k,), n = self.pattern.reduce.axes[-1:], self.pattern.n
-        places = [{**panel.at, n: panel.at[n] + piece.start, k: panel.at[k] + step * STEP + pair * 2 + i} for i in range(count)]
-        return [Vectorizer(self.b, self.target, place, n, LANES, piece.active).vector(self.pattern.b) for place in places]
+        at = place.at
+        places = [{**at, n: at[n] + piece.start, k: at[k] + step * STEP + pair * 2 + i} for i in range(count)]
+        return [Vectorizer(self.b, self.target, at, n, LANES, piece.active).vector(self.pattern.b) for at in places]
 
     # ---- what becomes of the sums ------------------------------------------------------------------------------------
-    def write(self, panel: LimbPanel, block: Affine) -> None:
+    def write(self, place: Place) -> None:
         """The outputs of one block of rows and one panel."""
-        known = [self.known(panel, piece) for piece in panel.vectors]
+        known = [self.known(place, piece) for piece in place.vectors]
         row = Axis("row", self.shape.rows)
 
         def line() -> None:
-            place = self.row_at(panel.at, Affine.of(row))
-            for piece, outer in zip(panel.vectors, known, strict=True):
-                buffer, start, _ = self.sum_at(panel, block, Affine.of(row), piece.start)
+            at = self.row_at(place.at, Affine.of(row))
+            for piece, outer in zip(place.vectors, known, strict=True):
+                buffer, start, _ = self.sum_at(place, Affine.of(row), piece.start)
                 value = self.b.load(buffer, start, LANES)
-                self.writer.write(OutputBlock(place, self.pattern.m, 1, self.pattern.n, (piece,)), [value], outer)
+                self.writer.write(OutputBlock(at, self.pattern.m, 1, self.pattern.n, (piece,)), [value], outer)
 
         self.b.loop(row, line)
 
-    def known(self, panel: LimbPanel, piece: Piece) -> Vectorizer:
+    def known(self, place: Place, piece: Piece) -> Vectorizer:
         """What is the same in all rows of a vector."""
-        at = {**panel.at, self.pattern.n: panel.at[self.pattern.n] + piece.start}
+        at = {**place.at, self.pattern.n: place.at[self.pattern.n] + piece.start}
         v = Vectorizer(self.b, self.target, at, self.pattern.n, piece.lanes, piece.active)
         for e in unchanging(self.pattern.nest.value, frozenset({self.pattern.m}), self.pattern.reduce):
             v.value(e)
@@ -356,18 +322,11 @@ def packed_rows(b: Builder, pattern: Contraction, shape: LimbBlockShape, target:
     return RowPacking(b, target, pattern, pattern.a, 0, buffer, shape.depth, stride, False)  # type: ignore[arg-type]
 
 
-def is_plain(pattern: Contraction) -> bool:
-    """Whether sums are outputs, and whole tiles of them."""
-    nest, m = pattern.nest, pattern.m
-    straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
-    return nest.value is pattern.reduce and straight and pattern.n.extent % LANES == 0
-
-
 def groups(pattern: Contraction, shape: LimbBlockShape, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns in groups, and the panels of each; one group where b is constant, or fits."""
     width = shape.wide * LANES
     each = width * shape.blocks * shape.steps * shape.limbs * 2 * STEP
     most = max(1, int(MAX_SPLIT_L2_BLOCKS * target.block_bytes / each))
     if is_constant(pattern.b) or pattern.n.extent <= most * width:
-        return [(Tiles(0, pattern.n.extent, 1), cut_of(pattern.n.extent, width))]
-    return [(t, cut_of(t.size, width)) for t in chunks(pattern.n.extent, most * width)]
+        return [(Tiles(0, pattern.n.extent, 1), panels_of(pattern.n.extent, width))]
+    return [(t, panels_of(t.size, width)) for t in chunks(pattern.n.extent, most * width)]

@@ -33,9 +33,8 @@ from ....elements.traverse import computed, loads
 from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.target import Target
 from ...nest.constant_data import constant, is_constant
-from ...nest.padding_conditions import PaddingConditions
-from ...nest.tile_axis import Tiles, chunks, interior
-from ..int8.amx_choose import blocks_of, starts
+from ...nest.tile_axis import Tiles, chunks
+from ..matrix_tiles import LANES, MAX_SETTLED_BLOCKS, blocks_of, border_blocks, rows_of
 from ..pack_a import run_of
 from ..pattern import Contraction
 from ..register_tile import Tile
@@ -47,16 +46,12 @@ PRODUCTS: Mapping[str, tuple[tuple[int, int], ...]] = {
 """Limbs of a and b that are multiplied: small products first, and in steps that change one limb each."""
 STEP = 32
 """Terms of K in a row of a tile."""
-LANES = 16
-"""Sums in a row of a tile, and elements of float32 in a vector."""
 TILE = TILE_ROWS * STEP
 """Elements of a tile in scratch."""
 MIN_EXPONENT = -103
 """No bit of a number from 2^-103 on is below 2^-126, so that all limbs are normal."""
 MIN_RUN_TIME_EXPONENT = 16
 """The range of a run time's values goes up to this power of two at least."""
-MAX_SETTLED_BLOCKS = 6
-"""Blocks of rows whose conditions are settled one by one while compiling."""
 MIN_PASSES = 16
 """With fewer rows, weights come from memory for hardly any work, and their limbs are larger than they are."""
 MAX_DEPTH = 1024
@@ -109,8 +104,7 @@ class LimbBlockShape:
     def of(pattern: Contraction, target: Target, precision: str, by_rows: bool = False) -> LimbBlockShape:
         """With `by_rows` the first outer axis is not cut."""
         products = PRODUCTS[precision]
-        limbs, blocks = 1 + max(i for i, _ in products), -(-pattern.rows // (2 * TILE_ROWS))
-        rows = -(-pattern.rows // blocks)
+        limbs, rows = 1 + max(i for i, _ in products), rows_of(pattern)
         heights = (rows,) if rows <= TILE_ROWS else (-(-rows // 2), rows // 2)
         depth = even_depth(pattern.depth) if is_direct(pattern) else pattern.depth
         regular = pattern.rows // rows
@@ -245,15 +239,6 @@ def choose_by_limbs(pattern: Contraction, target: Target, precision: str) -> Til
 
 
 # ---- how rows are cut ------------------------------------------------------------------------------------------------
-def border_blocks(pattern: Contraction) -> list[int]:
-    """Starts of blocks of which some rows meet conditions, and some do not."""
-    if pattern.m is None:
-        return []
-    rows = -(-pattern.rows // -(-pattern.rows // (2 * TILE_ROWS)))
-    low, high = interior(pattern.m, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).rows)
-    return [s for s in starts(pattern.rows, rows) if not low <= s <= high - rows]
-
-
 def row_groups(pattern: Contraction, shape: LimbBlockShape) -> list[Tiles]:
     """Groups of blocks of rows that are done together: how many rows each has, how many groups. The last block may compute some
     rows again."""

@@ -13,9 +13,10 @@ from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
 from ...vectorize.vectorize import Vectorizer
+from ..matrix_tiles import LANES
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .choose import LANES, MIN_EXPONENT, STEP, TILE, LimbBlockShape
+from .choose import MIN_EXPONENT, STEP, TILE, LimbBlockShape
 
 HALF, UPPER = 1 << 15, -1 << 16
 """Of the bits of a float32: half of the last that stays, and those that stay."""

@@ -16,12 +16,13 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
-from ...nest.tile_axis import Cut, Piece, chunks, over
+from ...nest.tile_axis import Piece, over
 from ...vectorize.vectorize import Vectorizer
 from ..layout import PanelLayout
+from ..matrix_tiles import LANES, panels_of
 from ..pack_b import Panels
 from ..pattern import Contraction
-from .choose import LANES, STEP, LimbBlockShape, constants
+from .choose import STEP, LimbBlockShape, constants
 from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
 
 PAIRS = STEP // 2
@@ -96,7 +97,7 @@ class LimbPanels:
         def panel(start: Affine, vectors: Sequence[Piece]) -> None:
             self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors))
 
-        for t, vectors in cut_of(extent, SPLIT_VECTORS * LANES):
+        for t, vectors in panels_of(extent, SPLIT_VECTORS * LANES):
             over(self.b, [t], lambda start, _: panel(start, vectors))
 
     def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
@@ -178,7 +179,7 @@ class LimbPanels:
 
 def layout_of(shape: LimbBlockShape, columns: int) -> PanelLayout:
     """Panels of 16 columns, with the limbs of 32 terms one behind the other, and pairs of terms together."""
-    return PanelLayout(cut_of(columns, LANES), shape.blocks * shape.steps * STEP, 2, shape.limbs, STEP)
+    return PanelLayout(panels_of(columns, LANES), shape.blocks * shape.steps * STEP, 2, shape.limbs, STEP)
 
 
 def limbs_of(data: Array, limbs: int) -> Array:
@@ -195,9 +196,3 @@ def limbs_of(data: Array, limbs: int) -> Array:
 def number_of(start: Affine, first: int) -> Affine:
     """Which block of 16 columns begins there."""
     return Affine(tuple((t, c // LANES) for t, c in start.terms), (start.const + first) // LANES)
-
-
-def cut_of(extent: int, width: int) -> Cut:
-    """Panels of `width` columns, then the remainder."""
-    return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
-            for t in chunks(extent, width)]

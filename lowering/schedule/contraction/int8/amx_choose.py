@@ -1,37 +1,28 @@
 """When a product of bytes is done on a matrix unit, and in which blocks: a choice by pattern and target, of which
 `amx_macro_loops` writes the loops.
 
-All blocks have the same number of rows, so that tiles keep their shapes, whose setting takes hundreds of cycles: the last block
-computes some rows again. A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two
+A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two
 threads of a processor share the memory behind the tile registers, and where the other one uses it, each instruction waits for
 one that writes a tile to end. With half as many tiles in use there is room for those to come.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
-from ....elements.expression import Expr, Load
+from ....elements.expression import Load
 from ....loops.cost import tile_step_cycles
 from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.costs import COSTS
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.padding_conditions import PaddingConditions
-from ...nest.tile_axis import Cut, Piece, Tiles, chunks, interior
+from ...nest.tile_axis import Cut, Tiles, chunks
+from ..matrix_tiles import LANES, MAX_ROWS, MAX_SETTLED_BLOCKS, border_blocks, rows_of
 from ..pack_a import run_of
 from ..pattern import Contraction
 from ..register_tile import Tile, choose_tile, panels
 from .vnni import Bytes, bytes_of
 from .vnni_pack_b import GROUP
 
-LANES = 16
-"""Sums in a row of a tile register."""
-MAX_ROWS = 2 * TILE_ROWS
-"""Rows of a block: those of two tile registers."""
-MAX_SETTLED_BLOCKS = 6
-"""Blocks of rows whose conditions are settled one by one while compiling."""
 MIN_ALIGNED_COLUMNS, MIN_ALIGNED_TERMS = 8 * LANES, 4 * TILE_BYTES
 """With at least this number of columns and of terms, rows that cross cache lines are worth a copy that is aligned."""
 MAX_STEPS_OF_TWO_PANELS = 2
@@ -56,8 +47,7 @@ class ByteBlockShape:
     def of(pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> ByteBlockShape:
         """`outer` are the axes around m that a block may take in."""
         lines = lines_of(pattern, found, outer)
-        blocks = -(-pattern.rows // MAX_ROWS)
-        rows = -(-pattern.rows // blocks) * lines
+        rows = rows_of(pattern) * lines
         first = rows if rows <= TILE_ROWS else -(-rows // 2)
         step = min(TILE_BYTES, -(-pattern.depth // GROUP) * GROUP)
         count = -(-pattern.depth // step)
@@ -168,50 +158,6 @@ def is_aligned(pattern: Contraction, x: Load) -> bool:
     index = x.index[0]
     strides = [c for term, c in index.terms if term not in pattern.reduce.axes]
     return x.buffer.role in ("temporary", "constant", "scratch") and not any(n % TILE_BYTES for n in (index.const, *strides))
-
-
-def is_plain(pattern: Contraction, found: Bytes, known: Expr) -> bool:
-    """Whether sums are outputs, and whole tiles of them."""
-    nest, m = pattern.nest, pattern.m
-    straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
-    return nest.value is known and straight and not found.of_y and pattern.n.extent % LANES == 0
-
-
-# ---- how rows and columns are cut ------------------------------------------------------------------------------------
-def border_blocks(pattern: Contraction) -> list[int]:
-    """Starts of blocks of which some rows meet conditions, and some do not."""
-    assert pattern.m
-    rows = rows_of(pattern)
-    low, high = interior(pattern.m, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).rows)
-    return [s for s in starts(pattern.rows, rows) if not low <= s <= high - rows]
-
-
-def rows_of(pattern: Contraction) -> int:
-    """Rows of m in a block."""
-    return -(-pattern.rows // -(-pattern.rows // MAX_ROWS))
-
-
-def starts(extent: int, rows: int) -> list[int]:
-    """Where blocks begin; the last one ends with the axis."""
-    return [*range(0, extent - rows, rows), extent - rows]
-
-
-def blocks_of(extent: int, rows: int, border: Sequence[int] = (), again: bool = False) -> list[Tiles]:
-    """Blocks of `rows` rows; those that begin at `border` each on their own, and the last one, where it computes rows again,
-    unless that may be done in the iterations of one loop."""
-    alone, result = set(border), list[Tiles]()
-    for start in starts(extent, rows):
-        last = result[-1] if result else None
-        if last and start not in alone and last.start not in alone and (again or start == last.end):
-            result[-1] = Tiles(last.start, rows, last.count + 1, last.end - start)
-        else:
-            result.append(Tiles(start, rows, 1))
-    return result
-
-
-def columns(extent: int) -> Cut:
-    """Panels of one tile, then what is left."""
-    return [(t, (Piece(0, LANES, t.size),)) for t in chunks(extent, LANES)]
 
 
 def groups(pattern: Contraction, shape: ByteBlockShape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:

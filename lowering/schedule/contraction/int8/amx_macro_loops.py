@@ -8,56 +8,62 @@ steps of the panel after it, so that both units work at the same time.
 """
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import replace
 
 from .....runtime.records import dataclass
-from ....elements.affine import Affine, Axis, Wrapped
+from ....elements.affine import Affine, Axis
 from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import TILE_BYTES
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.loop_nest import At
 from ...nest.row_range import RowRange, nested
-from ...nest.tile_axis import Cut, Piece, Tiles, over
+from ...nest.tile_axis import Cut, Piece, Tiles
 from ...vectorize.epilogue import EpilogueWriter
+from ..choose import has_outer_iterations
 from ..layout import PanelLayout
+from ..macro_kernel import START, MacroKernel, Place, Run, packing, run
+from ..matrix_tiles import LANES, blocks_of, border_blocks, is_plain, panels_of
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .amx_choose import LANES, ByteBlockShape, blocks_of, border_blocks, columns, groups, is_direct, is_plain
-from .amx_micro_kernel import BytePanel, TilePanels
+from .amx_choose import ByteBlockShape, groups, is_direct
+from .amx_micro_kernel import TilePanels
 from .vnni import Bytes, bytes_of
-from .vnni_pack_b import BytePanels, at_run_time, of_constants
+from .vnni_pack_b import at_run_time, of_constants
 
-START = Affine()
 MIN_SHARED_BLOCKS = 8
 """Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""
 
 
 def lower(b: Builder, pattern: Contraction, target: Target, rows: RowRange | None) -> None:
+    """The loops: see `macro_kernel`."""
     found = bytes_of(pattern)
     assert found
-    TileProduct.of(b, pattern, found, target, pattern.outer[1:] if rows else pattern.outer).lower(rows)
+    product = TileProduct.of(b, pattern, found, target, pattern.outer[1:] if rows else pattern.outer)
+    macro, line, fill = MacroKernel(b, pattern), product.panels.line, product.panels.packed.fill
+    batches, places = macro.outer(fill is not None, rows, line)
+    loops = [batches, macro.columns(product.groups)]
+    if fill:
+        loops.append(packing(lambda place: fill(place.at, place.first, place.cut or [])))
+    b.shape_tiles(product.shape.tiles)
+    start = Place({pattern.m: START} if line and pattern.m else {})
+    run([*loops, places, product.blocks, packing(product.pack)], product.block, start)
 
 
 @dataclass(frozen=True, slots=True)
 class TileProduct:
-    """The product. `row_packing` is None where a is read as it lies; `line` is the axis around m of which blocks take in more
-    than one place."""
+    """The product: groups of columns, and what is done with their panels."""
     b: Builder
     pattern: Contraction
     shape: ByteBlockShape
     groups: list[tuple[Tiles, Cut]]
-    packed: BytePanels
-    row_packing: RowPacking | None
-    line: Axis | None
     panels: TilePanels
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> TileProduct:
-        shape, cut, direct = ByteBlockShape.of(pattern, found, target, outer), columns(pattern.n.extent), is_direct(pattern,
-                                                                                                                    found)
+        shape, cut, direct = ByteBlockShape.of(pattern, found, target, outer), panels_of(pattern.n.extent), is_direct(pattern,
+                                                                                                                      found)
         zero_points, panel_groups = (found.of_x, found.of_y), groups(pattern, shape, cut, target)
         if is_constant(found.y):
             packed = of_constants(b, pattern, found.y, zero_points, cut, shape.step, direct and pattern.depth > shape.step)
@@ -69,106 +75,81 @@ class TileProduct:
             stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
             row_packing = RowPacking.of(b, pattern, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
         line = outer[-1] if shape.lines > 1 else None
-        plain, writer = is_plain(pattern, found, packed.known), EpilogueWriter(
-            b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
+        plain = is_plain(pattern, packed.known) and not found.of_y
+        writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
         sums = sums_of(b, pattern, shape, panel_groups, plain)
         panels = TilePanels(b, pattern, found, target, shape, packed, row_packing, line, sums, plain, writer)
-        return TileProduct(b, pattern, shape, panel_groups, packed, row_packing, line, panels)
+        return TileProduct(b, pattern, shape, panel_groups, panels)
 
-    def lower(self, rows: RowRange | None) -> None:
-        """All of it: for each batch of b, for as many panels at a time as stay in the second-level cache."""
-        outer, fill = self.pattern.outer, self.packed.fill
-        first: tuple[Axis, ...] = ()
-        if fill:
-            first = tuple(a for d, a in enumerate(outer) if a in self.pattern.batch or (rows and d == 0 and self.pattern.batch))
-        rest = tuple(a for a in outer if a not in first and a is not self.line)
-        self.b.shape_tiles(self.shape.tiles)
-        nested(self.b, first, {}, lambda at: self.product(at, rest, None if first else rows), rows if first else None,
-               self.pattern.nest.where)
+    @property
+    def macro(self) -> MacroKernel:
+        return MacroKernel(self.b, self.pattern)
 
-    def product(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None) -> None:
-        for t, cut in self.groups:
-            over(self.b, [t], lambda start, _: self.group(at, axes, rows, start, cut))
+    @property
+    def is_packed(self) -> bool:
+        """Whether the panels of a group are packed while running."""
+        return self.panels.packed.fill is not None
 
-    def group(self, at: At, axes: tuple[Axis, ...], rows: RowRange | None, first: Affine, cut: Cut) -> None:
-        """All rows, for the panels from column `first` on."""
-        if self.packed.fill:
-            self.packed.fill(at, first, cut)
-        nested(self.b, axes, at, lambda at: self.blocks(at, first, cut), rows, self.pattern.nest.where)
-
-    def blocks(self, at: At, first: Affine, cut: Cut) -> None:
-        from ..choose import has_outer_iterations
-        m, again = self.pattern.m, self.b.keeps == 0 or has_outer_iterations(self.pattern, LANES)
-        assert m
-        if self.line:
-            line = self.line
-            over(self.b, blocks_of(line.extent, self.shape.lines, again=again), lambda start, _: self.block(
-                {**at, line: start, m: Affine()}, first, cut))
-        else:
-            tiles = blocks_of(self.pattern.rows, self.shape.rows, border_blocks(self.pattern), again)
-            over(self.b, tiles, lambda start, _: self.block(
-                {**at, m: start}, first, cut))
+    def blocks(self, place: Place, body: Run) -> None:
+        """Blocks of rows, or of places of the axis around."""
+        again, line, m = self.b.keeps == 0 or has_outer_iterations(self.pattern, LANES), self.panels.line, self.pattern.m
+        tiles = blocks_of(line.extent, self.shape.lines, again=again) if line else blocks_of(
+            self.pattern.rows, self.shape.rows, border_blocks(self.pattern), again)
+        axis = line or m
+        assert axis
+        self.macro.along(axis, tiles)(place, body)
 
     @property
     def blocks_around(self) -> int:
         """How many blocks of rows there are."""
         places = math.prod(a.extent for a in self.pattern.outer)
-        return places // self.shape.lines if self.line else places * -(-self.pattern.rows // self.shape.rows)
+        return places // self.shape.lines if self.panels.line else places * -(-self.pattern.rows // self.shape.rows)
 
-    def block(self, at: At, first: Affine, cut: Cut) -> None:
-        """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
-        if self.row_packing:
-            self.pack(self.row_packing, at)
-        before, size = self.shape.chunks - 1, self.shape.chunk
-        if before:
-            self.chunk(at, first, cut, Affine(), True)
-        if before > 1:
-            number = Axis("chunk", before - 1)
-            self.b.loop(number, lambda: self.chunk(at, first, cut, Affine.of(number) * size + size, False))
-        for t, (piece,) in cut:
-            self.last(at, first, t, piece)
-
-    def pack(self, row_packing: RowPacking, at: At) -> None:
-        """Copy the rows of a block."""
-        line, width = self.line, self.shape.width
+    def pack(self, place: Place) -> None:
+        """Copy the rows of a block, if they are not read as they lie."""
+        row_packing, line, width = self.panels.row_packing, self.panels.line, self.shape.width
+        if row_packing is None:
+            return
         if line is None:
-            row_packing.pack(at, width)
+            row_packing.pack(place.at, width)
             return
         number = Axis("line", self.shape.lines)
-        place = {**at, line: at[line] + number}
-        self.b.loop(number, lambda: dataclasses.replace(row_packing, first=Affine.of(number) * width).pack(place, width))
+        at = {**place.at, line: place.at[line] + number}
+        self.b.loop(number, lambda: replace(row_packing, first=Affine.of(number) * width).pack(at, width))
 
-    def panel(self, at: At, first: Affine, start: Affine, piece: Piece, number: Affine = START) -> BytePanel:
-        """The panel of columns from first + start on; `number` counts those that are finished one after the other."""
-        if self.shape.chunks > 1:
-            slot = start * self.shape.rows
-        else:
-            slot = Affine.of(Wrapped(number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
-        return BytePanel({**at, self.pattern.n: first + start}, start if self.packed.fill else first + start, slot, piece)
+    def block(self, place: Place) -> None:
+        """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
+        before, size = self.shape.chunks - 1, self.shape.chunk
+        if before:
+            self.chunk(place, START, True)
+        if before > 1:
+            number = Axis("chunk", before - 1)
+            self.b.loop(number, lambda: self.chunk(place, Affine.of(number) * size + size, False))
+        for t, vectors in place.cut or []:
+            self.last(replace(place, cut=[(t, vectors)]), t, vectors)
 
-    def chunk(self, at: At, first: Affine, cut: Cut, number: Affine, begins: bool) -> None:
+    def chunk(self, place: Place, number: Affine, begins: bool) -> None:
         """Steps from `number` on, for all panels."""
-        for t, (piece,) in cut:
-            over(self.b, [t], lambda start, _: self.panels.add(self.panel(at, first, start, piece), number, begins))
+        run([self.macro.panels(is_packed=self.is_packed)], lambda panel: self.panels.add(panel, number, begins), place)
 
-    def last(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
+    def last(self, place: Place, t: Tiles, vectors: tuple[Piece, ...]) -> None:
         """The last chunk of neighbouring panels: each finishes the one before."""
         if self.panels.plain or (self.b.depth < self.b.keeps and self.blocks_around < MIN_SHARED_BLOCKS):
-            def alone(start: Affine, _: Tiles) -> None:
-                panel = self.panel(at, first, start, piece)
+            def alone(panel: Place) -> None:
                 self.panels.end(panel, None)
                 self.panels.finish(panel)
-            over(self.b, [t], alone)
+            run([self.macro.panels(is_packed=self.is_packed)], alone, place)
             return
 
         once = tuple(Axis("once", 1) for _ in range(self.b.depth, self.b.keeps))  # threads cannot share what comes inside
-        nested(self.b, once, {}, lambda _: self.one_by_one(at, first, t, piece))
+        nested(self.b, once, {}, lambda _: self.one_by_one(place, t, vectors))
 
-    def one_by_one(self, at: At, first: Affine, t: Tiles, piece: Piece) -> None:
-        def panel(number: Affine) -> BytePanel:
-            return self.panel(at, first, number * t.size + t.start, piece, number)
+    def one_by_one(self, place: Place, t: Tiles, vectors: tuple[Piece, ...]) -> None:
+        def panel(number: Affine) -> Place:
+            found = self.macro.panel(place, number * t.size + t.start, t.size, vectors, self.is_packed)
+            return replace(found, number=number)
 
-        self.panels.end(panel(Affine()), None)
+        self.panels.end(panel(START), None)
         number = Axis("panel", t.count - 1)
         if t.count > 1:
             self.b.loop(number, lambda: self.panels.end(panel(Affine.of(number) + 1), panel(Affine.of(number))))

@@ -3,36 +3,26 @@ their epilogue, vector by vector, between the steps of the panel after it.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from .....runtime.records import dataclass
-from ....elements.affine import Affine, Axis
-from ....elements.expression import Buffer, Expr, Reduce
-from ....elements.traverse import nodes
+from ....elements.affine import Affine, Axis, Wrapped
+from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import Operand
 from ....target.target import Target
-from ...nest.loop_nest import At, free_axes, operands
-from ...nest.tile_axis import Piece, Tiles, over
+from ...nest.loop_nest import At
+from ...nest.tile_axis import Tiles, over
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
+from ..macro_kernel import Place
+from ..matrix_tiles import LANES, unchanging
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .amx_choose import LANES, ByteBlockShape
+from .amx_choose import ByteBlockShape
 from .vnni import Bytes
 from .vnni_pack_b import GROUP, BytePanels
 
 TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
 """Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""
-
-
-@dataclass(frozen=True, slots=True)
-class BytePanel:
-    """A panel for a block of rows, which begins `at`; it is packed as column `packed`, and its sums are kept at `slot`."""
-    at: At
-    packed: Affine
-    slot: Affine
-    piece: Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +41,20 @@ class TilePanels:
     writer: EpilogueWriter
 
     # ---- sums --------------------------------------------------------------------------------------------------------
-    def add(self, panel: BytePanel, first: Affine, begins: bool) -> None:
+    def slot(self, panel: Place) -> Affine:
+        """Where the sums of a panel are kept: of all panels of a group where K is done in chunks, else of those of which one is
+        finished after the other."""
+        if self.shape.chunks > 1:
+            return (panel.at[self.pattern.n] - panel.first) * self.shape.rows
+        return Affine.of(Wrapped(panel.number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
+
+    def add(self, panel: Place, first: Affine, begins: bool) -> None:
         """A chunk of steps from `first` on, one that is not the last."""
         self.begin(panel, begins)
         self.steps(panel, first, self.shape.chunk)
         self.keep(panel)
 
-    def end(self, panel: BytePanel, before: BytePanel | None) -> None:
+    def end(self, panel: Place, before: Place | None) -> None:
         """The last chunk of steps, and the outputs of the panel `before`."""
         first = (self.shape.chunks - 1) * self.shape.chunk
         short = self.pattern.depth % self.shape.step if self.row_packing is None else 0
@@ -76,7 +73,7 @@ class TilePanels:
         if before and self.shape.slots > 1:
             self.finish(before)
 
-    def store_sums(self, panel: BytePanel) -> None:
+    def store_sums(self, panel: Place) -> None:
         """They are outputs, or are kept."""
         if not self.plain:
             self.keep(panel)
@@ -91,35 +88,35 @@ class TilePanels:
         first, second = self.shape.heights
         return [(0, 0), (first, 1)] if second else [(0, 0)]
 
-    def begin(self, panel: BytePanel, begins: bool) -> None:
+    def begin(self, panel: Place, begins: bool) -> None:
         """Sums are what was kept, or what those of a column start from."""
         for first, i in self.halves:
             if not begins:
                 assert self.sums
-                self.b.load_tile(TOTALS[i], self.sums, panel.slot + first * LANES, LANES)
+                self.b.load_tile(TOTALS[i], self.sums, self.slot(panel) + first * LANES, LANES)
             elif self.packed.is_zero:
                 self.b.zero_tile(TOTALS[i])
             else:
-                self.b.load_tile(TOTALS[i], self.packed.initial, self.packed.start(panel.at, panel.packed), 0)
+                self.b.load_tile(TOTALS[i], self.packed.initial, self.packed.start(panel.at, panel.column), 0)
 
-    def keep(self, panel: BytePanel) -> None:
+    def keep(self, panel: Place) -> None:
         assert self.sums
-        self.store(self.sums, panel.slot, LANES)
+        self.store(self.sums, self.slot(panel), LANES)
 
     def store(self, buffer: Buffer, place: Affine, stride: int) -> None:
         for first, i in self.halves:
             self.b.store_tile(TOTALS[i], buffer, place + first * stride, stride)
 
-    def steps(self, panel: BytePanel, first: Affine, count: int) -> None:
+    def steps(self, panel: Place, first: Affine, count: int) -> None:
         if count:
             loop = Axis("step", count)
             self.b.loop(loop, lambda: self.step(panel, first + loop, (first + loop) * self.shape.step))
 
-    def step(self, panel: BytePanel, number: Affine, k: Affine) -> None:
+    def step(self, panel: Place, number: Affine, k: Affine) -> None:
         """64 elements of K, from k on, or all of it."""
         panels = self.packed.panels
         assert panels.buffer
-        place = panels.place(panel.at, panel.packed, number * self.shape.step, LANES)
+        place = panels.place(panel.at, panel.column, number * self.shape.step, LANES)
         self.b.load_tile(COLUMNS, panels.buffer, place, LANES * GROUP)
         for first, i in self.halves:
             rows = OTHER_ROWS if len(self.shape.tiles) > OTHER_ROWS and i else ROWS
@@ -138,7 +135,7 @@ class TilePanels:
         self.b.load_tile(tile, x.buffer, place + k, x.index[0].coefficient(m))
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
-    def steps_and_outputs(self, panel: BytePanel, first: int, count: int, before: BytePanel, pace: int) -> None:
+    def steps_and_outputs(self, panel: Place, first: int, count: int, before: Place, pace: int) -> None:
         """Steps, and in each of the first ones `pace` rows of outputs."""
         outer, iterations = self.known(before), self.shape.width // pace
         line, iteration = Axis("line", self.shape.lines), Axis("turn", iterations)
@@ -153,44 +150,29 @@ class TilePanels:
         done = self.shape.lines * iterations
         self.steps(panel, Affine.of(first + done), count - done)
 
-    def finish(self, panel: BytePanel) -> None:
+    def finish(self, panel: Place) -> None:
         """The outputs of a panel, if they are not what its sums are."""
         if not self.plain:
             outer, line = self.known(panel), Axis("line", self.shape.lines)
             self.b.loop(line, lambda: over(self.b, [Tiles(0, 1, self.shape.width)], lambda row, _: self.row(
                 panel, Affine.of(line), row, outer)))
 
-    def known(self, panel: BytePanel) -> Vectorizer:
+    def known(self, panel: Place) -> Vectorizer:
         """What is the same in all rows."""
-        v = Vectorizer(self.b, self.target, panel.at, self.pattern.n, LANES, panel.piece.active)
+        v = Vectorizer(self.b, self.target, panel.at, self.pattern.n, LANES, panel.vectors[0].active)
         around = frozenset({self.pattern.m, self.line} if self.line else {self.pattern.m})
         for e in unchanging(self.pattern.nest.value, around, self.packed.known):
             v.value(e)
         return v
 
-    def row(self, panel: BytePanel, line: Affine, row: Affine, outer: Vectorizer) -> None:
+    def row(self, panel: Place, line: Affine, row: Affine, outer: Vectorizer) -> None:
         """The outputs of one row of the block."""
         assert self.sums and self.pattern.m
         at = {**panel.at, self.pattern.m: panel.at[self.pattern.m] + row}
         if self.line:
             at[self.line] = panel.at[self.line] + line
         number = line * self.shape.width + row
-        value: Operand = self.b.load(self.sums, panel.slot + number * LANES, LANES)
+        value: Operand = self.b.load(self.sums, self.slot(panel) + number * LANES, LANES)
         if self.row_packing and self.row_packing.terms:
             value = self.b.op("add", value, self.b.splat(self.b.load(self.row_packing.terms, number), LANES))
-        self.writer.write(OutputBlock(at, self.pattern.m, 1, self.pattern.n, (panel.piece,)), [value], outer)
-
-
-def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iterator[Expr]:
-    """The largest subexpressions of a value, under arithmetic, that are the same for all places of the axes `around`, where
-    `known` is known."""
-    stack, seen = [value], set[int]()
-    while stack:
-        e = stack.pop()
-        if id(e) in seen or e is known:
-            continue
-        seen.add(id(e))
-        if not any(isinstance(x, Reduce) for x in nodes(e)) and not free_axes(e) & around:
-            yield e
-        else:
-            stack.extend(operands(e))
+        self.writer.write(OutputBlock(at, self.pattern.m, 1, self.pattern.n, panel.vectors), [value], outer)
