@@ -57,7 +57,8 @@ def lowered(features: str = "") -> Lowered:
 def in_parts(precision: str = "bf16x6") -> Lowered:
     """A product of float32, by parts of bfloat16."""
     weight, zeros = np.random.default_rng(4).standard_normal((1, 128, 64)).astype(np.float32), np.zeros(1, np.float32)
-    function = tosaic.jit(options=tosaic.CompileOptions(precision=precision))(lambda x: tosaic.tosa.matmul(x, weight, zeros, zeros))
+    options = tosaic.CompileOptions(precision=precision)  # type: ignore[arg-type]
+    function = tosaic.jit(lambda x: tosaic.tosa.matmul(x, weight, zeros, zeros), options=options)
     return function.lower(np.zeros((1, 64, 128), np.float32))
 
 
