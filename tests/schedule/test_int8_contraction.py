@@ -19,6 +19,7 @@ from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.text import print_program, read_program
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.schedule import describe, lower, schedule
+from tosaic.lowering.schedule.contraction import matrix_tiles
 from tosaic.lowering.schedule.contraction.int8 import amx_choose
 from tosaic.lowering.schedule.nest.tile_axis import Tiles
 from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
@@ -114,10 +115,10 @@ def test_weights_that_come_at_run_time_are_packed_column_by_column(out: int, cha
 
 
 def test_the_last_block_of_rows_has_no_code_of_its_own() -> None:
-    assert amx_choose.blocks_of(658, 32, again=True) == [Tiles(0, 32, 21, 14)]
-    assert amx_choose.blocks_of(658, 32) == [Tiles(0, 32, 20), Tiles(626, 32, 1)]
-    assert amx_choose.blocks_of(70, 32, [0], again=True) == [Tiles(0, 32, 1), Tiles(32, 32, 2, 26)]
-    assert amx_choose.blocks_of(70, 32, [38], again=True) == [Tiles(0, 32, 2), Tiles(38, 32, 1)]
+    assert matrix_tiles.blocks_of(658, 32, again=True) == [Tiles(0, 32, 21, 14)]
+    assert matrix_tiles.blocks_of(658, 32) == [Tiles(0, 32, 20), Tiles(626, 32, 1)]
+    assert matrix_tiles.blocks_of(70, 32, [0], again=True) == [Tiles(0, 32, 1), Tiles(32, 32, 2, 26)]
+    assert matrix_tiles.blocks_of(70, 32, [38], again=True) == [Tiles(0, 32, 2), Tiles(38, 32, 1)]
 
 
 @pytest.mark.parametrize("bias", [False, True], ids=["", "bias"])

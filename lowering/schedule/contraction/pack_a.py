@@ -20,7 +20,7 @@ from ...target.target import Target
 from ..nest.loop_nest import At
 from ..nest.reduction_loops import alike, bounds
 from ..nest.row_range import nested
-from ..nest.tile_axis import Tiles, chunks, over, pieces
+from ..nest.tile_axis import Tiles, chunks, in_steps, over, pieces
 from .pattern import Contraction
 
 START = Affine()
@@ -193,20 +193,15 @@ class RowPacking:
         """What b's zero point adds to the sums of a row: factor * its sum."""
         assert self.terms
         lanes = max(1, self.target.vector_bytes // 4)
-        total: Operand = Literal(0, Type("int32", lanes))
 
-        def summed(start: Affine, count: int, total: Operand) -> Operand:
-            x = self.b.load(self.buffer, row * self.stride + start, 4 * lanes, count)
+        def summed(vector: Affine, count: int, totals: Sequence[Operand]) -> list[Operand]:
+            x = self.b.load(self.buffer, row * self.stride + vector * (4 * lanes), 4 * lanes, count)
             ones = Literal(1, Type("int8", 4 * lanes))
             is_unsigned = self.flipped or (self.x.dtype == "uint8" and not self.signed)
-            return self.b.op(self.target.dot4, total, *((x, ones) if is_unsigned else (ones, x)), type=total.type)
+            factors = (x, ones) if is_unsigned else (ones, x)
+            return [self.b.op(self.target.dot4, *totals, *factors, type=totals[0].type)]
 
-        whole, rest = divmod(self.depth, 4 * lanes)
-        loop = Axis("vector", whole)
-        if whole:
-            (total,) = self.b.loop(loop, lambda t: [summed(Affine.of(loop) * (4 * lanes), 4 * lanes, t)], [total])
-        if rest:
-            total = summed(Affine.of(whole * 4 * lanes), rest, total)
+        (total,) = in_steps(self.b, self.depth, 4 * lanes, summed, [Literal(0, Type("int32", lanes))])
         one = self.b.op("reduce_add", total, type=Type("int32")) if lanes > 1 else total
         self.b.store(self.terms, row, self.b.op("mul", one, Literal(self.factor, one.type)))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
 from ...loops.builder import Builder
-from ...loops.ir import INDEX, Literal
+from ...loops.ir import INDEX, Literal, Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,17 @@ def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None
         else:
             axis = Axis("tile", t.count)
             b.loop(axis, lambda: run(start_of(b, Affine.of(axis), t, group) + t.start, t))
+
+
+def in_steps(b: Builder, extent: int, size: int, run: Callable[[Affine, int, Sequence[Operand]], Sequence[Operand]],
+             carried: Sequence[Operand] = ()) -> Sequence[Operand]:
+    """Run for the number of each step of `size` elements, with how many of them there are, and carried values: a loop over
+    whole steps, then what is left."""
+    whole, rest = divmod(extent, size)
+    step = Axis("step", whole)
+    if whole:
+        carried = b.loop(step, lambda *before: run(Affine.of(step), size, before), carried)
+    return run(Affine.of(whole), rest, carried) if rest else carried
 
 
 def start_of(b: Builder, number: Affine, t: Tiles, group: int) -> Affine:

@@ -16,7 +16,7 @@ from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
 from ...nest.row_range import RowRange
-from ...nest.tile_axis import Cut, Piece, Tiles, chunks
+from ...nest.tile_axis import Cut, Piece, Tiles, chunks, in_steps
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
 from ..macro_kernel import MacroKernel, Place, Run, packing, run
@@ -257,19 +257,9 @@ class LimbProduct:
 
     def in_floats(self, place: Place, row: Row) -> Sequence[Operand]:
         """Sums of one row of a panel, over a block of K."""
-        whole, rest = divmod(self.shape.depth, STEP)
-        steps, pairs = Axis("step", whole), Axis("pair", STEP // 2)
-        sums: Sequence[Operand] = [Literal(0.0, FLOATS)] * len(place.vectors)
-        if whole:
-            sums = self.b.loop(steps, lambda *sums: self.b.loop(pairs, lambda *sums: self.pair(
-                place, row, Affine.of(steps), Affine.of(pairs), 2, sums), sums), sums)
-        if rest // 2:
-            last = Axis("pair", rest // 2)
-            sums = self.b.loop(last, lambda *sums: self.pair(
-                place, row, Affine.of(whole), Affine.of(last), 2, sums), sums)
-        if rest % 2:
-            sums = self.pair(place, row, Affine.of(whole), Affine.of(rest // 2), 1, sums)
-        return sums
+        return in_steps(self.b, self.shape.depth, STEP, lambda step, terms, sums: in_steps(
+            self.b, terms, 2, lambda pair, count, sums: self.pair(place, row, step, pair, count, sums), sums),
+            [Literal(0.0, FLOATS)] * len(place.vectors))
 
     def pair(self, place: Place, row: Row, step: Affine, pair: Affine, count: int,
              sums: Sequence[Operand]) -> list[Operand]:

@@ -12,6 +12,7 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
+from ...nest.tile_axis import in_steps
 from ...vectorize.vectorize import Vectorizer
 from ..matrix_tiles import LANES
 from ..pack_a import RowPacking
@@ -104,18 +105,10 @@ class SplitRows:
 
     def row(self, at: At, block: Affine, tile: int, first: int, row: Affine) -> Operand:
         """One row; whether it is out of range."""
-        whole, rest = divmod(self.shape.depth, STEP)
-        steps, found = Axis("step", whole), NOTHING
         here = self.row_at(at, row + first)
-
-        def one(step: Affine, active: int, *before: Operand) -> Seen:
-            return self.step(here, row + first, self.place(block, step, 0, tile) + row * STEP, step, active, before)
-
-        if whole:
-            found = self.b.loop(steps, lambda *before: one(Affine.of(steps), STEP, *before), found)  # type: ignore[assignment]
-        if rest:
-            found = one(Affine.of(whole), rest, *found)
-        outside = out_of_range(self.b, found, self.power)
+        least, most = in_steps(self.b, self.shape.depth, STEP, lambda step, active, before: self.step(
+            here, row + first, self.place(block, step, 0, tile) + row * STEP, step, active, before), NOTHING)
+        outside = out_of_range(self.b, (least, most), self.power)
         self.b.store(self.flags, self.flag(block, row + first), outside)
         is_outside = self.b.op("lt", Literal(0, outside.type), outside)
         self.b.when(is_outside, lambda: self.replace(block, tile, first, row), likely=False)
@@ -153,24 +146,15 @@ class SplitRows:
     def replace(self, block: Affine, tile: int, first: int, row: Affine) -> None:
         """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of
         which the unit makes sums that nobody uses."""
-        steps = Axis("step", self.shape.steps)
-        whole, rest = divmod(self.shape.depth, STEP)
-
-        def one(step: Affine, active: int) -> None:
+        def one(step: Affine, active: int, _: Sequence[Operand]) -> tuple[()]:
             halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.limbs
             if self.row_packing:
                 halves[:2] = self.halves(row + first, step * STEP, active)
             for limb, value in enumerate(halves):
                 self.b.store(self.buffer, self.place(block, step, limb, tile) + row * STEP, value)
+            return ()
 
-        if not self.row_packing:
-            self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
-            return
-        steps = Axis("step", whole)
-        if whole:
-            self.b.loop(steps, lambda: one(Affine.of(steps), STEP))
-        if rest:
-            one(Affine.of(whole), rest)
+        in_steps(self.b, self.shape.depth if self.row_packing else self.shape.steps * STEP, STEP, one)
 
     def halves(self, row: Affine, k: Affine, active: int) -> list[Operand]:
         """Upper and lower halves of the bits of 32 terms."""

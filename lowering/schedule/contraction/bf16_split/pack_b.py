@@ -16,7 +16,7 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
-from ...nest.tile_axis import Piece, over
+from ...nest.tile_axis import Piece, in_steps, over
 from ...vectorize.vectorize import Vectorizer
 from ..layout import PanelLayout
 from ..matrix_tiles import LANES, panels_of
@@ -102,18 +102,9 @@ class LimbPanels:
 
     def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
         """Some vectors of columns, in a block of K."""
-        whole, rest = divmod(self.shape.depth, STEP)
-        steps = Axis("step", whole)
         at = {**at, self.pattern.n: at[self.pattern.n] + column}
-        found: Sequence[Operand] = NOTHING * len(vectors)
-
-        def one(step: Affine, terms: int, before: Sequence[Operand]) -> Sequence[Operand]:
-            return self.step(at, column, block * self.shape.steps + step, vectors, terms, before)
-
-        if whole:
-            found = self.b.loop(steps, lambda *before: one(Affine.of(steps), STEP, before), found)
-        if rest:
-            found = one(Affine.of(whole), rest, found)
+        found = in_steps(self.b, self.shape.depth, STEP, lambda step, terms, before: self.step(
+            at, column, block * self.shape.steps + step, vectors, terms, before), NOTHING * len(vectors))
         for i, piece in enumerate(vectors):
             self.finish(column + piece.start, number_of(column, piece.start), block, (found[2 * i], found[2 * i + 1]))
 
@@ -127,20 +118,12 @@ class LimbPanels:
     def step(self, at: At, column: Affine, step: Affine, vectors: Sequence[Piece], terms: int, found: Sequence[Operand]
              ) -> Sequence[Operand]:
         """32 terms, of which the first `terms` exist."""
-        whole, odd = divmod(terms, 2)
-        pairs = Axis("pair", whole)
-
-        def pair(pair: Affine, count: int, before: Sequence[Operand]) -> Sequence[Operand]:
-            return [x for i, piece in enumerate(vectors) for x in self.two(
-                at, column, step, pair, piece, count, (before[2 * i], before[2 * i + 1]))]
-
-        if whole:
-            found = self.b.loop(pairs, lambda *before: pair(Affine.of(pairs), 2, before), found)
-        if odd:
-            found = pair(Affine.of(whole), 1, found)
-        if self.shape.depth > STEP and whole + odd < PAIRS:
-            rest = Axis("pair", PAIRS - whole - odd)
-            self.b.loop(rest, lambda: self.fill_up(column, step, Affine.of(rest) + whole + odd, vectors))
+        found = in_steps(self.b, terms, 2, lambda pair, count, before: [x for i, piece in enumerate(vectors) for x in self.two(
+            at, column, step, pair, piece, count, (before[2 * i], before[2 * i + 1]))], found)
+        pairs = -(-terms // 2)
+        if self.shape.depth > STEP and pairs < PAIRS:
+            rest = Axis("pair", PAIRS - pairs)
+            self.b.loop(rest, lambda: self.fill_up(column, step, Affine.of(rest) + pairs, vectors))
         return found
 
     def fill_up(self, column: Affine, step: Affine, pair: Affine, vectors: Sequence[Piece]) -> None:

@@ -20,9 +20,10 @@ from ....loops.ir import INDEX, Literal, Operand, Type
 from ....target.target import Target
 from ...code_size_model import LINE_CYCLES
 from ...derived_constants import Made, derive
+from ...elementwise.transpose import iteration
 from ...nest.constant_data import constant
 from ...nest.loop_nest import At
-from ...nest.tile_axis import Cut, Piece, Tiles, over
+from ...nest.tile_axis import Cut, Piece, Tiles, in_steps, over
 from ...vectorize.vectorize import Vectorizer
 from ..initial_sums import biased, sum_of
 from ..layout import PanelLayout
@@ -210,11 +211,8 @@ class Packing:
             if axes:
                 loop = Axis(axes[0].name, axes[0].extent)
                 return self.b.loop(loop, lambda *t: level(axes[1:], {**at, axes[0]: Affine.of(loop)}, t), totals)
-            whole, rest = divmod(last.extent, GROUP)
-            groups = Axis("group", whole)
-            if whole:
-                totals = self.b.loop(groups, lambda *t: self.four(at, start, piece, Affine.of(groups), GROUP, width, t), totals)
-            return self.four(at, start, piece, Affine.of(whole), rest, width, totals) if rest else totals
+            return in_steps(self.b, last.extent, GROUP, lambda group, rows, t: self.four(
+                at, start, piece, group, rows, width, t), totals)
 
         for i, total in enumerate(level(outer, at, totals)):
             self.fill_up(start, piece.start + i * lanes, lanes, width)
@@ -273,14 +271,8 @@ class Packing:
     # ---- b with neighbours along K -----------------------------------------------------------------------------------
     def exchanged(self, at: At, start: Affine, piece: Piece, first: Affine, width: int) -> None:
         """16 columns, 64 elements of K at a time: rows and columns of groups change places."""
-        total: Operand = Literal(0, Type("int32", BLOCK))
-        whole, rest = divmod(self.pattern.depth, GROUP * BLOCK)
-        blocks = Axis("block", whole)
-        if whole:
-            (total,) = self.b.loop(blocks, lambda t: [self.block(
-                at, start, piece, first, width, Affine.of(blocks), GROUP * BLOCK, t)], [total])
-        if rest:
-            total = self.block(at, start, piece, first, width, Affine.of(whole), rest, total)
+        (total,) = in_steps(self.b, self.pattern.depth, GROUP * BLOCK, lambda block, active, totals: [self.block(
+            at, start, piece, first, width, block, active, totals[0])], [Literal(0, Type("int32", BLOCK))])
         self.fill_up(start, first, BLOCK, width)
         self.finish(start + first, total)
 
@@ -297,20 +289,11 @@ class Packing:
                 {**at, self.pattern.n: at[self.pattern.n] + start + first + column, k: number * (GROUP * BLOCK)})
             x = self.b.load(self.y.buffer, place, GROUP * BLOCK, active)
             words.append(self.b.op("bits", x, type=Type("int32", BLOCK)))
-        for i, word in enumerate(self.transposed(words)[:-(-active // GROUP)]):
+        for i, word in enumerate(iteration(self.b, words)[:-(-active // GROUP)]):
             packed = self.b.op("bits", word, type=Type("int8", GROUP * BLOCK))
             self.store(start, number * BLOCK + i, first, width, packed)
             total = self.added(total, packed)
         return total
-
-    def transposed(self, rows: list[Operand]) -> list[Operand]:
-        """Rows become columns: blocks of 8, 4, 2 and 1 change places."""
-        for d in (8, 4, 2, 1):
-            low = tuple(i if not i & d else BLOCK + i - d for i in range(BLOCK))
-            high = tuple(i + d if not i & d else BLOCK + i for i in range(BLOCK))
-            for i in (i for i in range(BLOCK) if not i & d):
-                rows[i], rows[i + d] = self.b.shuffle(rows[i], rows[i + d], low), self.b.shuffle(rows[i], rows[i + d], high)
-        return rows
 
 
 def runs(vectors: Sequence[Piece]) -> list[tuple[int, int, int]]:
