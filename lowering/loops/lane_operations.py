@@ -26,8 +26,10 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return dot4(np.uint8, *args)
         case "dot4_signed":
             return dot4(np.int8, *args)
-        case "dot4_offset":
-            return dot4_offset(*args)
+        case "pairs":
+            return pairs(*args)
+        case "dot_pairs":
+            return dot(args[0], args[1].view(np.int16), args[2].view(np.int16))
         case "dot":
             return dot(*args)
         case "lookup":
@@ -73,9 +75,9 @@ def dot4(byte: type[np.uint8 | np.int8], total: Array, x: Array, y: Array) -> Ar
     return (total + products.reshape(-1, 4).sum(axis=1)).astype(np.int32)
 
 
-def dot4_offset(total: Array, x: Array, y: Array, offset: Array) -> Array:
-    products = (x.astype(np.int64) + offset.astype(np.int64)) * y.astype(np.int64)
-    return (total + products.reshape(-1, 4).sum(axis=1)).astype(np.int32)
+def pairs(x: Array, offset: Array) -> Array:
+    numbers = (x.astype(np.int64) + offset.astype(np.int64)) & 0xFFFF
+    return (numbers[:2] | numbers[2:] << 16).astype(np.uint32).view(np.int32)
 
 
 def dot(total: Array, x: Array, y: Array) -> Array:

@@ -101,12 +101,15 @@ def dot4(result: Type, total: Type, x: Type, y: Type) -> str | None:
     return None if fits else "four bytes for each lane are needed"
 
 
-def dot4_offset(result: Type, total: Type, x: Type, y: Type, offset: Type) -> str | None:
-    if result != total or result.dtype != "int32" or offset != Type("int32"):
-        return "the first operand and the result are int32, and the last one is a scalar of it"
-    lanes = 4 * result.lanes
-    fits = x in (Type("int8", lanes), Type("uint8", lanes)) and y == Type("int8", lanes)
-    return None if fits else "four bytes for each lane are needed, those of the second factor with a sign"
+def pairs(result: Type, x: Type, offset: Type) -> str | None:
+    right = x in (Type("int8", 4), Type("uint8", 4)) and offset == Type("int32") and result == Type("int32", 2)
+    return None if right else "four bytes and an int32 are needed, and two int32 are the result"
+
+
+def dot_pairs(result: Type, total: Type, x: Type, y: Type) -> str | None:
+    if result != total or result != Type("int32"):
+        return "the first operand and the result are a scalar int32"
+    return None if x == y and x.dtype == "int32" else "two int32 with as many lanes are needed"
 
 
 def dot(result: Type, total: Type, x: Type, y: Type) -> str | None:
@@ -142,8 +145,8 @@ def scaleb(result: Type, x: Type, n: Type) -> str | None:
 Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
-    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false),
-    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot4_offset": (4, dot4_offset), "dot": (3, dot),
+    "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "pairs": (2, pairs), "dot_pairs": (3, dot_pairs),
+    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot": (3, dot),
     **dict.fromkeys(("rounded_product", "rounded_shift"), (2, words)),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),

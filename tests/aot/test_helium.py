@@ -19,7 +19,7 @@ from tosaic.runtime.interpreter import Interpreter
 from ..fuse.graphs import Graph, conv, module
 from ..table.signatures import replayed
 from .callers import Caller
-from .machines import PROCESSORS, needs
+from .machines import PROCESSORS, Machine, needs
 
 M55 = next(m for m in PROCESSORS if m.name == "cortex-m55")
 RANDOM = np.random.default_rng(21)
@@ -91,11 +91,13 @@ def every_case() -> Module:
     return module(made)
 
 
-@needs(M55)
-def test_each_case_gives_what_the_interpreter_gives(tmp_path: Path) -> None:
+@pytest.mark.parametrize("machine", [pytest.param(m, id=m.name, marks=needs(m)) for m in PROCESSORS
+                                     if m.name in ("cortex-m4", "cortex-m55")])
+def test_each_case_gives_what_the_interpreter_gives(machine: Machine, tmp_path: Path) -> None:
+    """On a Cortex-M4 by pairs of 16 bits."""
     whole = every_case()
     names = [f.name for f in whole.functions]
-    lowered = [Traced(whole, name).lower(tosaic.CompileOptions(target("cortex-m55"))) for name in names]
+    lowered = [Traced(whole, name).lower(tosaic.CompileOptions(target(machine.name))) for name in names]
     artifact = save(lowered, tmp_path, "cases")
     calls = []
     for number, entry in enumerate(lowered):
@@ -104,7 +106,7 @@ def test_each_case_gives_what_the_interpreter_gives(tmp_path: Path) -> None:
                 -8, 9, x.shape)).astype(x.dtype) for x in entry.program.inputs]))
     source = Caller(lowered, artifact).source(calls)
     (tmp_path / "main.c").write_text(source)
-    printed = M55.run(M55.build(tmp_path, [tmp_path / "main.c", artifact.object])).splitlines()
+    printed = machine.run(machine.build(tmp_path, [tmp_path / "main.c", artifact.object])).splitlines()
     for (number, inputs), line in zip(calls, printed, strict=True):
         (expected,) = Interpreter(whole, names[number])(*inputs)
         found = np.frombuffer(bytes.fromhex(line), expected.dtype).reshape(expected.shape)

@@ -85,7 +85,14 @@ def test_processors_with_the_extension_use_it(name: str, is_dual: bool) -> None:
 
 
 def test_the_offset_is_added_before_the_product_and_sums_wrap_around() -> None:
-    top, y, offset = np.array([(1 << 31) - 1], np.int32), np.full(4, -128, np.int8), np.array([128], np.int32)
-    assert apply("dot4_offset", 1, [top, np.full(4, 127, np.int8), y, offset])[0] == (1 << 31) - 1 + 4 * 255 * -128
-    assert apply("dot4_offset", 1, [top, np.full(4, 255, np.uint8), y, -offset])[0] == (1 << 31) - 1 + 4 * 127 * -128
-    assert apply("dot4_offset", 1, [top, np.full(4, -128, np.int8), y, offset * 0])[0] == -(1 << 31) + 4 * 128 * 128 - 1
+    top, offset = np.array([(1 << 31) - 1], np.int32), np.array([128], np.int32)
+    y = apply("pairs", 2, [np.full(4, -128, np.int8), offset * 0])
+    for x, added, wanted in ((np.full(4, 127, np.int8), offset, 4 * 255 * -128),
+                             (np.full(4, 255, np.uint8), -offset, 4 * 127 * -128),
+                             (np.full(4, -128, np.int8), offset * 0, 4 * 128 * 128 - (1 << 32))):
+        assert apply("dot_pairs", 1, [top, apply("pairs", 2, [x, added]), y])[0] == (1 << 31) - 1 + wanted
+
+
+def test_pairs_are_the_even_bytes_and_the_odd_ones() -> None:
+    x = np.array([-128, -1, 127, 5], np.int8)
+    np.testing.assert_array_equal(apply("pairs", 2, [x, np.array([3], np.int32)]).view(np.int16), [-125, 130, 2, 8])

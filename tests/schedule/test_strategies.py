@@ -97,7 +97,7 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], ScheduleRequest, str]] = {
     "contraction of bytes, VNNI": (Int8DotTiles, lambda: product(140, 64, 32, "int8"), ScheduleRequest(VNNI),
                                    "contraction: dot4, "),
     "contraction of bytes, SMLAD": (Int8DualTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m4")),
-                                    "contraction: dual, tiles of 2 rows by 2 vectors of 1"),
+                                    "contraction: pairs, tiles of 2 rows by 2 vectors of 1"),
     "contraction of bytes, VMLADAVA": (Int8ScalarSumTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m55")),
                                        "contraction: dot, tiles of 3 rows by 2 vectors of 1"),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), ScheduleRequest(AMX), "tiles, "),

@@ -44,7 +44,7 @@ from .operations import Operations
 
 LONGEST_INDEX = 60
 """Characters of an index that is written where it is used, and has no name."""
-BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "dot4_offset", "dot", "any_false", "bits"})
+BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "pairs", "dot_pairs", "dot", "any_false", "bits"})
 """Operations of vectors that are not the same in each lane."""
 
 
@@ -261,8 +261,12 @@ class KernelFunction:
                 self.define(result, f"{self.helpers.lookup()}({self.one(first)}, {quarters})")
             case "pack":
                 self.pack(result, first, others[0])
-            case "dot4" | "dot4_signed" | "dot4_offset":
-                self.dot4(stmt.op, result, first, *others)
+            case "dot4" | "dot4_signed":
+                self.dot4("uint8" if stmt.op == "dot4" else "int8", result, first, *others)
+            case "pairs":
+                self.pairs(result, first, *others)
+            case "dot_pairs":
+                self.dot_pairs(result, first, *others)
             case "dot":
                 self.dot(result, first, *others)
             case "any_false":
@@ -279,21 +283,35 @@ class KernelFunction:
         self.lane(x.type.lanes, f"{name}.at[{at} + {group}] = {clip}({self.one(y)});")
         self.flush()
 
-    def dot4(self, op: str, result: Var, total: Operand, x: Operand, y: Operand, offset: Operand | None = None) -> None:
-        """acc + four products of bytes in each lane: of unsigned ones, or signed ones, or with an offset that is added, and
-        signed ones."""
-        first = {"dot4": "uint8", "dot4_signed": "int8"}.get(op, x.type.dtype)
-        bytes_of: list[str] = []
-        for v, dtype in ((x, first), (y, "int8")):
-            name, source = f"bytes{result.id}{'xy'[len(bytes_of)]}", self.whole(v)
-            self.line(f"{self.type(Type(dtype, 4 * result.type.lanes))} {name};")
-            self.line(f"COPY(&{name}, &{source}, sizeof {name});")
-            bytes_of.append(name)
-        add, (a, b) = self.helpers.wrapping("add", "int32"), bytes_of
-        at = "" if result.type.lanes == 1 else "4 * l + "
-        terms, added = self.one(total), f" + {self.one(offset)}" if offset else ""
+    def dot4(self, dtype: str, result: Var, total: Operand, x: Operand, y: Operand) -> None:
+        """acc + four products in each lane, of bytes of a type and signed ones."""
+        lanes = 4 * result.type.lanes
+        a, b = self.as_bits(result, x, Type(dtype, lanes), "x"), self.as_bits(result, y, Type("int8", lanes), "y")
+        add, at, terms = self.helpers.wrapping("add", "int32"), "" if lanes == 4 else "4 * l + ", self.one(total)
         for i in range(4):
-            terms = f"{add}({terms}, ((int32_t){a}.at[{at}{i}]{added}) * {b}.at[{at}{i}])"
+            terms = f"{add}({terms}, (int32_t){a}.at[{at}{i}] * {b}.at[{at}{i}])"
+        self.define(result, terms)
+
+    def as_bits(self, result: Var, x: Operand, type: Type, which: str) -> str:
+        """The name of a copy of an operand, read as another type."""
+        name, source = f"bits{result.id}{which}", self.whole(x)
+        self.line(f"{self.type(type)} {name};")
+        self.line(f"COPY(&{name}, &{source}, sizeof {name});")
+        return name
+
+    def pairs(self, result: Var, x: Operand, offset: Operand) -> None:
+        """Four bytes plus an offset, two to a word."""
+        source, added = self.whole(x), self.value(offset)
+        first, second = (f"(((uint32_t){source}.at[l{more}] + (uint32_t){added}) & 0xffffu)" for more in ("", " + 2"))
+        self.define(result, f"(int32_t)({first} | {second} << 16)")
+
+    def dot_pairs(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
+        """acc + the products of all numbers of 16 bits."""
+        lanes = 2 * x.type.lanes
+        a, b = (self.as_bits(result, v, Type("int16", lanes), which) for v, which in ((x, "x"), (y, "y")))
+        terms, add = self.value(total), self.helpers.wrapping("add", "int32")
+        for i in range(lanes):
+            terms = f"{add}({terms}, (int32_t){a}.at[{i}] * {b}.at[{i}])"
         self.define(result, terms)
 
     def dot(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:

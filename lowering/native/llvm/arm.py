@@ -16,17 +16,26 @@ BOTH_HALVES = 0x10001
 """A number of 16 bits times this stands in both halves of a word."""
 
 
-def dot4_offset(extend: str, writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+def pairs(extend: str, writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
     """SXTAB16 (or UXTAB16) widens bytes 0 and 2 of a word, and rotated by eight 1 and 3, to two numbers of 16 bits, and adds
-    to both; SMLAD adds the products of two pairs to a sum. Both factors are widened alike, so that their pairs match."""
-    if not target.has_dual_multiply or result.lanes != 1:
+    to both."""
+    if not target.has_dual_multiply:
         return None
-    total, *words, offset = values
-    x, y = (writer.put(f"bitcast <4 x i8> {word} to i32") for word in words)
-    for rotated in (False, True):
-        pair = widened(writer, extend, x, rotated, offset)
-        other = widened(writer, "sxt", y, rotated, "0")
-        total = writer.intrinsic("llvm.arm.smlad", "i32", [("i32", pair), ("i32", other), ("i32", total)])
+    four, offset = values
+    word, both = writer.put(f"bitcast <4 x i8> {four} to i32"), "poison"
+    for i in range(2):
+        both = writer.put(f"insertelement <2 x i32> {both}, i32 {widened(writer, extend, word, i == 1, offset)}, i32 {i}")
+    return both
+
+
+def dot_pairs(lanes: int, writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """SMLAD adds the products of two pairs to a sum."""
+    if not target.has_dual_multiply:
+        return None
+    total, *factors = values
+    for i in range(lanes):
+        words = [writer.put(f"extractelement <{lanes} x i32> {v}, i32 {i}") if lanes > 1 else v for v in factors]
+        total = writer.intrinsic("llvm.arm.smlad", "i32", [("i32", w) for w in (*words, total)])
     return total
 
 
@@ -93,6 +102,7 @@ def dot(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> 
 OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | None]] = {
     f"dot {BYTES}": dot,
     "rounded_product": rounded_product, "rounded_shift": rounded_shift, "multiply_high": multiply_high,
-    "dot4_offset int8": partial(dot4_offset, "sxt"), "dot4_offset uint8": partial(dot4_offset, "uxt")}
+    "pairs int8": partial(pairs, "sxt"), "pairs uint8": partial(pairs, "uxt"),
+    "dot_pairs 1": partial(dot_pairs, 1), "dot_pairs 2": partial(dot_pairs, 2)}
 """By the loop IR's name, and the type of the first factor; each says None where the target or the size lacks the
 instructions."""

@@ -40,6 +40,8 @@ from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, attribute_group,
 from ...machine_code.split_module import FunctionText
 from ...target.target import Target
 from .amx import TileInstructions
+from .arm_product_loops import ProductLoopWriter
+from .arm_products import Products, of_loop, run_of
 from .helper_functions import writer_for
 from .instructions import Instructions
 from .llvm_text import SCALARS, lane_numbers, literal, llvm_type, spelled
@@ -210,8 +212,17 @@ class Emitter:
 
     # ---- statements --------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
-        outlined = outlined_loops(block, self.target)
+        outlined, behind = outlined_loops(block, self.target), 0
         for number, stmt in enumerate(block):
+            if number < behind:
+                continue
+            if isinstance(stmt, LoadFrom) and self.target.has_dual_multiply and (run := run_of(block[number:], self.target)):
+                behind = number + run.count
+                for index in run.indices:
+                    self.pointers.let(index)
+                    self.let(index)
+                self.values |= self.products(run).run()
+                continue
             match stmt:
                 case Let():
                     self.pointers.let(stmt)
@@ -329,6 +340,9 @@ class Emitter:
         if known and f.low.value >= f.high.value:  # type: ignore[union-attr]
             self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
             return
+        if products := of_loop(f, self.target):
+            self.values |= self.products(products).loop(f)
+            return
         w, (t, low, high) = self.writer, self.bounds(f)
         every, kept = list(zip(f.params, map(self.value, f.inits), f.yields, f.results)), unchanged(f)
         carried = [c for c in every if c[0] not in kept]  # what stays as it is needs no place in the loop
@@ -354,6 +368,9 @@ class Emitter:
         if known:
             w.enter(done)
         self.values |= {result: value for (*_, result), value in zip(carried, results)}
+
+    def products(self, found: Products) -> ProductLoopWriter:
+        return ProductLoopWriter(self.writer, found, self.index, self.value, self.pointers.buffers)
 
     def outline(self, f: For) -> None:
         """A call in place of the loop, of a function with the loop. Equal loops are one function."""

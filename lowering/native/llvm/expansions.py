@@ -12,6 +12,9 @@ from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from .llvm_text import BITS, SCALARS, Arithmetic, llvm_type, spelled
 
+HALF_WORD = 0xFFFF
+"""The lower half of a word."""
+
 
 # ---- products of bytes, look-ups and narrowing -----------------------------------------------------------------------
 def dot4(writer: Writer, result: Type, values: list[str], extend: str) -> str:
@@ -24,21 +27,32 @@ def dot4(writer: Writer, result: Type, values: list[str], extend: str) -> str:
     return total
 
 
-def dot4_offset(writer: Writer, result: Type, values: list[str], extend: str) -> str:
-    """acc + four products of bytes, to which offsets are added, and signed ones in each lane."""
-    lanes, (total, x, y, offsets) = result.lanes, values
-    wide, a = Arithmetic(writer, 4 * lanes), Arithmetic(writer, lanes)
-    factors = wide.op("add", "i32", wide.cast(extend, "i8", x, "i32"), offsets)
-    products = wide.op("mul", "i32", factors, wide.cast("sext", "i8", y, "i32"))
-    for first in range(4):
-        total = a.op("add", "i32", total, every_fourth(writer, products, lanes, first))
-    return total
+def pairs(writer: Writer, x: str, offsets: str, extend: str) -> str:
+    """Four bytes, to which offsets are added, as two pairs of numbers of 16 bits."""
+    four, two = Arithmetic(writer, 4), Arithmetic(writer, 2)
+    numbers = four.op("add", "i32", four.cast(extend, "i8", x, "i32"), offsets)
+    low, high = (writer.put(f"shufflevector <4 x i32> {numbers}, <4 x i32> poison, <2 x i32> <i32 {i}, i32 {i + 1}>")
+                 for i in (0, 2))
+    return two.op("or", "i32", two.op("and", "i32", low, HALF_WORD), two.op("shl", "i32", high, 16))
+
+
+def dot_pairs(writer: Writer, lanes: int, values: Sequence[str]) -> str:
+    """acc + the products of all numbers of 16 bits of two vectors of words."""
+    (total, x, y), source = values, spelled("i32", lanes) if lanes > 1 else "i32"
+    numbers = spelled("i16", 2 * lanes)
+    x, y = (writer.put(f"bitcast {source} {v} to {numbers}") for v in (x, y))
+    return products_added(writer, 2 * lanes, "i16", total, x, y)
 
 
 def dot(writer: Writer, lanes: int, values: Sequence[str]) -> str:
     """acc + the products of all lanes of two vectors of signed bytes."""
-    (total, x, y), a = values, Arithmetic(writer, lanes)
-    products = a.op("mul", "i32", a.cast("sext", "i8", x, "i32"), a.cast("sext", "i8", y, "i32"))
+    return products_added(writer, lanes, "i8", *values)
+
+
+def products_added(writer: Writer, lanes: int, scalar: str, total: str, x: str, y: str) -> str:
+    """acc + the products of signed integers."""
+    a = Arithmetic(writer, lanes)
+    products = a.op("mul", "i32", a.cast("sext", scalar, x, "i32"), a.cast("sext", scalar, y, "i32"))
     if lanes > 1:
         products = writer.intrinsic(f"llvm.vector.reduce.add.v{lanes}i32", "i32", [(a.type("i32"), products)])
     return Arithmetic(writer, 1).op("add", "i32", total, products)

@@ -192,11 +192,11 @@ class Instructions:
         return self.own(name, result, operands) or expansions.dot4(
             self.writer, result, operands, "zext" if name == "dot4" else "sext")
 
-    def dot4_offset(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
-        """acc + four products of bytes, to which an offset is added, and signed ones in each lane."""
-        dtype = args[1].type.dtype
-        return self.own(f"dot4_offset {dtype}", result, values) or expansions.dot4_offset(
-            self.writer, result, [*values[:3], self.splat(Type("int32", 4 * result.lanes), args[3].type, values[3])],
+    def pairs(self, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
+        """Four bytes, to which an offset is added, as two pairs of numbers of 16 bits."""
+        dtype = args[0].type.dtype
+        return self.own(f"pairs {dtype}", result, values) or expansions.pairs(
+            self.writer, values[0], self.splat(Type("int32", 4), args[1].type, values[1]),
             "zext" if dtype == "uint8" else "sext")
 
     def bits_to(self, t: str, type: Type, x: str) -> str:
@@ -289,7 +289,9 @@ OTHERS: dict[str, Handler] = {
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     **{name: dot4(name) for name in ("dot4", "dot4_signed")},
-    "dot4_offset": lambda i, result, args, v: i.dot4_offset(result, args, v),
+    "pairs": lambda i, result, args, v: i.pairs(result, args, v),
+    "dot_pairs": lambda i, result, args, v: i.own(f"dot_pairs {args[1].type.lanes}", result, v) or expansions.dot_pairs(
+        i.writer, args[1].type.lanes, v),
     "dot": lambda i, result, args, v: i.own(f"dot {args[1].type.lanes}", result, v) or expansions.dot(
         i.writer, args[1].type.lanes, v),
     "pack": lambda i, result, args, v: i.own("pack", result, v) or expansions.pack(i.writer, result, v),

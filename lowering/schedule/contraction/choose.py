@@ -22,9 +22,8 @@ from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
-from .int8 import scalar_sums, widening
+from .int8 import dual_multiply, scalar_sums, widening
 from .int8.amx_choose import choose_tiles
-from .int8.dual_multiply import factors_of
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
 from .pack_b import have_four_bits
 from .pattern import Contraction
@@ -46,9 +45,9 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "dot", "widen", "tiles", "bf16x6", "bf16x3".
-    `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the cache
-    while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "pairs", "dot", "widen", "tiles", "bf16x6",
+    "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the
+    cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
@@ -105,12 +104,12 @@ def choose_vnni(pattern: Contraction, target: Target) -> ContractionChoice | Non
 
 def choose_dual(pattern: Contraction, target: Target) -> ContractionChoice | None:
     """Products of bytes by pairs of 16 bits, with a tile that fits the registers."""
-    if not factors_of(pattern, target):
+    factors, tile = dual_multiply.factors_of(pattern, target), dual_multiply.tile_of(pattern, target)
+    if factors is None:
         return None
-    costs = target.costs
-    columns = costs.dual_tile_columns if pattern.rows > 1 else costs.dual_row_columns
-    tile = Tile(min(costs.dual_tile_rows, pattern.rows), min(columns, pattern.n.extent))
-    return ContractionChoice(tile, 1, "dual", "compiling", False)
+    if dual_multiply.is_staged(pattern, factors, tile):
+        return ContractionChoice(tile, 1, "pairs", "compiling", False)
+    return ContractionChoice(tile, 1, "dual", "compiling", False) if factors.by_words else None
 
 
 def choose_widening(pattern: Contraction, target: Target) -> ContractionChoice | None:

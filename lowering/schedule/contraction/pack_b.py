@@ -83,7 +83,7 @@ class Panels:
 
     def nibble(self, b: Builder, buffer: Buffer, start: Affine, column: int) -> Operand:
         """The number of a column; panels begin with a byte, as their widths are even."""
-        byte = b.op("cast", b.load(buffer, halved(start + column // 2 * 2), 1), type=INT32)
+        byte = b.op("cast", b.load(buffer, divided(start + column // 2 * 2, 2), 1), type=INT32)
         upper = b.op("shl", byte, Literal(24 if column % 2 else 28, INT32))
         return self.widened(b, b.op("ashr", upper, Literal(28, INT32)))
 
@@ -133,10 +133,10 @@ def has_nibbles(buffer: Buffer) -> bool:
     return buffer.role == "constant" and buffer.dtype == "uint8" and buffer.name.endswith(PACKED)
 
 
-def halved(index: Affine) -> Affine:
-    """Half of an even index."""
-    assert index.const % 2 == 0 and all(c % 2 == 0 for _, c in index.terms), f"{index} may be odd"
-    return Affine(tuple([(term, c // 2) for term, c in index.terms]), index.const // 2)
+def divided(index: Affine, by: int) -> Affine:
+    """A fraction of an index that is a multiple of a number."""
+    assert index.const % by == 0 and all(c % by == 0 for _, c in index.terms), f"{index} may be no multiple of {by}"
+    return Affine(tuple([(term, c // by) for term, c in index.terms]), index.const // by)
 
 
 def narrowest(data: Array, dtype: str) -> str:

@@ -105,7 +105,7 @@ def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, con
 def most_of_a_row(choice: ContractionChoice, target: Target) -> int:
     """Vectors of columns beside a single row, at most."""
     match choice.step:
-        case "dual":
+        case "dual" | "pairs":
             return target.costs.dual_row_columns
         case "widen":
             return widening.MAX_ROW_VECTORS
@@ -135,9 +135,9 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step == "dot4":
         dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
         return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.pack if dot.rows else None, dot.test_cycles)
-    if choice.step == "dual":
-        dual = DualMultiply.of(b, pattern, target, widths, conditions)
-        return Operands(dual, dual.panels, None, dual.packed.known)
+    if choice.step in ("dual", "pairs"):
+        dual = DualMultiply.of(b, pattern, target, widths, conditions, choice.tile)
+        return Operands(dual, dual.panels, None, dual.packed.known, dual.pack if dual.staged else None, dual.test_cycles)
     if choice.step == "widen":
         widened = widening.WideningMultiply.of(b, pattern, choice.tile.rows, target, widths)
         return Operands(widened, widened.panels, None, widened.packed.known, widened.pack if widened.rows else None,

@@ -1,6 +1,9 @@
-"""The micro-kernel of products of bytes by pairs of 16 bits (SMLAD of Arm's DSP extension). Four bytes of a row are read where
-they lie, as one word, and widened to two pairs as their zero point is taken away; so are four of b's, which are packed by
-columns while compiling. Nothing is copied, and padding is left out by the bounds of loops, as in `micro_kernels.multiply`.
+"""The micro-kernel of products of bytes by pairs of 16 bits (SMLAD of Arm's DSP extension). Four bytes are read as one word and
+widened to two pairs, bytes 0 and 2 and bytes 1 and 3 (SXTB16), so that the pairs of both factors match.
+
+Rows are widened once, before all columns (`pair_rows`), where that is less; or in each register tile as they are read, where
+they lie: then nothing is copied, and padding is left out by the bounds of loops, as in `micro_kernels.multiply`. Weights are
+packed by columns while compiling, as bytes, which each step widens, or as pairs, for twice the memory.
 """
 from __future__ import annotations
 
@@ -20,50 +23,87 @@ from ...nest.tile_axis import Cut, Piece
 from ..macro_kernel import Place
 from ..pack_b import Panels, have_four_bits
 from ..pattern import Contraction
+from ..register_tile import Tile
+from .pair_rows import PairRows
 from .vnni import byte
-from .vnni_pack_b import GROUP, BytePanels, of_constants
+from .vnni_pack_b import GROUP, BytePanels
+from .word_panels import PAIRS, of_constants
+
+NO_CONDITIONS = PaddingConditions((), (), (), frozenset())
+INT32, FOUR_BYTES = Type("int32"), Type("int8", GROUP)
+WIDEN_INSTRUCTIONS, STAGE_INSTRUCTIONS = 2, 5
+"""Of four bytes of a row: widening them in each tile; doing it before all columns, with the store and a share of the loop.
+Counted."""
+UNROLLED_STEPS = 4
+"""Steps in an iteration of the loop over K. Measured: two took 2 to 15 % more instructions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteRows:
-    """The factors: x less its zero point is a, y is b, constant and of int8."""
+    """The factors: x less its zero point is a, y is b, constant and of int8. `by_words` says whether x can be read where it
+    lies: K's last axis has whole words, and padding leaves out none of one."""
     x: Load
     zero_point: int
     y: Load
+    by_words: bool
 
 
 def factors_of(pattern: Contraction, target: Target) -> ByteRows | None:
-    """The factors, if rows can be read by words: bytes along the last axis of K are neighbours, of which there are whole words,
-    and padding leaves out none of a word. Weights that are kept as four bits stay so."""
+    """The factors. Weights that are kept as four bits stay so."""
     a, b = byte(pattern.a), byte(pattern.b)
     if not target.has_dual_multiply or target.vector_bytes != 1 or not a or not b or pattern.reduce.dtype != "int32":
         return None
     (x, zero_point), (y, of_y), last = a, b, pattern.reduce.axes[-1]
     if y.dtype != "int8" or of_y or not is_constant(y) or pattern.inside or computed(x.index):
         return None
-    by_words = x.index[0].coefficient(last) == 1 and last.extent % GROUP == 0 and last not in x.index[0].hidden
-    if not by_words or any(w.index.coefficient(last) or last in w.index.hidden for w in pattern.reduce.where):
+    if x.index[0].coefficient(last) != 1 or last in x.index[0].hidden:
         return None
     is_four_bits = target.keeps_int4 and have_four_bits(constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes)))
-    return None if is_four_bits else ByteRows(x, zero_point, y)
+    parts = any(w.index.coefficient(last) or last in w.index.hidden for w in pattern.reduce.where)
+    return None if is_four_bits else ByteRows(x, zero_point, y, last.extent % GROUP == 0 and not parts)
+
+
+def tile_of(pattern: Contraction, target: Target) -> Tile:
+    """A tile that fits the registers."""
+    columns = target.costs.dual_tile_columns if pattern.rows > 1 else target.costs.dual_row_columns
+    return Tile(min(target.costs.dual_tile_rows, pattern.rows), min(columns, pattern.n.extent))
+
+
+def is_staged(pattern: Contraction, factors: ByteRows, tile: Tile) -> bool:
+    """Whether rows are widened before all columns: what each tile then has less to do makes up for it."""
+    if pattern.tested:
+        return False
+    columns = -(-pattern.n.extent // tile.vectors)
+    return not factors.by_words or columns * WIDEN_INSTRUCTIONS > STAGE_INSTRUCTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class DualMultiply:
-    """One step of K: four products, two at a time."""
+    """One step of K: four products, two at a time. `staged` are the rows, widened; None where they are read as they lie."""
     b: Builder
     pattern: Contraction
     factors: ByteRows
     packed: BytePanels
     conditions: PaddingConditions
+    staged: PairRows | None
     group: int = GROUP
-    unroll: int = 1
+    unroll: int = UNROLLED_STEPS
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, target: Target, cut: Cut, conditions: PaddingConditions) -> DualMultiply:
+    def of(b: Builder, pattern: Contraction, target: Target, cut: Cut, conditions: PaddingConditions, tile: Tile
+           ) -> DualMultiply:
         found = factors_of(pattern, target)
         assert found
-        return DualMultiply(b, pattern, found, of_constants(b, pattern, found.y, (0, 0), cut), conditions)
+        packed = of_constants(b, pattern, found.y, cut, False)
+        staged = None
+        if is_staged(pattern, found, tile):
+            (k,) = packed.panels.axes
+            staged = PairRows.of(b, pattern, found.x, found.zero_point, tile.rows, k.extent, target)
+        return DualMultiply(b, pattern, found, packed, NO_CONDITIONS if staged else conditions, staged)
+
+    @property
+    def test_cycles(self) -> float | None:
+        return self.staged.rows.test_cycles if self.staged else None
 
     @property
     def panels(self) -> Panels:
@@ -71,19 +111,33 @@ class DualMultiply:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        return self.pattern.reduce.axes
+        return self.panels.axes if self.staged else self.pattern.reduce.axes
+
+    def pack(self, place: Place) -> None:
+        """Widen the rows of a tile."""
+        if self.staged:
+            self.staged.pack(place.at, place.rows)
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         if self.packed.is_zero:
-            return Literal(0, Type("int32", piece.lanes))
+            return Literal(0, INT32)
         return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        m = self.pattern.m
-        at = place.at if m is None else {**place.at, m: place.at[m] + row}
-        word = self.b.load(self.factors.x.buffer, self.factors.x.index[0].substitute(at), GROUP)
-        return lambda _: word
+        if self.staged:
+            pairs = self.staged.load(place.at[self.axes[0]], row)
+        else:
+            (i,), m = self.factors.x.index, self.pattern.m
+            at = place.at if m is None else {**place.at, m: place.at[m] + row}
+            pairs = self.widened(self.b.load(self.factors.x.buffer, i.substitute(at), GROUP), -self.factors.zero_point)
+        return lambda _: pairs
+
+    def column(self, weights: Operand) -> Operand:
+        """The pairs of a step of a column."""
+        return weights if weights.type == PAIRS else self.widened(self.b.op("bits", weights, type=FOUR_BYTES), 0)
+
+    def widened(self, four: Operand, offset: int) -> Operand:
+        return self.b.op("pairs", four, Literal(offset, INT32), type=PAIRS)
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
-        offset = Literal(-self.factors.zero_point, Type("int32"))
-        return self.b.op("dot4_offset", total, row, column, offset, type=total.type)
+        return self.b.op("dot_pairs", total, row, self.column(column), type=total.type)

@@ -1,0 +1,154 @@
+"""Which loops, and runs of statements, are products by pairs of 16 bits and nothing else, for `arm_product_loops`: loads of
+four numbers at places that move evenly, what widens them, and the products that are added to sums.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ....runtime.records import dataclass
+from ...elements.expression import Buffer
+from ...graph.types import ITEM_SIZES
+from ...loops.ir import (
+    INDEX,
+    Address,
+    Block,
+    For,
+    GatherFrom,
+    If,
+    Let,
+    Literal,
+    LoadFrom,
+    Operand,
+    Shuffle,
+    Stmt,
+    StoreTo,
+    Type,
+    Var,
+)
+from ...target.target import Target
+
+FOUR_BYTES = Type("int8", 4), Type("uint8", 4)
+WORD, TWO_WORDS = Type("int32"), Type("int32", 2)
+LOADED = *FOUR_BYTES, WORD, TWO_WORDS
+"""What is loaded: four numbers as bytes, those of weights as a word, or as pairs of 16 bits; and what sums start from."""
+MIN_PRODUCTS = 2
+"""In a run: the order of fewer does not matter."""
+Terms = tuple[Var, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a load reads: `offset` bytes behind the buffer's beginning and the terms from around the loop, and `step` bytes
+    further in each iteration."""
+    buffer: Buffer
+    terms: Terms
+    step: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The body of such a loop, or a run of `count` statements: its loads and the operations on them, in order. `indices` are
+    computed before a run."""
+    loads: Mapping[Var, Place]
+    operations: Mapping[Var, Let]
+    indices: Sequence[Let]
+    count: int
+
+    @property
+    def sums(self) -> list[Let]:
+        return [stmt for stmt in self.operations.values() if stmt.op == "dot_pairs"]
+
+
+def of_loop(f: For, target: Target) -> Products | None:
+    """The body of a loop that is only that."""
+    if not target.has_dual_multiply or not isinstance(f.low, Literal) or not isinstance(f.high, Literal):
+        return None
+    found = products_of(f.body, f.index, int(f.low.value))
+    if found.count < len(f.body) or not found.sums or f.high.value <= f.low.value:
+        return None
+    known = {*found.loads, *found.operations, *f.params}
+    is_closed = all(isinstance(x, Literal) or x in known for stmt in found.operations.values() for x in stmt.args)
+    is_carried = all(isinstance(y, Var) and y in known for y in f.yields)
+    return found if is_closed and is_carried and all(p.step for p in found.loads.values()) else None
+
+
+def run_of(block: Block, target: Target) -> Products | None:
+    """The products at the beginning of a block of which nothing but sums is used later."""
+    if not target.has_dual_multiply or not isinstance(block[0], LoadFrom) or block[0].result.type not in LOADED:
+        return None
+    longest = block[:products_of(block, None, 0).count]
+    last = max((i for i, stmt in enumerate(longest) if isinstance(stmt, Let) and stmt.op == "dot_pairs"), default=-1)
+    found = products_of(block[:last + 1], None, 0)
+    if len(found.sums) < MIN_PRODUCTS:
+        return None
+    hidden = {*found.loads, *(x for x, stmt in found.operations.items() if stmt.op != "dot_pairs")}
+    return None if any(x in hidden for x in used(block[last + 1:])) else found
+
+
+def products_of(block: Block, index: Var | None, low: int) -> Products:
+    """The products that a block begins with; `index` is that of the loop around, if there is one, from `low` on."""
+    linear: dict[Operand, Linear] = {index: Linear((), 1, 0)} if index else {}
+    loads: dict[Var, Place] = {}
+    operations: dict[Var, Let] = {}
+    indices: list[Let] = []
+
+    def form(x: Operand) -> Linear:
+        return Linear((), 0, int(x.value)) if isinstance(x, Literal) else linear.get(x) or Linear((x,), 0, 0)
+
+    for number, stmt in enumerate(block):
+        match stmt:
+            case Let(result, "mul" | "add" as op, (x, y)) if result.type == INDEX:
+                if index is None:
+                    indices.append(stmt)
+                elif made := combined(op, form(x), form(y)):
+                    linear[result] = made
+                else:
+                    return Products(loads, operations, indices, number)
+            case Let(result, "pairs" | "dot_pairs") | Let(result, "bits", (Var(type=Type("int32", 1)),)):
+                operations[result] = stmt
+            case LoadFrom(result, Address(buffer, base, more), active, None) if (
+                    result.type in LOADED and active == result.type.lanes):
+                (terms, step, offset), size = form(base), ITEM_SIZES[buffer.dtype]
+                loads[result] = Place(buffer, terms, size * step, size * (offset + more + step * low))
+            case _:
+                return Products(loads, operations, indices, number)
+    return Products(loads, operations, indices, len(block))
+
+
+class Linear(NamedTuple):
+    """An index: terms from around the loop, the loop's own index times a number, and a number."""
+    terms: Terms
+    step: int
+    offset: int
+
+
+def combined(op: str, x: Linear, y: Linear) -> Linear | None:
+    """A sum, or a product with a number."""
+    if op == "add":
+        return Linear((*x.terms, *y.terms), x.step + y.step, x.offset + y.offset)
+    for some, other in ((x, y), (y, x)):
+        if not some.terms and not other.terms and not other.step:
+            return Linear((), some.step * other.offset, some.offset * other.offset)
+    return None
+
+
+def used(block: Iterable[Stmt]) -> Iterator[Operand]:
+    """What statements use."""
+    for stmt in block:
+        match stmt:
+            case Let(args=args) | Shuffle(args=args):
+                yield from args
+            case LoadFrom(address=address, mask=mask):
+                yield from (address.base, *([mask] if mask else []))
+            case StoreTo(address=address, value=value):
+                yield from (address.base, value)
+            case GatherFrom(indices=indices, mask=mask):
+                yield from (indices, *([mask] if mask else []))
+            case If(condition=condition, body=body):
+                yield condition
+                yield from used(body)
+            case For(low=low, high=high, inits=inits, body=body, yields=yields):
+                yield from (low, high, *inits, *yields)
+                yield from used(body)
