@@ -15,13 +15,13 @@ from ..runtime.errors import printable
 from ..runtime.function_object import NEVER, function_object
 from ..runtime.public_names import with_named
 from ..runtime.variables import checked_context
-from .tracing.pytree import LEAF, Structure, rebuild
 
 if TYPE_CHECKING:
     from ..lowering.graph.types import Array
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
     from .tracing.inlined_models import ModelGraph
+    from .tracing.pytree import Structure
 
 CONTEXTS = 64
 """Namespaces of variables that a compiled function remembers at most."""
@@ -46,14 +46,15 @@ class Calls:
     def __init__(self, executable: Executable, structure: Structure | None) -> None:
         self.executable = executable
         single = len(executable.signature.outputs) == 1
-        self._rebuild: Callable[[Sequence[Array]], Any] = (
-            rebuild(structure) if structure else (lambda arrays: arrays[0]) if single else tuple)
+        self._rebuild: Callable[[Sequence[Array]], Any] = (lambda arrays: arrays[0]) if single else tuple
         self.graph: Callable[[], ModelGraph] | None = None
         """What the code was made of: it becomes a part of a function that is traced when this is called."""
         self._bound: dict[Context, Executable] = {}
         self._in_tuple: bool | None = not single
         """Whether results come in a tuple; None for another nest."""
         if structure is not None:
+            from .tracing.pytree import LEAF, rebuild
+            self._rebuild = rebuild(structure)
             is_flat = structure.form == "tuple" and all(child.form == "leaf" for child in structure.children)
             self._in_tuple = False if structure == LEAF else True if is_flat else None
 

@@ -3,21 +3,22 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..runtime.later import Later, now
 from ..runtime.records import dataclass
 from .calls import Calls, Numbers, Results, until_quick
-from .descriptors import Interface, TensorDescriptor
-from .tracing.pytree import Structure
 
 if TYPE_CHECKING:
     from ..lowering.options import CompileOptions
+    from ..runtime.arguments import Tensor
     from ..runtime.executable import Executable
     from ..runtime.variables import Context
+    from .descriptors import Interface, TensorDescriptor
     from .stage_data import LoweredData
     from .tools.report import Report
+    from .tracing.pytree import Structure
 
 
 Stage = TypeVar("Stage", bound="LoweredData", covariant=True)
@@ -54,25 +55,30 @@ class Compiled(Generic[Stage]):
     @property
     def inputs(self) -> tuple[TensorDescriptor, ...]:
         """Descriptors of the inputs, in order; as strings, names."""
-        return tuple(map(TensorDescriptor.of, self.executable.signature.inputs))
+        return described(self.executable.signature.inputs)
 
     @property
     def outputs(self) -> tuple[TensorDescriptor, ...]:
         """Descriptors of the outputs, in order; as strings, names."""
-        return tuple(map(TensorDescriptor.of, self.executable.signature.outputs))
+        return described(self.executable.signature.outputs)
 
     @property
     def variables(self) -> tuple[TensorDescriptor, ...]:
         """Descriptors of the variables that it uses; as strings, names."""
-        return tuple(TensorDescriptor.of(d.tensor) for d in self.executable.code.variables)
+        return described(d.tensor for d in self.executable.code.variables)
+
+    @property
+    def _interface(self) -> Interface:
+        from .descriptors import Interface
+        return Interface(self.name, self.inputs, self.outputs)
 
     def quantize(self, *inputs: Any, **named: Any) -> Numbers:
         """The stored arrays of float inputs: by position, by name, or one mapping by name (`Entry.quantize`)."""
-        return Interface(self.name, self.inputs, self.outputs).quantized(inputs, named)
+        return self._interface.quantized(inputs, named)
 
     def dequantize(self, *outputs: Any) -> Numbers:
         """The real numbers of stored outputs (`Entry.dequantize`)."""
-        return Interface(self.name, self.inputs, self.outputs).dequantized(outputs)
+        return self._interface.dequantized(outputs)
 
     def show(self, stage: str = "loops") -> str:
         """One stage of how it was made, as text."""
@@ -107,6 +113,12 @@ class Compiled(Generic[Stage]):
     def close(self) -> None:
         """Give the code's memory back; it happens by itself when nobody refers to it any more."""
         self.executable.close()
+
+
+def described(tensors: Iterable[Tensor]) -> tuple[TensorDescriptor, ...]:
+    """Descriptors of compiled code's tensors; a call needs none, so that a start does not import them."""
+    from .descriptors import TensorDescriptor
+    return tuple(map(TensorDescriptor.of, tensors))
 
 
 # ---- made again in another process -----------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ makes one; nothing of another system is imported before a check asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ..runtime.records import dataclass
 
 if TYPE_CHECKING:
     from ..lowering.graph.types import Array

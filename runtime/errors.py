@@ -24,17 +24,18 @@ UNSAFE = ("\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u20
 """What could drive a terminal, or show text in another order than it is in: control characters of ASCII and of ISO 6429, marks
 of bidirectional text, separators of lines, tags; and halves of surrogates, which no encoding has. In the names of a model, a
 line break, too."""
-IN_TEXT, IN_NAME = re.compile(f"[{UNSAFE}]"), re.compile(f"[\n{UNSAFE}]")
+IN_TEXT, IN_NAME = f"[{UNSAFE}]", f"[\n{UNSAFE}]"
+"""Expressions that are compiled where there is something to print: `re` keeps them."""
 
 
 def printable(text: str) -> str:
     """A name or a message on one line, without anything that could drive a terminal."""
-    return IN_NAME.sub(escape, text)
+    return text if text.isascii() and text.isprintable() else re.sub(IN_NAME, escape, text)
 
 
 def printable_text(text: str) -> str:
     """Text of several lines without anything that could drive a terminal."""
-    return IN_TEXT.sub(escape, text)
+    return re.sub(IN_TEXT, escape, text)
 
 
 def class_of(value: object) -> str:

@@ -212,8 +212,8 @@ def stamp_of(status: os.stat_result) -> list[Any]:
 def boot() -> str:
     """What names this run of the system: what its memory has of a file is what was written, and no half of it."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # a codec for text is a module to import
+            return file.read().decode().strip()
     except (OSError, ValueError):
         return ""
 

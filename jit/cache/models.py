@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...runtime.later import Later
 from ...runtime.variables import Context
-from ..descriptors import Interface, interface_from
 from .code import LaterSource, own_source
 from .folder import Folder, folder
 from .keys import PACKAGE, NotKept, digest, is_own
@@ -25,6 +24,7 @@ from .versions import RESTED_NS, package_version, versions
 
 if TYPE_CHECKING:
     from ..compiled import Compiled
+    from ..descriptors import Interface
     from ..stage_data import TracedData
 
 Form = Literal["text", "bytes", "tflite", "onnx"]
@@ -95,7 +95,10 @@ class CachedModel(NamedTuple):
         """What a function says of its tensors, where a process has compiled it."""
         where = usable_folder()
         found = where.read("interface", self.interface_key(name, shapes)) if where else None
-        return interface_from(found.fields["tensors"]) if found else None
+        if found is None:
+            return None
+        from ..descriptors import interface_from
+        return interface_from(found.fields["tensors"])
 
     def code_key(self, name: str, shapes: Shapes, request: CodeRequest) -> bytes | None:
         """The key of a function's code, where a process has compiled it."""

@@ -11,7 +11,6 @@ from ...runtime.later import Later
 from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads
 from ...runtime.variables import Context, process
-from ..tracing.pytree import Structure
 from .caller import caller, interrupts, keep_caller, keep_interrupts, keep_pool, thread_pool
 from .code import code_of, fields_of, own_source
 from .folder import folder
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from ...lowering.schedule.search_space import Choices
     from ..compiled import Compiled
     from ..stage_data import LoweredData, TracedData
+    from ..tracing.pytree import Structure
 
 
 class CodeRequest(NamedTuple):

@@ -12,12 +12,12 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...runtime import import_time
 from .folder import folder
-from .keys import digest
 from .sha256 import OPENSSL_BYTES, sha256
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -40,17 +40,16 @@ def source_digest() -> str | None:
     """SHA-256 of tosaic's sources, by content; None where there are none, or one has changed since this process began to
     import them and may be another than what it runs."""
     try:
-        stamps: list[Stamp] = []
+        stamps = Stamps([], [])
         for name in FOLDERS:
             add_stamps(stamps, os.path.join(ROOT, name))
-        stamps.sort()
-        if not stamps or max([modified for _, _, _, modified, _ in stamps]) >= import_time.IMPORTED * 1e9:
+        if not stamps.paths or stamps.modified >= import_time.IMPORTED * 1e9:
             return None
         key, where = key_of_stamps(stamps), folder()
         known = where.read("file", key) if where and key else None
         if known is not None:
             return str(known.fields["sources"])
-        found = digest_of([path for path, *_ in stamps])
+        found = digest_of(sorted(stamps.paths))
         if where and key:
             where.write("file", key, {"sources": found})
         return found
@@ -58,15 +57,33 @@ def source_digest() -> str | None:
         return None
 
 
-Stamp = tuple[str, int, int, int, int]
-"""What the file system says of a source: its path, size and number, when it was modified and changed, in nanoseconds. A plain
-tuple, because each start makes some hundreds of them."""
+class Stamps(NamedTuple):
+    """What the file system says of the sources: their paths, in the order in which it lists them, and for each four numbers:
+    size, the file's own number, when it was modified and when changed, in nanoseconds. Each start makes hundreds of them:
+    hence two lists."""
+    paths: list[str]
+    numbers: list[int]
+
+    @property
+    def modified(self) -> int:
+        """When the newest was."""
+        return max(self.numbers[2::4])
+
+    @property
+    def changed(self) -> int:
+        return max(self.numbers[3::4])
 
 
-def key_of_stamps(stamps: Sequence[Stamp]) -> bytes | None:
-    """What the digest of files is remembered by, if they have rested."""
-    newest = max([max(modified, changed) for _, _, _, modified, changed in stamps])
-    return digest(("sources", stamps)) if os.name == "posix" and time.time_ns() - newest > RESTED_NS else None
+def key_of_stamps(stamps: Stamps) -> bytes | None:
+    """What the digest of files is remembered by, if they have rested. It is made at each start, and quickly."""
+    if os.name != "posix" or time.time_ns() - max(stamps.modified, stamps.changed) <= RESTED_NS:
+        return None
+    names = "\n".join(stamps.paths).replace(ROOT, "")
+    try:
+        numbers = np.array(stamps.numbers, np.int64).tobytes()
+    except OverflowError:
+        return None
+    return sha256(f"sources {ROOT}\n{names}\n".encode(errors="surrogateescape") + numbers).digest()
 
 
 def digest_of(paths: Sequence[str]) -> str:
@@ -83,13 +100,14 @@ def digest_of(paths: Sequence[str]) -> str:
     return found.hexdigest()
 
 
-def add_stamps(stamps: list[Stamp], folder: str) -> None:
+def add_stamps(stamps: Stamps, folder: str) -> None:
     """Put tosaic's own files in a folder and those below to the others."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(SOURCES):
                 s = entry.stat()
-                stamps.append((entry.path, s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns))
+                stamps.paths.append(entry.path)
+                stamps.numbers.extend((s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns))
             elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
                 add_stamps(stamps, entry.path)
 

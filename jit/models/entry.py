@@ -16,7 +16,6 @@ from ..cache.models import CachedModel, Outline
 from ..cache.programs import CachedCompiler, CodeRequest
 from ..calls import Numbers, Results, are_traced, not_yet, through, until_quick
 from ..compiled import GraphRecipe
-from ..descriptors import Interface, TensorDescriptor
 from ..given_options import given
 from .dynamic_shapes import KEPT, Shape, shapes_of
 from .entry_graphs import CallsByValue, Graph, GraphOf, KnownGraph, LimitedGraph, NeedsValues, Shapes, key_of_shapes
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from ...runtime.limits import Limits
     from ...runtime.variables import Context
     from ..compiled import Compiled
+    from ..descriptors import Interface, TensorDescriptor
     from ..source import ImportedSource
     from ..stages import Lowered, Traced
     from ..tools.check.crosscheck import CrossCheck

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ...lowering.rewrite.tensorflow import Bindings
     from .file_kinds import Kind
 
-MLIR = re.compile(r"^\s*(?:module\b|func\b|tosa\.|\"?builtin\.module|\"?(?:tf|tf_executor|tosa|onnx)\.|[#!%]\w+\s*=)",
-                  re.MULTILINE)
+MLIR = r"(?m)^\s*(?:module\b|func\b|tosa\.|\"?builtin\.module|\"?(?:tf|tf_executor|tosa|onnx)\.|[#!%]\w+\s*=)"
 """What a line of an MLIR text begins with; a text without any such line is something else."""
 
 
@@ -28,16 +27,22 @@ def load(source: Any, name: str | None = None, bindings: Bindings | None = None)
     what the source is, where it is no model that is read here."""
     if is_text(source):
         return load_model(source, name, bindings)
-    from .file_kinds import kind_of_bytes, kind_of_path
     if isinstance(source, str | os.PathLike):
         check_address(os.fspath(source))
         if is_there_twice(source):
             found = known_model(source, name) if bindings is None else None
-            shown = name or os.fspath(source)
-            return found or load_kind(kind_of_path(source, shown), source, name, shown, bindings)
+            return found or load_path(source, name, bindings)
+    from .file_kinds import kind_of_bytes
     data, place = read_bytes(source)
     shown = name or place
     return load_kind(kind_of_bytes(data, shown), data, shown, shown, bindings)
+
+
+def load_path(path: str | os.PathLike[str], name: str | None, bindings: Bindings | None) -> Model:
+    """The model of a file or folder that the cache does not know; only now is it looked at."""
+    from .file_kinds import kind_of_path
+    shown = name or os.fspath(path)
+    return load_kind(kind_of_path(path, shown), path, name, shown, bindings)
 
 
 def load_kind(kind: Kind, source: str | os.PathLike[str] | bytes, name: str | None, shown: str, bindings: Bindings | None
@@ -78,8 +83,8 @@ def check_address(path: str | bytes) -> None:
 def advised(problem: Problem, shown: str) -> Problem:
     """The problem of a text that is no MLIR at all says so."""
     place = problem.position
-    if problem.kind == "syntax" and problem.help is None and place and place.source.text is not None and not MLIR.search(
-            place.source.text[:1 << 16]):
+    if problem.kind == "syntax" and problem.help is None and place and place.source.text is not None and not re.search(
+            MLIR, place.source.text[:1 << 16]):
         from .file_kinds import READ
         problem.message = f"{shown} is text, and no MLIR: {problem.message}"
         problem.args = (problem.message,)
