@@ -10,7 +10,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import Array, TensorType
 from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem, class_of
 from ..runtime.public_names import closest
+from ..runtime.records import dataclass
 from ..runtime.variables import checked_context
 from .call_signature import Call, TensorSpec, array_or_number, as_array, kind_of, leaf_type, static_names
 from .calls import through

@@ -4,10 +4,11 @@ nothing here imports these.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ..runtime.errors import printable, printable_text
+from ..runtime.records import dataclass
 from ..runtime.variables import Context
 from .descriptors import Interface, TensorDescriptor
 from .tracing.pytree import Structure

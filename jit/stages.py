@@ -11,13 +11,14 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import printable_text
 from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.later import now
 from ..runtime.public_names import public
+from ..runtime.records import dataclass
 from ..runtime.variables import Context, checked_context, process
 from .cache.programs import CachedCompiler, CodeRequest, compile, keep_findings
 from .compiled import Compiled, GraphRecipe, LoweredRecipe

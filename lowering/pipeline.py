@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, NamedTuple
 
 from ..runtime.errors import Problem, printable
 from ..runtime.limits import check_bytes, checkpoint
 from ..runtime.progress import report_progress
+from ..runtime.records import dataclass
 from ..runtime.threads import get_num_threads
 from .fuse.fuse import fuse
 from .fuse.halve_constants import halve_constants

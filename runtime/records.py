@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
     def dataclass(**options: bool) -> Callable[[type], type]:
-        """Make a class a dataclass; `frozen`, `slots`, `weakref_slot` and `eq` are the library's."""
+        """Make a class a dataclass; `frozen`, `slots`, `weakref_slot`, `eq` and `repr` are the library's."""
         return lambda cls: completed(cls, **options)
 
 
-def completed(cls: type, frozen: bool = False, slots: bool = False, weakref_slot: bool = False, eq: bool = True) -> type:
+def completed(cls: type, frozen: bool = False, slots: bool = False, weakref_slot: bool = False, eq: bool = True,
+              repr: bool = True) -> type:
     """The class with what a dataclass has."""
     own = cls.__dict__
     has_hash = own.get("__hash__") is not None or ("__hash__" in own and "__eq__" not in own)
-    names = ["__init__", "__repr__", *(["__eq__"] if eq else []), *(["__hash__"] if eq and frozen and not has_hash else [])]
+    names = ["__init__", *(["__repr__"] if repr else []), *(["__eq__"] if eq else []),
+             *(["__hash__"] if eq and frozen and not has_hash else [])]
     wanted = [name for name in names if name == "__hash__" or name not in own]
     cls.__doc__ = cls.__doc__ or cls.__name__
     with thawed(cls, frozen):

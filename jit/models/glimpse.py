@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +68,7 @@ def with_names(head: bytes, size: int, file: io.BufferedIOBase | None) -> Glimps
     """The look at bytes, with the names in the archive that they may be."""
     if not head.startswith(ZIP) or file is None:
         return Glimpse(head, size)
+    import zipfile  # only archives need it, and what it imports
     try:
         with zipfile.ZipFile(file) as archive:
             return Glimpse(head, size, tuple(archive.namelist()[:MOST_NAMES]))

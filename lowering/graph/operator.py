@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
 
 from ...runtime.errors import Problem
-from ...runtime.records import set_constant_state, state
+from ...runtime.records import dataclass, set_constant_state, state
 from .quantized import is_quantized, storage_type
 from .types import Array, TensorType, Type
 
@@ -187,7 +187,7 @@ def operand_help(names: Sequence[str], found: int) -> str:
     return f"{takes}; TOSA before 1.0 had some of them as attributes" if found < len(names) else takes
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class StoredOperand:
     """A quantized operand as the operators' type rules see it: of its storage type."""
     type: Any

@@ -1,7 +1,6 @@
 """The memory planner's entry: a program and options in, a checked plan out."""
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
@@ -347,7 +346,8 @@ def check_pins(memory: Memory, names: Iterable[str]) -> None:
     known, pools = list(names), [p.name for p in (*memory.pools, *memory.constant_pools)]
     for name, pool in memory.pins.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, 3)
+            from difflib import get_close_matches
+            near = get_close_matches(name, known, 3)
             raise ValueProblem(f"there is no buffer named {name} to pin to {pool}", kind="option",
                                help=f"did you mean {' or '.join(near)}?" if near else "the plan lists the buffers' names")
         if pool not in pools:

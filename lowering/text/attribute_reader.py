@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Problem, Source
+from ...runtime.records import dataclass
 from ..dialects.tf.types import is_string
 from ..graph.types import F64, I64, ElementType, TensorType
 from .attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
@@ -29,7 +30,7 @@ LONGEST_LOCATION, MAXIMUM_LOCATION_DEPTH = 4096, 16
 INTEGER_LIST = re.compile(r"array<\s*([\w!]+)\s*(?::([^>]*))?>")
 
 
-@dataclass
+@dataclass()
 class AttributeReader:
     """Reads the attributes of one text. `aliases` are the definitions of `#name`, `blobs` the resources."""
     source: Source

@@ -6,11 +6,12 @@ convert nothing) and variables (whose type is written in three ways) have code o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import Position, Problem, Source
+from ...runtime.records import dataclass
 from ..dialects.onnx.node import PREFIX as ONNX_PREFIX
 from ..dialects.onnx.node import RETURN, OnnxOp
 from ..dialects.tf.operator import PREFIX, YIELD, TensorFlowOp
@@ -48,7 +49,7 @@ def ends_in(operations: Sequence[AnyOperation], terminators: Sequence[str]) -> b
     return isinstance(last, OperationSyntax) and last.spelling in terminators
 
 
-@dataclass
+@dataclass()
 class OperationReader:
     """Reads the operations of one text; `scopes` are the names that are visible where it reads."""
     source: Source

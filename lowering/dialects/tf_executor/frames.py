@@ -7,8 +7,9 @@ input is known, so the time is that of reading the graph; whether all its inputs
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....runtime.records import dataclass
 from ...graph.graph import Block, Operation, Value, captures
 from .operators import Enter, Exit, NextIterationSink, NextIterationSource, token_of
 from .types import TOKEN
@@ -30,7 +31,7 @@ def inputs_of(operation: Operation) -> tuple[Value, ...]:
     return tuple(v for v in found if v.type != TOKEN)
 
 
-@dataclass
+@dataclass()
 class Frames:
     """The frames of one graph's body; `of` has those of all values that its operations define, and `at` those that the
     operations run in (for an Enter: that of its inputs)."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ....runtime.records import dataclass
 from ...machine_code.codegen import Engine, binding, parse, target_machine
 from ...target.presets import host
 from .compiled_python_ir import Function, module_text
@@ -27,7 +28,7 @@ def as_array(values: Sequence[int]) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class MachineCode:
     """A compiled function; called with a record whose fields are int64 arrays, and integers."""
     fields: tuple[str, ...]

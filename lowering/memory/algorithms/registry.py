@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ....runtime.errors import Problem
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo
 from .outcome import Outcome
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 GROUP = "tosaic.memory_planners"
 PRESSURE = "memory_pressure"
@@ -58,18 +60,24 @@ def find_algorithm(name: str) -> Algorithm:
 
 def names() -> list[str]:
     """The names of all algorithms, those of other packages included."""
-    return sorted({*ALGORITHMS, *(e.name for e in entry_points(group=GROUP))})
+    return sorted({*ALGORITHMS, *(e.name for e in offers())})
+
+
+def offers(**named: str) -> EntryPoints:
+    """What other packages offer; their metadata are only read, and that is only imported, where somebody asks."""
+    from importlib.metadata import entry_points
+    return entry_points(group=GROUP, **named)
 
 
 def offered(name: str) -> Algorithm:
     """The algorithm of that name from another package."""
-    offers = {(e.value, package(e)): e for e in entry_points(group=GROUP, name=name)}
-    if not offers:
+    found = {(e.value, package(e)): e for e in offers(name=name)}
+    if not found:
         raise Problem(f"there is no planner's algorithm named {name}", kind="option", help=f"there are {', '.join(names())}")
-    if len(offers) > 1:
-        raise Problem(f"several packages offer a planner's algorithm named {name}: {', '.join(sorted(p for _, p in offers))}",
+    if len(found) > 1:
+        raise Problem(f"several packages offer a planner's algorithm named {name}: {', '.join(sorted(p for _, p in found))}",
                       kind="option", help="uninstall all but one of them")
-    entry, = offers.values()
+    entry, = found.values()
     where = f"the planner's algorithm {name} of package {package(entry)} ({entry.value})"
     try:
         function = entry.load()
