@@ -11,7 +11,7 @@
     tosaic.ops, tosaic.tosa                     functions of traced tensors: as in NumPy, as in the specification
     tosaic.set_num_threads(2)                   how many threads a call may use; 1 unless said otherwise
 
-Importing it costs little more than NumPy; the compiler is imported when it is first used.
+Importing it costs a few milliseconds: NumPy and the compiler are imported when they are first used.
 """
 from __future__ import annotations
 
@@ -100,8 +100,10 @@ def __getattr__(name: str) -> Any:
         deprecated(f"tosaic.{name}", f"tosaic.{_RENAMED[name]}")
         return __getattr__(_RENAMED[name])
     elif name in _PLACES:
+        from .runtime.garbage_collection import seldom_collecting
         place, attribute = _PLACES[name]
-        module = import_module(f".{place}", __name__)
+        with seldom_collecting():
+            module = import_module(f".{place}", __name__)
         value = module if attribute is None else getattr(module, attribute)
     else:
         raise unknown_attribute(name)

@@ -1,12 +1,14 @@
-"""What `import tosaic` offers first: `jit`, `load`, `compile`. Kept cheap: the compiler is imported when it is used."""
+"""What `import tosaic` offers first: `jit`, `load`, `compile`. Kept cheap: NumPy and the compiler are imported when they are
+used, so that `tosaic --help` waits for neither."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.public_names import public
-from ..runtime.variables import checked_context
 from .given_options import given
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
     uses (a `tosaic.Context`; without it, the process). `target`, `memory`, `num_threads` and `precision` are deprecated: they
     are options.
     """
-    from .decorator import Jit
+    with seldom_collecting():
+        from .decorator import Jit
     options = given("tosaic.jit", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     chosen = [*each(static), *each(static_argnums)]
     if function is not None:
@@ -67,6 +70,8 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
 
 def called(function: Any) -> Any:
     """The function; of a model, an entry or code that is compiled, one that calls it."""
+    if isinstance(function, FunctionType):  # most are, and need no models
+        return function
     from .compiled import Compiled
     from .models.entry import Entry
     from .models.model import Model
@@ -106,16 +111,18 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
 
     `limits`, a `tosaic.Limits`, bounds operators, bytes and seconds, here and each time that an entry is compiled.
     """
-    from .models import front_door
-    from .models.load_model import at_level
-    checked_context(context)  # before a long file is read
-    bindings = None
-    if variables is not None:
-        from .models.tensorflow.graph_entries import bindings_of
-        bindings = bindings_of(variables)
-    with limits or nullcontext():
-        model = at_level(front_door.load(source, name, bindings), level)
-    return model.within(context).limited(limits)
+    with seldom_collecting():
+        from ..runtime.variables import checked_context
+        from .models import front_door
+        from .models.load_model import at_level
+        checked_context(context)  # before a long file is read
+        bindings = None
+        if variables is not None:
+            from .models.tensorflow.graph_entries import bindings_of
+            bindings = bindings_of(variables)
+        with limits or nullcontext():
+            model = at_level(front_door.load(source, name, bindings), level)
+        return model.within(context).limited(limits)
 
 
 @public("tosaic.from_tflite")
@@ -127,9 +134,11 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
     call), by their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's
     converter (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
     """
-    from .models.load_model import load_tflite
-    checked_context(context)
-    return load_tflite(source, name).within(context)
+    with seldom_collecting():
+        from ..runtime.variables import checked_context
+        from .models.load_model import load_tflite
+        checked_context(context)
+        return load_tflite(source, name).within(context)
 
 
 @public("tosaic.compile")
@@ -138,9 +147,10 @@ def compile(source: Any, *arguments: Any, entry: str | None = None, options: Com
             num_threads: int | None = None, precision: str | None = None, limits: Limits | None = None) -> Compiled[Lowered]:
     """Compile a model (loaded, or as `load` takes it), or a Python function for these arguments; options are those of `jit`.
     `limits` bounds operators and bytes, and seconds of reading and compiling together."""
+    from ..runtime.variables import checked_context
     options = given("tosaic.compile", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     checked_context(context)
-    with limits or nullcontext():
+    with seldom_collecting(), limits or nullcontext():
         if (loaded := loaded_entry(source, entry)) is not None:
             return loaded.compile(options, context)
         if callable(source):

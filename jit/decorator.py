@@ -18,6 +18,7 @@ import numpy as np
 from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import Array, TensorType
 from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem, class_of
+from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.public_names import closest
 from ..runtime.records import dataclass
 from ..runtime.variables import checked_context
@@ -240,7 +241,8 @@ class Jit(Generic[Given, Result]):
 
     def _compile(self, call: Call, pending: Pending) -> Compiled[Lowered]:
         try:
-            pending.compiled = self._trace(call).compile(self.options, self.context)
+            with seldom_collecting():
+                pending.compiled = self._trace(call).compile(self.options, self.context)
             with self._lock:
                 self._compiles += 1
             return pending.compiled

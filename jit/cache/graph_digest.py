@@ -6,7 +6,6 @@ place.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -18,6 +17,7 @@ from ...lowering.graph.operator import Op
 from ...lowering.graph.types import Array, ElementType, OpaqueType, ShapeType, TensorType
 from ...runtime.errors import Position
 from .keys import NotKept, digest, is_own
+from .sha256 import sha256
 
 
 def graph_digest(module: Module) -> str:
@@ -93,7 +93,7 @@ class ModuleWalk:
                 raise NotKept("object")
             once = array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
             data = np.ascontiguousarray(once).reshape(-1).view(np.uint8).data
-            found = "array", str(array.dtype), array.shape, once.shape, hashlib.sha256(data).hexdigest()
+            found = "array", str(array.dtype), array.shape, once.shape, sha256(data).hexdigest()
             self.arrays[id(array)] = found, array
         return self.arrays[id(array)][0]
 

@@ -13,15 +13,13 @@ What the command line says goes before what the file says.
 from __future__ import annotations
 
 import argparse
-import difflib
-import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import Problem
+from ...runtime.public_names import closest
 
 if TYPE_CHECKING:
     from ...lowering.memory.buffers import PoolAccess, PoolInfo
@@ -133,6 +131,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 def read_settings(path: str) -> Settings:
     """The settings of a file; a Problem where it cannot be read, or is no table."""
+    import json  # most commands read none
+    import tomllib
     try:
         text = Path(path).read_text(encoding="utf-8")
         found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
@@ -287,6 +287,6 @@ def truth(value: Any, what: str) -> bool:
 def unknown(what: str, name: str, known: Iterable[str]) -> Problem:
     """A Problem with the names that were possible, the nearest one first."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, 1)
+    near = closest(name, names)
     return Problem(f"there is no {what} named {name}", kind="option",
-                   help=f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}")
+                   help=f"did you mean {near}?" if near else f"there are {', '.join(names)}")

@@ -75,9 +75,11 @@ COMPILER = ("pipeline", "native.process.concurrent_codegen", "native.process.loa
 
 
 def import_compiler() -> None:
-    """Import what compiles, where there is nothing else to do."""
+    """Import what compiles, and LLVM, where there is nothing else to do."""
     for name in COMPILER:
         importlib.import_module(f"...lowering.{name}", __package__)
+    from ...lowering.machine_code.codegen import binding
+    binding()
 
 
 DOORS = {"onnx": "tosaic.from_onnx(model)", "torch": "tosaic.from_torch(module, x)", "keras": "tosaic.from_tensorflow(model)",

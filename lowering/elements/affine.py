@@ -70,6 +70,8 @@ class Affine:
         return Affine(tuple([term for term in total.items() if term[1]]), const)
 
     def __add__(self, other: Affine | Term | int) -> Affine:
+        if isinstance(other, int):
+            return Affine(self.terms, self.const + other) if other else self
         other = Affine.of(other)
         if not other.terms:
             return Affine(self.terms, self.const + other.const)
@@ -79,6 +81,8 @@ class Affine:
         return self + Affine.of(other) * -1
 
     def __mul__(self, factor: int) -> Affine:
+        if factor == 1:
+            return self
         return Affine(tuple([(t, c * factor) for t, c in self.terms]) if factor else (), self.const * factor)
 
     def coefficient(self, term: Term | None) -> int:

@@ -56,11 +56,10 @@ def computed(indices: Any) -> tuple[Expr, ...]:
         for term, _ in index.terms:
             if isinstance(term, Axis):  # most are
                 continue
-            match term:
-                case Computed(value, _):
-                    found.append(value)
-                case Wrapped(source, _):
-                    found.extend(computed((source,)))
+            if isinstance(term, Computed):
+                found.append(term.value)
+            elif isinstance(term, Wrapped):
+                found.extend(computed((term.source,)))
     return tuple(found)
 
 

@@ -88,11 +88,11 @@ class Builder:
         for scope in self._scopes[outermost:depth + 1]:
             if (found := scope.known.get(key)) is not None:
                 return found
-        var = self._var(type, depth)
-        self._scopes[depth].block.append(make(var))
-        self._scopes[depth].known[key] = var
+        var, scope = Var(next(self._ids), type, depth), self._scopes[depth]
+        scope.block.append(make(var))
+        scope.known[key] = var
         if key[0] == "load":
-            self._scopes[depth].loads.setdefault(key[1], []).append(key)
+            scope.loads.setdefault(key[1], []).append(key)
         return var
 
     def op(self, name: str, *args: Operand, type: Type | None = None, hoist: bool = False) -> Var:
@@ -144,21 +144,24 @@ class Builder:
 
     def index(self, i: Affine) -> Operand:
         """The value of an index expression; each partial sum is computed as far out as possible."""
-        if not i.terms:
-            return Literal(i.const, INDEX)
-        key = (i.terms, i.const)
+        return self._index_of(i.terms, i.const)
+
+    def _index_of(self, terms: tuple[tuple[Term, int], ...], const: int) -> Operand:
+        if not terms:
+            return Literal(const, INDEX)
+        key = (terms, const)
         for scope in reversed(self._scopes):
-            if key in scope.indices:
-                return scope.indices[key]
-        total = self._sum(i)
-        if not computed((i,)):  # which mean something else once they are bound again
+            if (known := scope.indices.get(key)) is not None:
+                return known
+        total = self._sum(terms, const)
+        if not computed((Affine(terms),)):  # which mean something else once they are bound again
             self._scopes[total.depth].indices[key] = total
         return total
 
-    def _sum(self, i: Affine) -> Operand:
-        total: Operand = Literal(i.const, INDEX)
-        terms = [(self.position(term), coefficient) for term, coefficient in i.terms]
-        for term, coefficient in sorted(terms, key=lambda t: t[0].depth):
+    def _sum(self, terms: tuple[tuple[Term, int], ...], const: int) -> Operand:
+        total: Operand = Literal(const, INDEX)
+        found = [(self.position(term), coefficient) for term, coefficient in terms]
+        for term, coefficient in sorted(found, key=lambda t: t[0].depth):
             if coefficient != 1:
                 term = self.op("mul", term, Literal(coefficient, INDEX), hoist=True)
             total = term if isinstance(total, Literal) and not total.value else self.op("add", total, term, hoist=True)
@@ -178,7 +181,7 @@ class Builder:
     # ---- memory ------------------------------------------------------------------------------------------------------
     def _address(self, buffer: Buffer, i: Affine) -> Address:
         self._buffers[buffer] = None
-        return Address(buffer, self.index(Affine(i.terms)), i.const)
+        return Address(buffer, self._index_of(i.terms, 0), i.const)
 
     def _known_from(self, buffer: Buffer) -> int:
         """The outermost block whose loads are still right here: a loop may store, further down, what it loads."""

@@ -21,14 +21,22 @@ class Type:
     lanes: int = 1
 
     def __new__(cls, dtype: str, lanes: int = 1) -> Type:
-        key = (dtype, lanes)
-        return TYPES.get(key) or TYPES.setdefault(key, object.__new__(cls))
+        return TYPES.get((dtype, lanes)) or TYPES.setdefault((dtype, lanes), filled(object.__new__(cls), dtype, lanes))
+
+    def __init__(self, dtype: str, lanes: int = 1) -> None:
+        """It has its fields already, and is asked for so often that setting them again would take time."""
 
     def __reduce__(self) -> tuple[type[Type], tuple[str, int]]:
         return Type, (self.dtype, self.lanes)
 
     def __str__(self) -> str:
         return self.dtype if self.lanes == 1 else f"{self.dtype}x{self.lanes}"
+
+
+def filled(type: Type, dtype: str, lanes: int) -> Type:
+    object.__setattr__(type, "dtype", dtype)
+    object.__setattr__(type, "lanes", lanes)
+    return type
 
 
 TYPES: dict[tuple[str, int], Type] = {}

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 import tosaic
-from tosaic.runtime.garbage_collection import SELDOM, seldom_collecting
+from tosaic.runtime import garbage_collection
+from tosaic.runtime.garbage_collection import SELDOM, STARTS, seldom_collecting
 
 TEXT = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
 
@@ -80,3 +81,34 @@ def test_reading_and_compiling_leave_the_collector_alone() -> None:
     tosaic.load(TEXT).main.compile()
     assert gc.get_threshold() == (700, 10, 10)
     assert gc.isenabled()
+
+
+def test_what_a_start_makes_is_taken_for_old_without_a_look_and_later_starts_are_looked_through(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = list[int]()
+    monkeypatch.setattr(garbage_collection, "_starts", 0)
+    gc.callbacks.append(note := lambda phase, info: looks.append(info["generation"]) if phase == "start" else None)
+    try:
+        found = list[int]()
+        for _ in range(STARTS + 1):
+            gc.collect()
+            looks.clear()
+            with seldom_collecting():
+                made = [[] for _ in range(2000)]
+            made += [[] for _ in range(300)]  # more than a free list has, fewer than the usual threshold
+            found.append(len(looks))
+    finally:
+        gc.callbacks.remove(note)
+    assert found == [0] * STARTS + [1]
+
+
+def test_what_a_program_keeps_from_the_collector_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage_collection, "_starts", 0)
+    gc.freeze()
+    try:
+        kept = gc.get_freeze_count()
+        with seldom_collecting():
+            made = [[] for _ in range(2000)]
+        assert made and gc.get_freeze_count() > kept // 2
+    finally:
+        gc.unfreeze()

@@ -192,13 +192,16 @@ def others(pattern: Contraction, choice: ContractionChoice, target: Target) -> I
 def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, CacheBlocks] | None:
     """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
     alike."""
-    whole, less = (choose_tile(pattern.rows, pattern.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
-                   for code in (None, code_of(pattern)))
+    def tile(code: TileCode | None) -> Tile:
+        return choose_tile(pattern.rows, pattern.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
+
+    whole = tile(None)
     blocks = choose_blocks(pattern, whole, lanes, constant, target)
     if blocks is None:
         return None
     if pattern.rows * pattern.n.extent * pattern.depth > MAX_TERMS_FOR_LESS_CODE:
         return whole, blocks
+    less = tile(code_of(pattern))
     others = choose_blocks(pattern, less, lanes, constant, target)
     alike = others and (others.filled, others.copied) == (blocks.filled, blocks.copied)
     return (less, others) if others and alike else (whole, blocks)
