@@ -97,6 +97,7 @@ def test_what_a_start_makes_is_taken_for_old_without_a_look_and_later_starts_are
                 made = [[] for _ in range(2000)]
             made += [[] for _ in range(300)]  # more than a free list has, fewer than the usual threshold
             found.append(len(looks))
+            del made
     finally:
         gc.callbacks.remove(note)
     assert found == [0] * STARTS + [1]

@@ -63,15 +63,15 @@ def names() -> list[str]:
     return sorted({*ALGORITHMS, *(e.name for e in offers())})
 
 
-def offers(**named: str) -> EntryPoints:
-    """What other packages offer; their metadata are only read, and that is only imported, where somebody asks."""
+def offers() -> EntryPoints:
+    """What other packages offer; what reads their metadata is only imported where somebody asks."""
     from importlib.metadata import entry_points
-    return entry_points(group=GROUP, **named)
+    return entry_points(group=GROUP)
 
 
 def offered(name: str) -> Algorithm:
     """The algorithm of that name from another package."""
-    found = {(e.value, package(e)): e for e in offers(name=name)}
+    found = {(e.value, package(e)): e for e in offers().select(name=name)}
     if not found:
         raise Problem(f"there is no planner's algorithm named {name}", kind="option", help=f"there are {', '.join(names())}")
     if len(found) > 1:
