@@ -30,6 +30,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return pairs(*args)
         case "dot_pairs":
             return dot(args[0], args[1].view(np.int16), args[2].view(np.int16))
+        case "dot8":
+            return dot8(*args)
         case "dot":
             return dot(*args)
         case "lookup":
@@ -78,6 +80,11 @@ def dot4(byte: type[np.uint8 | np.int8], total: Array, x: Array, y: Array) -> Ar
 def pairs(x: Array, offset: Array) -> Array:
     numbers = (x.astype(np.int64) + offset.astype(np.int64)) & 0xFFFF
     return (numbers[:2] | numbers[2:] << 16).astype(np.uint32).view(np.int32)
+
+
+def dot8(total: Array, x: Array, y: Array) -> Array:
+    products = x.astype(np.int64).reshape(2, 8) @ y.astype(np.int64).reshape(2, 8).T
+    return (total + products.reshape(-1)).astype(np.int32)
 
 
 def dot(total: Array, x: Array, y: Array) -> Array:

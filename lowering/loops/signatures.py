@@ -112,6 +112,11 @@ def dot_pairs(result: Type, total: Type, x: Type, y: Type) -> str | None:
     return None if x == y and x.dtype == "int32" else "two int32 with as many lanes are needed"
 
 
+def dot8(result: Type, total: Type, x: Type, y: Type) -> str | None:
+    right = result == total == Type("int32", 4) and x == y == Type("int8", 16)
+    return None if right else "four int32 and two vectors of sixteen int8 are needed"
+
+
 def dot(result: Type, total: Type, x: Type, y: Type) -> str | None:
     if result != total or result != Type("int32"):
         return "the first operand and the result are a scalar int32"
@@ -146,7 +151,7 @@ Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
     "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "pairs": (2, pairs), "dot_pairs": (3, dot_pairs),
-    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot": (3, dot),
+    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot": (3, dot), "dot8": (3, dot8),
     **dict.fromkeys(("rounded_product", "rounded_shift"), (2, words)),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),

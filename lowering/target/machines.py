@@ -66,8 +66,9 @@ def microcontroller(triple: str, cpu: str, features: str) -> Target:
 
 def arm64(triple: str, cpu: str, features: str) -> Target:
     """A 64-bit Arm processor: vectors of 16 bytes, and what its features say."""
+    on = enabled(features)
     return Target(triple, cpu, features, vector_registers=32, has_lane_products=True, rounds_words=True,
-                  packed_vector_bytes=16, dot_product=arm64_dot_product(enabled(features)))
+                  packed_vector_bytes=16, dot_product=arm64_dot_product(on), has_byte_pairs={"neon", "dotprod", "i8mm"} <= on)
 
 
 def riscv64(triple: str, cpu: str, features: str) -> Target:
@@ -128,13 +129,19 @@ TRIPLES = {"riscv32": "riscv32-unknown-elf", "riscv64": "riscv64-unknown-linux-g
 # ---- with operating systems ------------------------------------------------------------------------------------------
 NEON = "+fp-armv8,+neon"
 DOT = ",+dotprod,+fullfp16"
+I8MM = DOT + ",+i8mm,+bf16"
 ARM64 = (
     # name, core, LLVM's processor, features, bytes of the first-level cache and of half of the second-level one, boards
     ("aarch64", "Armv8-A", "generic", "", 32 << 10, 1 << 19, ""),
     ("cortex-a53", "Cortex-A53", "cortex-a53", "", 32 << 10, 1 << 18, "raspberry-pi-3"),
     ("cortex-a55", "Cortex-A55", "cortex-a55", DOT, 32 << 10, 1 << 17, ""),
+    ("cortex-a510", "Cortex-A510", "cortex-a510", I8MM, 32 << 10, 1 << 17, ""),
     ("cortex-a72", "Cortex-A72", "cortex-a72", "", 32 << 10, 1 << 19, "raspberry-pi-4"),
     ("cortex-a76", "Cortex-A76", "cortex-a76", DOT, 64 << 10, 1 << 18, "raspberry-pi-5"),
+    ("cortex-x2", "Cortex-X2", "cortex-x2", I8MM, 64 << 10, 1 << 19, ""),
+    ("neoverse-n1", "Neoverse N1", "neoverse-n1", DOT, 64 << 10, 1 << 19, "graviton2"),
+    ("neoverse-v1", "Neoverse V1", "neoverse-v1", I8MM, 64 << 10, 1 << 19, "graviton3"),
+    ("neoverse-v2", "Neoverse V2", "neoverse-v2", I8MM, 64 << 10, 1 << 20, "graviton4"),
 )
 X86 = (
     ("x86-64", SSE2, "SSE2"),

@@ -47,6 +47,8 @@ class Target:
     """What products of bytes vectors sum four to a lane."""
     has_lane_products: bool = False
     """Whether products and sums of products take one lane of a vector as a factor of all lanes."""
+    has_byte_pairs: bool = False
+    """Whether products of eight bytes of two rows and two columns are added to four sums in one instruction (SMMLA)."""
     has_widening_products: bool = False
     """Whether vectors of bytes or of 16 bits are multiplied by a scalar and added to sums of twice or four times the size."""
     rounds_words: bool = False

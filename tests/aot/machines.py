@@ -111,6 +111,11 @@ PROCESSORS = (
     linux("cortex-a55", "aarch64-linux-gnu-gcc", "-mcpu=cortex-a55", "qemu-aarch64", "-cpu", "max"),
     linux("cortex-a72", "aarch64-linux-gnu-gcc", "-mcpu=cortex-a72", "qemu-aarch64", "-cpu", "cortex-a72"),
     linux("cortex-a76", "aarch64-linux-gnu-gcc", "-mcpu=cortex-a76", "qemu-aarch64", "-cpu", "cortex-a76"),
+    linux("cortex-a510", "aarch64-linux-gnu-gcc", "-march=armv8.2-a", "qemu-aarch64", "-cpu", "max"),
+    linux("cortex-x2", "aarch64-linux-gnu-gcc", "-march=armv8.2-a", "qemu-aarch64", "-cpu", "max"),
+    linux("neoverse-n1", "aarch64-linux-gnu-gcc", "-march=armv8.2-a", "qemu-aarch64", "-cpu", "max"),
+    linux("neoverse-v1", "aarch64-linux-gnu-gcc", "-march=armv8.2-a", "qemu-aarch64", "-cpu", "max"),
+    linux("neoverse-v2", "aarch64-linux-gnu-gcc", "-march=armv8.2-a", "qemu-aarch64", "-cpu", "max"),
     linux("x86-64", "gcc", "", "qemu-x86_64", "-cpu", "qemu64"),
     linux("x86-64-v2", "gcc", "", "qemu-x86_64", "-cpu", "Nehalem"),
     linux("x86-64-v3", "gcc", "", "qemu-x86_64", "-cpu", "Haswell"))

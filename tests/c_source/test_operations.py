@@ -98,6 +98,7 @@ def test_operations_of_several_types_agree_with_the_interpreter(tmp_path: Path) 
                  of_vectors("pairs", (Type("int8", 4), i32), Type("int32", 2)),
                  of_vectors("dot_pairs", (i32, Type("int32", 2), Type("int32", 2)), i32),
                  of_vectors("dot_pairs", (i32, i32, i32), i32),
+                 of_vectors("dot8", (Type("int32", 4), Type("int8", 16), Type("int8", 16)), Type("int32", 4)),
                  of_vectors("dot", (i32, Type("int8", 16), Type("int8", 16)), i32),
                  of_vectors("dot", (i32, Type("int8"), Type("int8")), i32),
                  of_vectors("pack", (Type("int32", 8),) * 2, Type("int16", 16)),

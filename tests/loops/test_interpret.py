@@ -147,6 +147,12 @@ def test_signed_dot4_takes_signed_bytes() -> None:
     assert apply("dot4_signed", 1, [top * 0, x.view(np.uint8), y])[0] == 4 * 128 * 128
 
 
+def test_pairs_are_products_of_two_rows_and_two_columns() -> None:
+    x, y = np.arange(16, dtype=np.int8), np.full(16, -128, np.int8)
+    found = apply("dot8", 4, [np.array([0, 1, 2, 3], np.int32), x, y])
+    assert found.tolist() == [-128 * 28, 1 - 128 * 28, 2 - 128 * 92, 3 - 128 * 92]
+
+
 def test_dot4_wraps_around() -> None:
     top, x, y = np.array([(1 << 31) - 1], np.int32), np.full(4, 255, np.uint8), np.full(4, 127, np.int8)
     assert apply("dot4", 1, [top, x, y])[0] == -(1 << 31) + 4 * 255 * 127 - 1

@@ -44,7 +44,7 @@ from .operations import Operations
 
 LONGEST_INDEX = 60
 """Characters of an index that is written where it is used, and has no name."""
-BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "pairs", "dot_pairs", "dot", "any_false", "bits"})
+BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "pairs", "dot_pairs", "dot8", "dot", "any_false", "bits"})
 """Operations of vectors that are not the same in each lane."""
 
 
@@ -267,6 +267,8 @@ class KernelFunction:
                 self.pairs(result, first, *others)
             case "dot_pairs":
                 self.dot_pairs(result, first, *others)
+            case "dot8":
+                self.dot8(result, first, *others)
             case "dot":
                 self.dot(result, first, *others)
             case "any_false":
@@ -312,6 +314,14 @@ class KernelFunction:
         terms, add = self.value(total), self.helpers.wrapping("add", "int32")
         for i in range(lanes):
             terms = f"{add}({terms}, (int32_t){a}.at[{i}] * {b}.at[{i}])"
+        self.define(result, terms)
+
+    def dot8(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
+        """2 by 2 sums, acc + the products of two rows and two columns of eight bytes."""
+        add, (a, b) = self.helpers.wrapping("add", "int32"), (self.whole(x), self.whole(y))
+        terms = self.one(total)
+        for i in range(8):
+            terms = f"{add}({terms}, {a}.at[l / 2 * 8 + {i}] * {b}.at[l % 2 * 8 + {i}])"
         self.define(result, terms)
 
     def dot(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:

@@ -26,6 +26,14 @@ def dot4_signed(writer: Writer, target: Target, result: Type, values: Sequence[s
         (t, values[0]), (byte, values[2]), (byte, values[1])])
 
 
+def dot8(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """SMMLA: 2 by 2 sums, acc + products of two rows and two columns of eight signed bytes."""
+    if not target.has_byte_pairs:
+        return None
+    t, byte = llvm_type(result), spelled("i8", 16)
+    return writer.intrinsic("llvm.aarch64.neon.smmla.v4i32.v16i8", t, [(t, values[0]), (byte, values[1]), (byte, values[2])])
+
+
 def rounded_product(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
     """SQRDMULH: the upper halves of doubled products, rounded."""
     return of_words(writer, target, result, "sqrdmulh", values)
@@ -55,7 +63,8 @@ def pack(writer: Writer, target: Target, result: Type, values: Sequence[str]) ->
 
 
 OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | None]] = {
-    "dot4_signed": dot4_signed, "rounded_product": rounded_product, "rounded_shift": rounded_shift, "pack": pack}
+    "dot4_signed": dot4_signed, "dot8": dot8, "rounded_product": rounded_product,
+    "rounded_shift": rounded_shift, "pack": pack}
 """By the loop IR's name; each says None where the target or the size lacks the instruction."""
 
 # ---- threads and time ------------------------------------------------------------------------------------------------

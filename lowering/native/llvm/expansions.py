@@ -44,6 +44,22 @@ def dot_pairs(writer: Writer, lanes: int, values: Sequence[str]) -> str:
     return products_added(writer, 2 * lanes, "i16", total, x, y)
 
 
+def dot8(writer: Writer, values: Sequence[str]) -> str:
+    """acc + the products of two rows and two columns of eight signed bytes: both rows beside both columns, summed by eights."""
+    (total, x, y), t, a, wide = values, spelled("i8", 16), Arithmetic(writer, 4), Arithmetic(writer, 32)
+    rows, columns = ([8 * i + k for i in order for k in range(8)] for order in ((0, 0, 1, 1), (0, 1, 0, 1)))
+    factors = []
+    for value, lanes in ((x, rows), (y, columns)):
+        numbers = ", ".join(f"i32 {lane}" for lane in lanes)
+        both = writer.put(f"shufflevector {t} {value}, {t} poison, <32 x i32> <{numbers}>")
+        factors.append(wide.cast("sext", "i8", both, "i32"))
+    products = wide.op("mul", "i32", *factors)
+    for k in range(8):
+        numbers, t = ", ".join(f"i32 {8 * i + k}" for i in range(4)), spelled("i32", 32)
+        total = a.op("add", "i32", total, writer.put(f"shufflevector {t} {products}, {t} poison, <4 x i32> <{numbers}>"))
+    return total
+
+
 def dot(writer: Writer, lanes: int, values: Sequence[str]) -> str:
     """acc + the products of all lanes of two vectors of signed bytes."""
     return products_added(writer, lanes, "i8", *values)

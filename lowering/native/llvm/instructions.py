@@ -292,6 +292,7 @@ OTHERS: dict[str, Handler] = {
     "pairs": lambda i, result, args, v: i.pairs(result, args, v),
     "dot_pairs": lambda i, result, args, v: i.own(f"dot_pairs {args[1].type.lanes}", result, v) or expansions.dot_pairs(
         i.writer, args[1].type.lanes, v),
+    "dot8": lambda i, result, args, v: i.own("dot8", result, v) or expansions.dot8(i.writer, v),
     "dot": lambda i, result, args, v: i.own(f"dot {args[1].type.lanes}", result, v) or expansions.dot(
         i.writer, args[1].type.lanes, v),
     "pack": lambda i, result, args, v: i.own("pack", result, v) or expansions.pack(i.writer, result, v),

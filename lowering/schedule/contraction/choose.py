@@ -22,7 +22,7 @@ from ..strategy import Precision
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
-from .int8 import dual_multiply, scalar_sums, widening
+from .int8 import dot8_tiles, dual_multiply, scalar_sums, widening
 from .int8.amx_choose import choose_tiles
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
 from .pack_b import have_four_bits
@@ -45,9 +45,9 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dual", "pairs", "dot", "widen", "tiles", "bf16x6",
-    "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each panel stays in the
-    cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dot8", "dual", "pairs", "dot", "widen", "tiles",
+    "bf16x6", "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each panel
+    stays in the cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
@@ -60,7 +60,7 @@ class ContractionChoice:
 
     def cut(self, columns: int, target: Target) -> Cut:
         """The panels of the columns, and the vectors of each."""
-        least = min(4, self.lanes) if self.step == "dot4" else 1
+        least = min(4, self.lanes) if self.step in ("dot4", "dot8") else 1
         return [(t, pieces(t.size, self.lanes, target.has_masked, least)) for t in panels(columns, self.lanes, self.tile)]
 
     def __str__(self) -> str:
@@ -110,6 +110,13 @@ def choose_dual(pattern: Contraction, target: Target) -> ContractionChoice | Non
     if dual_multiply.is_staged(pattern, factors, tile):
         return ContractionChoice(tile, 1, "pairs", "compiling", False)
     return ContractionChoice(tile, 1, "dual", "compiling", False) if factors.by_words else None
+
+
+def choose_dot8(pattern: Contraction, target: Target) -> ContractionChoice | None:
+    """Products of bytes by pairs of rows and of columns."""
+    if not dot8_tiles.factors_of(pattern, target) or places_with_conditions(pattern) > MAX_PADDED_PLACES:
+        return None
+    return ContractionChoice(dot8_tiles.tile_of(pattern), dot8_tiles.LANES, "dot8", "compiling", False)
 
 
 def choose_widening(pattern: Contraction, target: Target) -> ContractionChoice | None:

@@ -17,6 +17,7 @@ from .bf16_split import amx_loops
 from .choose import (
     ContractionChoice,
     choose_amx,
+    choose_dot8,
     choose_dual,
     choose_limbs,
     choose_scalar_sums,
@@ -64,6 +65,14 @@ class Int8MatrixTiles(ContractionStrategy):
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
         amx_macro_loops.lower(b, self.pattern, self.target, rows)
+
+
+class Int8PairTiles(ContractionStrategy):
+    """Products of bytes, by pairs of rows and of columns (SMMLA)."""
+    __slots__ = ()
+
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
+        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class Int8DotTiles(ContractionStrategy):
@@ -116,6 +125,8 @@ def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStr
         return Bf16LimbTiles(nest, target, pattern, choice)
     if choice := choose_amx(pattern, target):
         return Int8MatrixTiles(nest, target, pattern, choice)
+    if choice := choose_dot8(pattern, target):
+        return Int8PairTiles(nest, target, pattern, choice)
     if choice := choose_vnni(pattern, target):
         return Int8DotTiles(nest, target, pattern, choice)
     if choice := choose_dual(pattern, target):

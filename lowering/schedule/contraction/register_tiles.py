@@ -20,7 +20,8 @@ from ..nest.tile_axis import Cut, Tiles, balanced, interior
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import MAX_ROW_VECTORS, grouped_panels, heights
 from .choose import ContractionChoice, code_of, machine, may_repeat
-from .int8 import widening
+from .int8 import dot8_tiles, widening
+from .int8.dot8_kernel import Dot8Kernel
 from .int8.dual_multiply import DualMultiply
 from .int8.vnni import Dot4
 from .macro_kernel import START, Loop, MacroKernel, Run, packing, run
@@ -83,7 +84,8 @@ def micro_kernel(b: Builder, pattern: Contraction, choice: ContractionChoice, fo
                   for _, vectors in cut)
     prefetching = Prefetching.of(b, pattern, found.panels.buffer if choice.prefetching else None, target, found.step.group)
     writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, largest, known=found.known)
-    return MicroKernel(b, pattern, found.step, found.panels, target, epilogue(writer), prefetching)
+    kernel = Dot8Kernel if choice.step == "dot8" else MicroKernel
+    return kernel(b, pattern, found.step, found.panels, target, epilogue(writer), prefetching)
 
 
 def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, conditions: PaddingConditions, wide: Cut,
@@ -135,6 +137,9 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step == "dot4":
         dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
         return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.pack if dot.rows else None, dot.test_cycles)
+    if choice.step == "dot8":
+        dot8 = Dot4.of(b, pattern, choice.tile.rows, target, widths, group=dot8_tiles.GROUP)
+        return Operands(dot8, dot8.panels, None, dot8.packed.known, dot8.pack if dot8.rows else None, dot8.test_cycles)
     if choice.step in ("dual", "pairs"):
         dual = DualMultiply.of(b, pattern, target, widths, conditions, choice.tile)
         return Operands(dual, dual.panels, None, dual.packed.known, dual.pack if dual.staged else None, dual.test_cycles)

@@ -78,7 +78,7 @@ CORTEX_M = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 """Those with a timer, and a table of vectors that can be moved."""
 BOARDS: Mapping[str, Board] = {
     **{machine.name: cortex_m(machine) for machine in PROCESSORS if machine.name in CORTEX_M},
-    **{name: Board(arm64(name), ARM64_TICK_NANOSECONDS) for name in ("aarch64", "cortex-a55", "cortex-a76")},
+    **{name: Board(arm64(name), ARM64_TICK_NANOSECONDS) for name in ("aarch64", "cortex-a76", "neoverse-v1")},
     **{name: Board(riscv64(name, cpu), 1.0) for name, cpu in (
         ("rv64gc", ""), ("rv64gcv", VECTORS_128), ("rv64gcv_zvl256b", VECTORS_256))}}
 """Boards by processor."""

@@ -14,7 +14,7 @@ void *memset(void *to, int value, size_t size);
 
 #if defined(__aarch64__)
 __asm__(".section .text.start\n.globl _start\n_start:\n adrp x0, stack_end\n add x0, x0, :lo12:stack_end\n mov sp, x0\n"
-        " mov x0, #0x300000\n msr cpacr_el1, x0\n isb\n bl start_in_c\n.text\n"); /* floats and vectors on */
+        " mov x0, #0x330000\n msr cpacr_el1, x0\n isb\n bl start_in_c\n.text\n"); /* floats and vectors on */
 
 static void semihosting(long operation, const void *block) {
     register long x0 __asm__("x0") = operation;

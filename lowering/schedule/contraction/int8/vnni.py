@@ -93,12 +93,12 @@ def rows_of_group(pattern: Contraction, tile: int, target: Target) -> int | None
     return rows if rows >= MIN_TILES_OF_GROUP * tile else None
 
 
-def is_direct(pattern: Contraction, found: Bytes) -> bool:
+def is_direct(pattern: Contraction, found: Bytes, group: int) -> bool:
     """Whether rows can be read where they lie: they have whole groups, in one run, of which nothing is left out."""
     x, axes = found.x, pattern.reduce.axes
     m = pattern.m
     plain = x.dtype == "int8" and not found.of_y and not pattern.reduce.where and not (m and m in x.index[0].hidden)
-    return plain and pattern.depth % GROUP == 0 and run_of(x, axes, ()) == axes
+    return plain and pattern.depth % group == 0 and run_of(x, axes, ()) == axes
 
 
 def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
@@ -141,23 +141,24 @@ class Dot4:
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, rows: int, target: Target, cut: Cut, packs_many_rows: bool = False,
-           groups: Axis | None = None) -> Dot4:
-        """For tiles of `rows` rows."""
+           groups: Axis | None = None, group: int = GROUP) -> Dot4:
+        """For tiles of `rows` rows, and steps of `group` elements."""
         found = bytes_of(pattern)
         assert found
         signed, is_signed = target.dot_product == "s8s8", found.x.dtype == "int8"
         stored = found.of_x + 128 * (is_signed - signed)
         zero_points = stored, found.of_y
-        packed = of_constants(b, pattern, found.y, zero_points, cut) if is_constant(found.y) else at_run_time(
-            b, pattern, found.y, zero_points, cut, target)
+        if is_constant(found.y):
+            packed = of_constants(b, pattern, found.y, zero_points, cut, group, group=group)
+        else:
+            packed = at_run_time(b, pattern, found.y, zero_points, cut, target)
         (k,), costs = packed.panels.axes, target.costs
         packed_rows = pattern.passes // (groups.extent if groups else 1) if packs_many_rows else rows
         stride = k.extent + costs.cache_line_bytes * (packs_many_rows and k.extent % costs.few_sets_stride_bytes == 0)
-        row_packing = None if signed and is_direct(pattern, found) else RowPacking.of(
+        row_packing = None if signed and is_direct(pattern, found, group) else RowPacking.of(
             b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, not signed, target, signed=signed)
         conditions = PaddingConditions((), prefixes(pattern, k) or (), (), frozenset())
-        return Dot4(b, target, pattern, cut, packed, found.x, row_packing, conditions, packs_many_rows=packs_many_rows,
-                    groups=groups)
+        return Dot4(b, target, pattern, cut, packed, found.x, row_packing, conditions, group, packs_many_rows, groups)
 
     @property
     def unroll(self) -> int:
