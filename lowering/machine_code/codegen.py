@@ -19,6 +19,7 @@ from ...runtime.errors import Position, Problem
 from ...runtime.limits import checkpoint, seconds_left
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ...runtime.progress import report_progress
+from ..target.features import SHAPES_TILES
 from ..target.target import C_ONLY, Target
 from .arm_objects import completed, completed_text
 from .debug_lines import with_debug_lines
@@ -26,8 +27,6 @@ from .link import image_of, is_supported
 from .split_module import defined, split
 from .worker_processes import can_fork, compiled, module_count, within
 
-SHAPES_TILES = "llvm.x86.ldtilecfg"
-"""The intrinsic that stands in the text of every module that uses tiles."""
 DECLARED = re.compile(r'\ndeclare [^@\n]*@("[^"\n]*"|[-\w.$]+)')
 """The name of a function that a module only declares: one to a line, as tosaic writes them."""
 ELF = "-elf"
@@ -201,11 +200,11 @@ class Engine:
 def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:
     """The object file of a module."""
     code = bytes(emitting(target, reloc).emit_object(parse(text)))
-    is_arm_elf = target.architecture == "arm" and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
+    is_arm_elf = target.has_build_attributes and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
     return completed(code) if is_arm_elf else code
 
 
 def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:
     """The module in the target's assembly language."""
     written = str(emitting(target, reloc).emit_assembly(parse(text)))
-    return completed_text(written) if target.architecture == "arm" else written
+    return completed_text(written) if target.has_build_attributes else written

@@ -93,6 +93,35 @@ def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
     return "float32", "float64"
 
 
+def fused_floats(architecture: str, on: Set[str]) -> tuple[str, ...]:
+    """The types of floats of which a product and a sum are one instruction, rounded once."""
+    match architecture:
+        case "x86":
+            return ("float32", "float64") if on & {"fma", "avx512f"} else ()
+        case "aarch64":
+            return "float32", "float64"
+        case "arm":
+            return ("float32", "float64") if "fp64" in on else ("float32",) if "vfp4d16sp" in on else ()
+        case "riscv":
+            return float_unit(architecture, on)
+    return ()
+
+
+def lacking_integers(architecture: str, on: Set[str]) -> frozenset[str]:
+    """What 32-bit Arm has no instruction for: division, and arithmetic of 64 bits, as LLVM writes them."""
+    if architecture != "thumb":
+        return frozenset()
+    found = set[str]()
+    if "hwdiv" not in on:
+        found |= {f"{op} {scalar}" for op in ("udiv", "sdiv") for scalar in ("i8", "i16", "i32")}
+    if "thumb2" not in on:
+        found |= {"mul i64", "shl i64", "lshr i64", "ashr i64", "ctlz i8", "ctlz i16", "ctlz i32", "ctlz i64"}
+    return frozenset(found)
+
+
+SHAPES_TILES = "llvm.x86.ldtilecfg"
+"""What gives tile registers their shapes: the intrinsic by which code is known that uses the matrix unit."""
+
 # ---- names -----------------------------------------------------------------------------------------------------------
 @functools.cache
 def check_names(triple: str, cpu: str, features: str) -> None:

@@ -15,7 +15,7 @@ from .costs import COSTS
 from .features import SSE2, V2, V3, V4, arm64_dot_product, dot_product, enabled, has_masks, vector_bits, vector_bytes
 from .target import SCALAR_REGISTERS, Target
 
-LINUX, ARM64_LINUX = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+LINUX, ARM64_LINUX, APPLE = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "arm64-apple-darwin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,7 @@ RISCV = (
     ("rv64gcv", "RV64GCV", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl128b", ""),
     ("rv64gcv_zvl256b", "RV64GCV, 256 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl256b,+zba,+zbb,+zbs",
      "banana-pi-f3 spacemit-k1"),
+    ("sifive-x280", "RV64GCV, 512 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl512b,+zba,+zbb", ""),
 )
 TRIPLES = {"riscv32": "riscv32-unknown-elf", "riscv64": "riscv64-unknown-linux-gnu"}
 
@@ -133,6 +134,7 @@ I8MM = DOT + ",+i8mm,+bf16"
 ARM64 = (
     # name, core, LLVM's processor, features, bytes of the first-level cache and of half of the second-level one, boards
     ("aarch64", "Armv8-A", "generic", "", 32 << 10, 1 << 19, ""),
+    ("apple-m1", "Apple M1", "apple-m1", DOT, 128 << 10, 1 << 21, ""),
     ("cortex-a53", "Cortex-A53", "cortex-a53", "", 32 << 10, 1 << 18, "raspberry-pi-3"),
     ("cortex-a55", "Cortex-A55", "cortex-a55", DOT, 32 << 10, 1 << 17, ""),
     ("cortex-a510", "Cortex-A510", "cortex-a510", I8MM, 32 << 10, 1 << 17, ""),
@@ -177,7 +179,8 @@ def rows() -> list[Machine]:
         target = kind(TRIPLES[architecture], f"generic-rv{architecture[-2:]}", features)
         found.append(Machine(name, "RISC-V", instructions, target, tuple(boards.split())))
     for name, core, cpu, more, l1_bytes, block_bytes, boards in ARM64:
-        target = replace(arm64(ARM64_LINUX, cpu, NEON + more), l1_bytes=l1_bytes, block_bytes=block_bytes)
+        triple = APPLE if cpu.startswith("apple") else ARM64_LINUX
+        target = replace(arm64(triple, cpu, NEON + more), l1_bytes=l1_bytes, block_bytes=block_bytes)
         found.append(Machine(name, core, "AArch64", target, tuple(boards.split())))
     found += [Machine(name, name, f"x86-64, {extensions}", x86(LINUX, name, features)) for name, features, extensions in X86]
     found += [Machine(name, core, instructions, microcontroller(triple, name, features), tuple(boards.split()))

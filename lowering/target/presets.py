@@ -12,7 +12,7 @@ from ...runtime.errors import TypeProblem, ValueProblem, class_of
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
 from .features import check_names, enabled, matrix_unit, merged
-from .machines import BY_ANY_NAME, MACHINES, arm64, microcontroller, riscv64, x86
+from .machines import BY_ANY_NAME, MACHINES, NEON, arm64, microcontroller, riscv64, x86
 from .target import Target
 
 PRESETS = {name: machine.target for name, machine in MACHINES.items()}
@@ -148,7 +148,8 @@ def described(triple: str, cpu: str, features: str) -> Target:
         case "x86":
             return x86(triple, cpu, features)
         case "aarch64":
-            return arm64(triple, cpu, features)
+            known = BY_ANY_NAME.get(cpu)  # where the system does not say what the processor has
+            return arm64(triple, cpu, features or (known.target.features if known else NEON))
     return replace(plain, vector_bytes=1)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ...runtime.records import dataclass
 from .costs import COSTS, Costs
-from .features import DotProduct, MatrixType, enabled, float_unit
+from .features import DotProduct, MatrixType, enabled, float_unit, fused_floats, lacking_integers
 
 SCALAR_REGISTERS = 24
 """Registers of which tiles of scalars may have some, where there are no vectors."""
@@ -95,8 +95,76 @@ class Target:
     @property
     def float_unit(self) -> tuple[str, ...]:
         """The types of floats that it computes in instructions."""
-        is_thumb = self.triple.startswith("thumb")
-        return float_unit("thumb" if is_thumb else self.architecture, self.enabled)
+        return float_unit(self.instruction_set, self.enabled)
+
+    @property
+    def instruction_set(self) -> str:
+        """The family, in which Thumb is one of its own."""
+        return "thumb" if self.triple.startswith("thumb") else self.architecture
+
+    @property
+    def fused_floats(self) -> tuple[str, ...]:
+        """The types of floats of which a product and a sum are one instruction, rounded once."""
+        return fused_floats(self.architecture, self.enabled)
+
+    @property
+    def rounds_floats(self) -> bool:
+        """Whether rint, floor and ceil are instructions."""
+        return self.architecture == "aarch64" or (self.architecture == "x86" and "sse4.1" in self.enabled)
+
+    @property
+    def lacking_integers(self) -> frozenset[str]:
+        """Operations of integers that are no instruction, as LLVM writes them."""
+        return lacking_integers(self.instruction_set, self.enabled)
+
+    @property
+    def looks_up_bytes(self) -> bool:
+        """Whether bytes are looked up in a table of four vectors (VPERMI2B)."""
+        return "avx512vbmi" in self.enabled and self.vector_bytes >= 64
+
+    @property
+    def has_slow_integer_products(self) -> bool:
+        """Whether products of integers take as long as `costs` says; else as long as those of floats."""
+        return self.architecture == "x86"
+
+    @property
+    def multiplies_even_words(self) -> bool:
+        """Whether products of 64 bits are of the even lanes of vectors of int32 (PMULDQ)."""
+        return self.architecture == "x86"
+
+    @property
+    def streams(self) -> bool:
+        """Whether vectors can be stored past the caches."""
+        return self.architecture == "x86"
+
+    @property
+    def has_vector_width(self) -> bool:
+        """Whether LLVM is told the width of vectors, and splits wider masked accesses so that it reads masked lanes."""
+        return self.architecture == "x86"
+
+    @property
+    def section_mark(self) -> str:
+        """What stands before the type of a section or symbol in its assembly language."""
+        return "%" if self.architecture == "arm" else "@"
+
+    @property
+    def has_build_attributes(self) -> bool:
+        """Whether a linker compares what objects say that they were built for."""
+        return self.architecture == "arm"
+
+    @property
+    def pointer_bytes(self) -> int | None:
+        """None where the C compiler decides it."""
+        return None if self.architecture in ("c99", "avr") else 8 if self.has_int64 else 4
+
+    @property
+    def micro_kernels(self) -> tuple[str, ...]:
+        """The micro-kernels of contractions for which it has instructions, the preferred ones first: names of
+        `schedule.contraction.contraction_strategies`."""
+        has = {"limbs": "bfloat16" in self.matrix_unit, "tiles": "int8" in self.matrix_unit, "dot8": self.has_byte_pairs,
+               "dot4": self.dot_product is not None, "dual": self.has_dual_multiply, "dot": self.sums_bytes,
+               "widen": self.has_widening_products, "vectors": True}
+        return tuple(name for name, there in has.items() if there)
 
     @property
     def has_float16(self) -> bool:

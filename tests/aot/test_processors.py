@@ -19,8 +19,6 @@ import tosaic
 from tosaic.jit.aot import Artifact, save
 from tosaic.jit.stages import Lowered
 from tosaic.lowering.graph.types import Array
-from tosaic.lowering.machine_code.llvm_writer import Writer
-from tosaic.lowering.native.llvm.instructions import Instructions
 from tosaic.lowering.target.features import SSE2, V3, enabled
 from tosaic.lowering.target.machines import LINUX, MACHINES
 from tosaic.lowering.target.presets import host, target
@@ -70,7 +68,7 @@ ALL = pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.n
 
 def twin(machine: Target) -> Target:
     """This kind of machine with the loops of another: vectors, caches and prices are the other's."""
-    fused = Instructions(Writer(), machine, machine.enabled).has_fma("float")
+    fused = "float32" in machine.fused_floats
     features = V3 if fused else SSE2
     if not enabled(features) <= host().enabled:
         pytest.skip("this machine has no fused products")

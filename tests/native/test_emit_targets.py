@@ -134,6 +134,14 @@ def test_vectors_follow_from_feature_bits_and_not_from_the_name() -> None:
     assert described("riscv64-unknown-linux-gnu", "generic-rv64", "").lanes(1) == 1
 
 
+def test_products_of_bytes_of_arm_follow_from_feature_bits_too() -> None:
+    both = described("aarch64-unknown-linux-gnu", "generic", "+neon,+dotprod,+i8mm")
+    assert (both.dot_product, both.has_byte_pairs, both.vector_registers) == ("s8s8", True, 32)
+    plain = described("aarch64-unknown-linux-gnu", "neoverse-v1", "+neon,-dotprod")
+    assert (plain.dot_product, plain.has_byte_pairs) == (None, False)
+    assert described("arm64-apple-darwin", "apple-m1", "").dot_product == "s8s8"
+
+
 def test_this_machine_has_a_target() -> None:
     assert target("host") == host() and host().vector_bytes >= 1
 

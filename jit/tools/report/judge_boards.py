@@ -112,8 +112,8 @@ def for_boards(options: CompileOptions, target: Target) -> CompileOptions:
 def lowering_key(target: Target) -> Hashable:
     """What the passes from fusion to the plan may see of a microcontroller: all but its name, and of its features those that
     they ask for, or that products are made of. A test holds this for every pair of machines that boards have."""
-    return (seen_by_graph(target), replace(target, triple="", cpu="", features=""), target.architecture == "x86",
-            target.has_float16, target.keeps_float16, target.keeps_int4, target.enabled & {"dsp", "mve.fp"})
+    return (seen_by_graph(target), replace(target, triple="", cpu="", features=""), target.micro_kernels,
+            target.has_slow_integer_products, target.has_float16, target.keeps_float16, target.keeps_int4)
 
 
 def distinct_bytes(lowered: LoweredData) -> int:

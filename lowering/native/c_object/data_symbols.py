@@ -100,7 +100,7 @@ class ObjectConstants:
         path = Path(self._folder.name, name)
         with temporary_file():
             path.write_bytes(contents)
-        kind = "%progbits" if self.target.architecture == "arm" else "@progbits"
+        kind = f"{self.target.section_mark}progbits"
         hidden = () if section else (f".hidden {name}",)
         assembly = (f'.section {section or f".rodata.{name}"},"a",{kind}', f".balign {alignment}", *hidden, f".globl {name}",
                     f".type {name}, {kind[0]}object", f".size {name}, {len(contents)}", f"{name}:",

@@ -218,9 +218,7 @@ class CInterface:
     @property
     def pointer_bytes(self) -> int | None:
         """None where the C compiler decides it."""
-        if self.target.architecture in ("c99", "avr"):
-            return None
-        return 8 if self.target.has_int64 else 4
+        return self.target.pointer_bytes
 
     @property
     def word(self) -> str:

@@ -39,7 +39,7 @@ def binary(interface: CInterface, pool: CPool) -> dict[str, bytes]:
 
 def assembly(interface: CInterface, pool: CPool, file: str) -> str:
     name, symbol = pool_macro(interface, pool), interface.pool_symbol(pool)
-    kind = "%" if interface.target.architecture == "arm" else "@"
+    kind = interface.target.section_mark
     return f"""\
 /* Constant pool {pool.name} of {interface.prefix}.h, from the file beside this one.
    Define {name}_SECTION to place it in a section of your linker script. */

@@ -9,12 +9,10 @@ from ....runtime.records import dataclass
 from ...elements.expression import Buffer
 from ...kernels.text import Labels, print_kernel
 from ...loops.ir import buffers_written
-from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from ..c_object.c_names import KEYWORDS
 from ..c_object.header_sections import comment
 from ..c_object.interface import CEntry, CInterface
-from ..llvm.instructions import Instructions
 from .c_text import COLUMNS
 from .constants import Constants, words_of
 from .driver import CDriver, CPlaces
@@ -58,7 +56,7 @@ def source_text(interface: CInterface, checksum: int) -> CSource:
 
 def has_fma(target: Target) -> bool:
     """Whether an object for the target rounds products and sums once: then C source for it does."""
-    return Instructions(Writer(), target, target.enabled).has_fma("float")
+    return "float32" in target.fused_floats
 
 
 def introduction(interface: CInterface) -> str:

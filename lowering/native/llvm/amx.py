@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....runtime.records import dataclass
-from ...machine_code.codegen import SHAPES_TILES
 from ...machine_code.llvm_writer import Writer, data
+from ...target.features import SHAPES_TILES
 
 PALETTE = 1
 """The only one that there is: 8 tiles of 16 rows of 64 bytes."""

@@ -119,7 +119,7 @@ def attributes(target: Target) -> str:
     attributes = [*OWN_ATTRIBUTES, f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
     if target.features:
         attributes.append(f'"target-features"="{target.features}"')
-    if target.architecture == "x86":
+    if target.has_vector_width:
         attributes.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
     return attribute_group(*attributes)
 
@@ -145,7 +145,7 @@ class Emitter:
     def __post_init__(self) -> None:
         self.writer = writer_for(self.target, self.declared)
         self.accesses = MemoryAccesses(self.writer, self.target)
-        self.instructions = Instructions(self.writer, self.target, self.target.enabled)
+        self.instructions = Instructions(self.writer, self.target)
         self.pointers = Pointers(self.writer, self.index, self.value)
         self.tiles = TileInstructions(self.writer)
         self.narrow = None if self.target.has_int64 else NarrowIndices(self.writer, self.target, self.value)

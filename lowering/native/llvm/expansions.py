@@ -155,7 +155,7 @@ def multiply_high(writer: Writer, target: Target, type: Type, values: list[str],
     Vectors on x86 are split into even and odd lanes, as its instruction for products of 32 bits needs them; then the
     upper halves lie where they belong, or one lane beside. Elsewhere 64-bit arithmetic says it, and instructions exist.
     """
-    if target.architecture == "x86" and type.lanes >= 4 and type.lanes % 2 == 0:
+    if target.multiplies_even_words and type.lanes >= 4 and type.lanes % 2 == 0:
         return by_parity(writer, type.lanes, values, nudged)
     x, y, z = values
     a = Arithmetic(writer, type.lanes)

@@ -26,14 +26,9 @@ MANTISSAS = {32: 23, 64: 52}
 @functools.lru_cache(maxsize=64)
 def lacking(target: Target) -> frozenset[str]:
     """What has no instruction, such as "mul i64" and "fcmp float"."""
-    found = set()
-    is_thumb = target.triple.startswith("thumb")
+    found = set(target.lacking_integers)
     if not target.has_int64:
         found |= {"udiv i64", "sdiv i64"}
-    if is_thumb and "hwdiv" not in target.enabled:
-        found |= {f"{op} {scalar}" for op in ("udiv", "sdiv") for scalar in ("i8", "i16", "i32")}
-    if is_thumb and "thumb2" not in target.enabled:
-        found |= {"mul i64", "shl i64", "lshr i64", "ashr i64", "ctlz i8", "ctlz i16", "ctlz i32", "ctlz i64"}
     for dtype, scalar in (("float32", "float"), ("float64", "double")):
         if dtype not in target.float_unit:
             found |= {f"fcmp {scalar}", f"sqrt {scalar}"}

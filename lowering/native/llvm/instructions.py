@@ -40,7 +40,6 @@ class Instructions:
     """Writes operations with the instructions of one target."""
     writer: Writer
     target: Target
-    enabled: frozenset[str]
 
     def op(self, name: str, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
         """The value of name(args); `values` are LLVM's names of the args."""
@@ -100,36 +99,15 @@ class Instructions:
     def fused(self, type: Type, values: list[str]) -> str:
         """x * y + z, rounded once where the target can do that, else twice."""
         scalar, a = SCALARS[type.dtype], self.over(type)
-        if KINDS[type.dtype] == "float" and self.has_fma(scalar):
+        if KINDS[type.dtype] == "float" and type.dtype in self.target.fused_floats:
             return a.call("fma", scalar, *values)
         add, multiply = ("fadd", "fmul") if KINDS[type.dtype] == "float" else ("add", "mul")
         return a.op(add, scalar, a.op(multiply, scalar, values[0], values[1]), values[2])
 
-    def has_fma(self, scalar: str) -> bool:
-        match self.target.architecture:
-            case "x86":
-                return "fma" in self.enabled or "avx512f" in self.enabled
-            case "aarch64":
-                return True
-            case "arm":
-                return "fp64" in self.enabled or (scalar == "float" and "vfp4d16sp" in self.enabled)
-            case "riscv":
-                return ("d" if scalar == "double" else "f") in self.enabled
-        return False
-
-    def has_rounding(self, scalar: str) -> bool:
-        """Whether rint, floor and ceil are instructions."""
-        match self.target.architecture:
-            case "x86":
-                return "sse4.1" in self.enabled
-            case "aarch64":
-                return True
-        return False
-
     def rounded(self, name: str, type: Type, x: str) -> str:
         """rint, floor or ceil. Adding and taking away 2^23 (2^52) rounds to an integer, to even if two are as near."""
         scalar, a = SCALARS[type.dtype], self.over(type)
-        if self.has_rounding(scalar):
+        if self.target.rounds_floats:
             return a.call(name, scalar, x)
         bits = f"i{BITS[scalar]}"
         code, top = a.bits(scalar, x, bits), 1 << (BITS[scalar] - 1)

@@ -26,8 +26,7 @@ class MemoryAccesses:
     # ---- pieces ------------------------------------------------------------------------------------------------------
     def pieces(self, lanes: int, active: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
         """First lane, lanes and active lanes of each machine vector; `nbytes` are those of one lane in it."""
-        x86 = self.target.architecture == "x86"
-        step = max(16, self.target.vector_bytes) // nbytes if x86 else lanes
+        step = max(16, self.target.vector_bytes) // nbytes if self.target.has_vector_width else lanes
         for first in range(0, lanes, step):
             count = min(step, lanes - first)
             yield first, count, min(max(active - first, 0), count)
@@ -172,7 +171,7 @@ class MemoryAccesses:
 
     def can_stream(self, scalar: str, lanes: int) -> bool:
         size = lanes * nbytes(scalar)
-        return self.target.architecture == "x86" and size in (16, 32, 64) and size <= self.target.vector_bytes
+        return self.target.streams and size in (16, 32, 64) and size <= self.target.vector_bytes
 
     def stream(self, scalar: str, lanes: int, pointer: str, value: str) -> None:
         """Past the caches where the address is a multiple of the vector's size, as the instruction needs."""

@@ -16,11 +16,12 @@ from ....runtime.limits import checkpoint, seconds_left
 from ....runtime.machine_code import is_debugged
 from ....runtime.records import dataclass
 from ...loops.ir import Function, first_of
-from ...machine_code.codegen import SHAPES_TILES, binding, object_of
+from ...machine_code.codegen import binding, object_of
 from ...machine_code.link import is_supported
 from ...machine_code.llvm_writer import module, plain
 from ...machine_code.split_module import FunctionText
 from ...machine_code.worker_processes import Worker, processors
+from ...target.features import SHAPES_TILES
 from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, attributes, emit_function, own_definitions
 

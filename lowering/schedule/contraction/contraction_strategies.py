@@ -3,7 +3,7 @@ products of bytes (VNNI), or fused multiply-adds on vectors. The first one that 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ....runtime.records import dataclass
@@ -120,19 +120,22 @@ class VectorTiles(ContractionStrategy):
 
 def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStrategy:
     """The strategy for a contraction that is recognised."""
-    nest, target = pattern.nest, constraints.target
-    if choice := choose_limbs(pattern, target, constraints.precision):
-        return Bf16LimbTiles(nest, target, pattern, choice)
-    if choice := choose_amx(pattern, target):
-        return Int8MatrixTiles(nest, target, pattern, choice)
-    if choice := choose_dot8(pattern, target):
-        return Int8PairTiles(nest, target, pattern, choice)
-    if choice := choose_vnni(pattern, target):
-        return Int8DotTiles(nest, target, pattern, choice)
-    if choice := choose_dual(pattern, target):
-        return Int8DualTiles(nest, target, pattern, choice)
-    if choice := choose_scalar_sums(pattern, target):
-        return Int8ScalarSumTiles(nest, target, pattern, choice)
-    if choice := choose_widening(pattern, target):
-        return Int8WideningTiles(nest, target, pattern, choice)
-    return VectorTiles(nest, target, pattern, choose_vectors(pattern, target))
+    target = constraints.target
+    for name in target.micro_kernels:
+        choose, strategy = MICRO_KERNELS[name]
+        if choice := choose(pattern, constraints):
+            return strategy(pattern.nest, target, pattern, choice)
+    raise TypeError(pattern)
+
+
+Choose = Callable[[Contraction, Constraints], ContractionChoice | None]
+MICRO_KERNELS: Mapping[str, tuple[Choose, type[ContractionStrategy]]] = {
+    "limbs": (lambda p, c: choose_limbs(p, c.target, c.precision), Bf16LimbTiles),
+    "tiles": (lambda p, c: choose_amx(p, c.target), Int8MatrixTiles),
+    "dot8": (lambda p, c: choose_dot8(p, c.target), Int8PairTiles),
+    "dot4": (lambda p, c: choose_vnni(p, c.target), Int8DotTiles),
+    "dual": (lambda p, c: choose_dual(p, c.target), Int8DualTiles),
+    "dot": (lambda p, c: choose_scalar_sums(p, c.target), Int8ScalarSumTiles),
+    "widen": (lambda p, c: choose_widening(p, c.target), Int8WideningTiles),
+    "vectors": (lambda p, c: choose_vectors(p, c.target), VectorTiles)}
+"""By the name in `Target.micro_kernels`: when a contraction is done so, and how."""

@@ -30,7 +30,7 @@ class Tile:
 
 def of_sums(dtype: str, target: Target) -> Target:
     """The machine as sums of products of this type see it: none of integers waits for the one before."""
-    if is_float(dtype) or target.architecture != "x86":
+    if is_float(dtype) or not target.has_slow_integer_products:
         return target
     cycles = {4: target.costs.int32_product_cycles, 8: target.costs.int64_product_cycles}
     return replace(target, fma_per_cycle=1 / cycles.get(ITEM_SIZES[dtype], 1), fma_latency=1)

@@ -14,7 +14,7 @@ ENTRIES, QUARTERS = 256, 4
 
 def looked_up(e: Expr, target: Target) -> Expr | None:
     """The int8 whose entry `e` is, counted from -128; None where it is not looked up in registers."""
-    if "avx512vbmi" not in target.enabled or target.vector_bytes < ENTRIES // QUARTERS:
+    if not target.looks_up_bytes:
         return None
     match e:
         case Load(buffer, (Affine(((Computed(Apply("add", (Cast(x, "int32", False), Const(128)))), 1),), 0),)) if (

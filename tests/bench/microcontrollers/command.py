@@ -3,6 +3,7 @@
     python tests/bench/microcontrollers                         the table, Cortex-M4 and Cortex-M55
     python tests/bench/microcontrollers keyword --layers        one network, and its layers beside CMSIS-NN's kernels
     python tests/bench/microcontrollers --processors cortex-m7 cortex-m33
+    python tests/bench/microcontrollers --rates                 multiply-adds an instruction, 64-bit Arm and RISC-V (rates.py)
 
 The networks are as the benchmark's rules describe them, with weights by lot (peers/tiny_networks.py), converted by TensorFlow
 in the environment of `python tests/bench/peers`. It takes two minutes, and needs arm-none-eabi-gcc, qemu-system-arm and the
@@ -33,6 +34,7 @@ from . import cmsis_nn
 from .boards import BOARDS, HERE, Board
 from .compiled import figures, layer_counts
 from .layers import Network, network
+from .rates import PROCESSORS, rate_table, rates
 from .table import Row, differences, layer_table, network_table
 
 TITLES = {"keyword_spotting": "keyword spotting, DS-CNN", "visual_wake_words": "visual wake words, MobileNetV1 0.25",
@@ -44,11 +46,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/bench/microcontrollers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=f"names or how they begin: {', '.join(TITLES)}")
-    parser.add_argument("--processors", nargs="*", choices=BOARDS, default=["cortex-m4", "cortex-m55"])
+    parser.add_argument("--processors", nargs="*", choices=BOARDS)
     parser.add_argument("--layers", action="store_true", help="a table of each network's layers, too")
+    parser.add_argument("--rates", action="store_true", help="only multiply-adds an instruction")
     parser.add_argument("--cmsis-nn", type=Path, metavar="FOLDER", default=cmsis_nn.default_folder(), help="its sources")
     options = parser.parse_args(given)
     options.networks = [n for n in TITLES if not options.networks or n.startswith(tuple(options.networks))]
+    options.processors = options.processors or (PROCESSORS if options.rates else ["cortex-m4", "cortex-m55"])
     if not options.networks:
         parser.error(f"there are {', '.join(TITLES)}")
     return options
@@ -81,6 +85,15 @@ def versions(boards: Sequence[Board]) -> str:
                      for command in commands)
 
 
+def print_rates(boards: Sequence[Board], networks: Mapping[str, Network]) -> int:
+    wrong: list[str] = []
+    titled = {TITLES[name]: made for name, made in networks.items()}
+    found = {board.processor: rates(board, titled, wrong) for board in boards}
+    print(f"{datetime.date.today()}, {versions(boards)}\n\n{rate_table(found)}\n")
+    print(*(wrong or ["All outputs are equal to the bit."]), sep="\n")
+    return 1 if wrong else 0
+
+
 def main() -> int:
     sys.path.append(str(HERE.parent))  # where memory.py is, a command that its peers run, too
     options = arguments()
@@ -95,6 +108,8 @@ def main() -> int:
         print(f"a model cannot be had: {error}")
         return 2
     networks = {name: network(models.file(file, "tflite").read_bytes()) for name, file in names.items()}
+    if options.rates:
+        return print_rates(boards, networks)
     arenas = {name: peer_arena(file) for name, file in names.items()}
     found = [row for board in boards for row in rows(board, networks, arenas, options)]
     found.sort(key=lambda row: list(TITLES.values()).index(row.title))
