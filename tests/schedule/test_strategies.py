@@ -19,7 +19,9 @@ from tosaic.lowering.schedule.contraction.contraction_strategies import (
     Int8DotTiles,
     Int8DualTiles,
     Int8MatrixTiles,
+    Int8PairTiles,
     Int8ScalarSumTiles,
+    Int8WideningTiles,
     VectorTiles,
 )
 from tosaic.lowering.schedule.contraction.padded_input import PaddedInput
@@ -100,6 +102,12 @@ CASES: dict[str, tuple[type, Callable[[], Kernel], ScheduleRequest, str]] = {
                                     "contraction: pairs, tiles of 2 rows by 2 vectors of 1"),
     "contraction of bytes, VMLADAVA": (Int8ScalarSumTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m55")),
                                        "contraction: dot, tiles of 3 rows by 2 vectors of 1"),
+    "contraction of bytes, SDOT": (Int8DotTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-a76")),
+                                   "contraction: dot4, tiles of 7 rows by 3 vectors of 4"),
+    "contraction of bytes, SMMLA": (Int8PairTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("neoverse-v1")),
+                                    "contraction: dot8, tiles of 8 rows by 2 vectors of 4"),
+    "contraction of bytes, VWMACC": (Int8WideningTiles, lambda: of_graph(of_bytes), ScheduleRequest(target("rv64gcv")),
+                                     "contraction: widen, tiles of 6 rows by 1 vectors of 16"),
     "contraction of bytes, AMX": (Int8MatrixTiles, lambda: product(256, 256, 256, "int8"), ScheduleRequest(AMX), "tiles, "),
     "contraction of limbs, AMX": (Bf16LimbTiles, lambda: product(256, 256, 256), ScheduleRequest(AMX, "bf16x6"), "bf16x6, "),
     "column reduction": (STRATEGIES[2], lambda: sums(29, 64), ScheduleRequest(replace(V4, l2_bytes=1 << 10)),
