@@ -43,7 +43,7 @@ Result = TypeVar("Result", covariant=True)
 JIT_OPTIONS = {name: f"{name}=..." for name in ("static", "static_argnums", "options", "context")} | {
     name: f"options=tosaic.CompileOptions({field}=...)" for name, field in (
         ("target", "target"), ("memory", "memory"), ("num_threads", "threads"), ("threads", "threads"),
-        ("precision", "precision"), ("rows", "rows"))}
+        ("precision", "precision"), ("rows", "rows"), ("weights", "weights"))}
 """What `tosaic.jit` takes, and a call does not; and how it is spelled there."""
 
 READABLE = 0x0001 | 0x0100

@@ -12,7 +12,7 @@ from ..runtime.threads import checked
 from .memory.planner import Memory
 from .row_tiling.row_tiling import RowPolicy
 from .schedule.schedule_text import ScheduleText
-from .schedule.strategy import Precision
+from .schedule.strategy import Precision, Weights
 from .target.presets import check_is_target, target
 from .target.target import Target
 
@@ -34,7 +34,8 @@ class CompileOptions:
     "memory" those that need less memory so, "never" none (None: "memory" on microcontrollers, else "cache"). With `order`,
     kernels run in the order that needs the least memory. `tuning` are schedules that `tune` has found; `schedule` is the text
     of one, as `show("schedule")` prints it, whose strategies and tasks are used. `memory` says which memories there are, and
-    how they are planned.
+    how they are planned. With `weights` "int16", processors that multiply pairs of 16 bits (Cortex-M4, M7, M33) keep weights of
+    bytes as such pairs, which is faster and takes twice their flash.
     """
     __repr__ = shown_changes
     target: Target | None = None
@@ -45,6 +46,7 @@ class CompileOptions:
     tuning: Tuning = ()
     memory: Memory = field(default_factory=Memory)
     schedule: ScheduleText | str | None = None
+    weights: Weights = "int8"
 
     def __new__(cls, *values: Any, **named: Any) -> CompileOptions:
         checked_fields("tosaic.CompileOptions", cls.__dataclass_fields__, named)
@@ -68,6 +70,13 @@ class CompileOptions:
         if self.precision not in get_args(Precision):
             raise ValueProblem(f"precision is {self.precision!r}", kind="option",
                                help=f"it may be {', '.join(get_args(Precision))}")
+        if self.weights not in get_args(Weights):
+            raise ValueProblem(f"weights is {self.weights!r}", kind="option",
+                               help=f"it may be {', '.join(get_args(Weights))}")
+        if self.weights != "int8" and not (self.target and self.target.keeps_pairs):
+            name = self.target.cpu if self.target else "this machine"
+            raise ValueProblem(f"weights as {self.weights} are for processors that multiply pairs of 16 bits, {name} does not",
+                               kind="option", help="leave it out, or name such a target: cortex-m4, cortex-m7, cortex-m33")
 
 
 DEFAULTS = {f.name: f.default for f in fields(CompileOptions)}

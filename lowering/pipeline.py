@@ -150,7 +150,7 @@ def scheduled(state: State) -> State:
     options = state.options
     asked = options.schedule if isinstance(options.schedule, ScheduleText) else None
     programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
-                              state.ready, options.precision, options.tuning, asked)
+                              state.ready, options.precision, options.tuning, asked, options.weights)
     return replace(state, programs=tuple(programs))
 
 

@@ -51,8 +51,8 @@ LISTS = (*ACCESS, BURSTS)
 SWITCHES = ("workspace-io", "overlap")
 """Settings of memory that are true or false."""
 
-SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", "order",
-            *SWITCHES)
+SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", "weights",
+            "order", *SWITCHES)
 """What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
@@ -88,6 +88,9 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
                        "added in f32 (the default); or, on a matrix unit, six products of bfloat16 limbs, with an error like "
                        "f32's, or three, with about 2^-15 of the sum of absolute values; or fewer products for convolutions "
                        "of 3 x 3")
+    group.add_argument("--weights", metavar="int8|int16", help="how weights of bytes are kept for processors that multiply "
+                       "pairs of 16 bits (Cortex-M4, M7, M33): as they are (the default), or as pairs, faster for twice the "
+                       "flash")
     group.add_argument("--rows", metavar="cache|memory|never", help="which kernels are tiled by rows together: those whose "
                        "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
@@ -116,8 +119,8 @@ def options_of(options: argparse.Namespace, target: Target | None = None, tuning
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings that a command line names, and those of the file that it names."""
     settings = read_settings(options.memory) if options.memory else {}
-    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "workspace_io",
-                 "overlap", "order"):
+    for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "weights",
+                 "workspace_io", "overlap", "order"):
         if getattr(options, name) is not None:
             settings[name.replace("_", "-")] = getattr(options, name)
     for kind in KINDS:
@@ -159,7 +162,7 @@ def compile_options(settings: Mapping[str, Any], target: Target | None = None, t
     if "alignment" in settings:
         memory["alignment"] = nbytes(settings["alignment"], "alignment")
     memory |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}
-    given: dict[str, Any] = {name: word(settings[name], name) for name in ("rows", "precision") if name in settings}
+    given: dict[str, Any] = {name: word(settings[name], name) for name in ("rows", "precision", "weights") if name in settings}
     given |= {"threads": settings["threads"]} if "threads" in settings else {}
     given |= {"order": truth(settings["order"], "order")} if "order" in settings else {}
     return CompileOptions(target, tuning=tuning, memory=Memory(constant_pools=constant, **memory), **given)

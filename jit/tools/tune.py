@@ -144,7 +144,8 @@ def strategies(kernel: Kernel, by_rows: bool, lowered: LoweredData) -> Sequence[
     """Those of a kernel's nests, as the cost model chooses them."""
     from ...lowering.schedule.schedule import strategies_of
     from ...lowering.schedule.schedule_cache import ScheduleRequest
-    return strategies_of(kernel, ScheduleRequest(lowered.target, lowered.options.precision, by_rows))
+    return strategies_of(kernel, ScheduleRequest(lowered.target, lowered.options.precision, by_rows,
+                                                  weights=lowered.options.weights))
 
 
 def kernels_of(lowered: LoweredData) -> list[tuple[Any, bool]]:

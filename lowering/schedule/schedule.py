@@ -44,7 +44,7 @@ from .schedule_cache import NONE, Rings, ScheduleCache, Scheduled, ScheduleReque
 from .schedule_text import ScheduleText, lines_of
 from .search_space import Choices, as_asked, record_of, tuned
 from .strategies import NestPhases, choose
-from .strategy import Constraints, Precision, Strategy
+from .strategy import Constraints, Precision, Strategy, Weights
 from .winograd import winograd
 from .winograd.winograd import Winograd
 
@@ -58,7 +58,8 @@ def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy
     """The nests of a kernel with their strategies, in order; together they write each output once."""
     if 0 in kernel.out.shape:
         return ()
-    constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows)
+    constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows,
+                              request.weights)
     if transform := FourierTransform.recognise(kernel, constraints):
         return (transform,)
     if request.precision == "winograd" and (filtered := Winograd.recognise(kernel, constraints)):
@@ -205,21 +206,22 @@ def work(kernel: Kernel) -> int:
 
 # ---- a program -------------------------------------------------------------------------------------------------------
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
-          precision: Precision = "f32", findings: Choices = (), asked: ScheduleText | None = None) -> Program:
+          precision: Precision = "f32", findings: Choices = (), asked: ScheduleText | None = None,
+          weights: Weights = "int8") -> Program:
     """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
     time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
     divided among `threads` threads. `asked` is the text of a schedule, where one is given."""
     tiled = tile_by_rows(kernels, target, rows, threads, with_minimal_filters(kernels, target, precision))
-    request = ScheduleRequest(target, precision, findings=findings)
+    request = ScheduleRequest(target, precision, findings=findings, weights=weights)
     return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), records_of(asked, kernels)).program()
 
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
                    workspace_io: bool = False, ready: Ready | None = None, precision: Precision = "f32",
-                   findings: Choices = (), asked: ScheduleText | None = None) -> list[Program]:
+                   findings: Choices = (), asked: ScheduleText | None = None, weights: Weights = "int8") -> list[Program]:
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
     with each function of the first of them as soon as it is there."""
-    request, cache = ScheduleRequest(target, precision, findings=findings), ScheduleCache(scheduled)
+    request, cache = ScheduleRequest(target, precision, findings=findings, weights=weights), ScheduleCache(scheduled)
     found = ways(kernels, target, rows, threads, workspace_io, with_minimal_filters(kernels, target, precision))
     records = records_of(asked, kernels)
     if records is not None:  # of ways with other rows than those that it says, there is none for it

@@ -19,7 +19,7 @@ from ..target.target import Target
 from .derived_constants import Derived, constant_buffer
 from .kernel_signature import Text, signature_of
 from .search_space import Choices
-from .strategy import Precision
+from .strategy import Precision, Weights
 
 Rings = Mapping[Buffer, Buffer]
 NONE: Rings = {}
@@ -31,7 +31,7 @@ MAX_TRIED_FUNCTIONS = 3
 class ScheduleRequest:
     """How a kernel is to be scheduled: for a machine, in a precision, as a whole or `by_rows`, with buffers that lie in
     `rings`, keeping loops that run once down to the depth `keeps`; with the strategies that `findings` say, or
-    that are `asked` for."""
+    that are `asked` for, and `weights` of bytes kept so."""
     target: Target
     precision: Precision = "f32"
     by_rows: bool = False
@@ -39,6 +39,7 @@ class ScheduleRequest:
     keeps: int = 0
     findings: Choices = ()
     asked: KernelRecord | None = None
+    weights: Weights = "int8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class ScheduleCache:
             return self.scheduled(kernel, request)
         signature, buffers = signature_of(kernel, request.rings)
         asked = None if request.asked is None else tuple([n.strategy for n in request.asked.nests])
-        known = self.known.setdefault((request.target, request.by_rows, request.keeps, asked, *signature), [])
+        known = self.known.setdefault((request.target, request.by_rows, request.keeps, request.weights, asked, *signature), [])
         for one in known[:MAX_TRIED_FUNCTIONS]:
             if found := one.again(kernel, matched(one.buffers, buffers, request.rings)):
                 return found

@@ -21,14 +21,18 @@ Precision = Literal["f32", "bf16x6", "bf16x3", "winograd"]
 """Of contractions of float32: exact products and one rounding for each term; or sums of products of bfloat16 limbs; or, of
 convolutions of 3 x 3, fewer products of transformed inputs."""
 
+Weights = Literal["int8", "int16"]
+"""How products by pairs of 16 bits (SMLAD) keep weights of bytes: as they are, or as such pairs, for twice the memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What decides about the strategy of a nest beside the nest: the machine, how contractions of float32 may be computed, and
-    whether the first axis stays outermost, so that a caller may ask for a range of it."""
+    """What decides about the strategy of a nest beside the nest: the machine, how contractions of float32 may be computed,
+    whether the first axis stays outermost, so that a caller may ask for a range of it, and how weights of bytes are kept."""
     target: Target
     precision: Precision = "f32"
     by_rows: bool = False
+    weights: Weights = "int8"
 
 
 class Strategy(Protocol):

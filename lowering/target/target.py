@@ -189,6 +189,11 @@ class Target:
         return self.architecture == "arm" and "dsp" in self.enabled
 
     @property
+    def keeps_pairs(self) -> bool:
+        """Whether weights of bytes can be kept as pairs of 16 bits, for that instruction."""
+        return self.has_dual_multiply and self.vector_bytes == 1
+
+    @property
     def has_gather(self) -> bool:
         """Whether lanes are loaded from anywhere by vectors of indices, which have 64 bits."""
         return self.has_masked and self.widest_element == 8

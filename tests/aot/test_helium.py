@@ -13,6 +13,7 @@ from tosaic.jit.aot import save
 from tosaic.jit.stages import Traced
 from tosaic.lowering.graph.graph import Module, Value
 from tosaic.lowering.graph.types import I8, I32
+from tosaic.lowering.schedule.strategy import Weights
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.interpreter import Interpreter
 
@@ -91,13 +92,14 @@ def every_case() -> Module:
     return module(made)
 
 
-@pytest.mark.parametrize("machine", [pytest.param(m, id=m.name, marks=needs(m)) for m in PROCESSORS
-                                     if m.name in ("cortex-m4", "cortex-m55")])
-def test_each_case_gives_what_the_interpreter_gives(machine: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("machine", "weights"), [
+    pytest.param(m, weights, id=f"{m.name}, {weights}", marks=needs(m)) for m in PROCESSORS
+    for weights in {"cortex-m4": ("int8", "int16"), "cortex-m55": ("int8",)}.get(m.name, ())])
+def test_each_case_gives_what_the_interpreter_gives(machine: Machine, weights: Weights, tmp_path: Path) -> None:
     """On a Cortex-M4 by pairs of 16 bits."""
     whole = every_case()
     names = [f.name for f in whole.functions]
-    lowered = [Traced(whole, name).lower(tosaic.CompileOptions(target(machine.name))) for name in names]
+    lowered = [Traced(whole, name).lower(tosaic.CompileOptions(target(machine.name), weights=weights)) for name in names]
     artifact = save(lowered, tmp_path, "cases")
     calls = []
     for number, entry in enumerate(lowered):

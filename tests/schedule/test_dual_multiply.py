@@ -17,6 +17,7 @@ from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.pipeline import rewritten
 from tosaic.lowering.schedule import lower
+from tosaic.lowering.schedule.strategy import Weights
 from tosaic.lowering.target.presets import target
 from tosaic.runtime.interpreter import Interpreter
 
@@ -51,12 +52,13 @@ def convolution(seed: int) -> Module:
     return Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
 
 
+@pytest.mark.parametrize("weights", ["int8", "int16"])
 @pytest.mark.parametrize("seed", range(24))
-def test_sums_are_those_of_the_interpreter(seed: int) -> None:
+def test_sums_are_those_of_the_interpreter(seed: int, weights: Weights) -> None:
     module = convolution(seed)
     x = extremes(np.random.default_rng(seed), module.functions[0].arguments[0].tensor.dims)
     whole = rewritten(module)
-    program = lower(fuse(whole, whole.function("f")), M4)
+    program = lower(fuse(whole, whole.function("f")), M4, weights=weights)
     verify_program(program)
     (wanted,) = Interpreter(module)(x)
     np.testing.assert_array_equal(run_program(program, [x])[0], wanted)
@@ -96,3 +98,39 @@ def test_the_offset_is_added_before_the_product_and_sums_wrap_around() -> None:
 def test_pairs_are_the_even_bytes_and_the_odd_ones() -> None:
     x = np.array([-128, -1, 127, 5], np.int8)
     np.testing.assert_array_equal(apply("pairs", 2, [x, np.array([3], np.int32)]).view(np.int16), [-125, 130, 2, 8])
+
+
+def plain(rows: int = 6, channels: int = 8, outputs: int = 12) -> Module:
+    """A convolution of 3 x 3."""
+    e = Emitter()
+    x = e.blocks[0].argument(TensorType((1, rows, 6, channels), I8), "x")
+    zero = e.constant(np.zeros(1, np.int8))
+    weights = e.constant(extremes(np.random.default_rng(0), (outputs, 3, 3, channels), -127))
+    y = e("conv2d", x, weights, e.constant(np.zeros(outputs, np.int32)), zero, zero, pad=(1, 1, 1, 1), stride=(1, 1),
+          dilation=(1, 1), acc_type=I32)
+    return Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
+
+
+def test_weights_kept_as_pairs_take_twice_the_flash_and_the_report_says_so() -> None:
+    reports = [Traced(plain(), "f").lower(CompileOptions(M4, weights=weights)).report() for weights in ("int8", "int16")]
+    nbytes = 12 * 3 * 3 * 8
+    assert reports[1].constants - reports[0].constants == nbytes
+    assert [narrow.type for narrow in reports[0].narrow] == [] and reports[1].narrow[0].saved == -nbytes
+    assert f"in int16 {nbytes:,} bytes of flash more" in " ".join(str(reports[1]).split())
+
+
+@pytest.mark.parametrize("name", ["cortex-m3", "cortex-m55", "rv32imc"])
+def test_only_processors_with_the_extension_keep_weights_as_pairs(name: str) -> None:
+    with pytest.raises(ValueError, match="weights as int16 are for processors that multiply pairs of 16 bits"):
+        CompileOptions(target(name), weights="int16")
+    with pytest.raises(ValueError, match="weights is 'int4'"):
+        CompileOptions(M4, weights="int4")  # type: ignore[arg-type]
+
+
+def test_products_are_loops_of_their_own_with_two_words_a_load() -> None:
+    """The inner loop of a tile of two rows by two columns: SMLAD is most of it, and no sum is spilled."""
+    asm = Traced(plain(channels=32), "f").lower(CompileOptions(M4, weights="int16")).show("asm")
+    body = max(asm.split("products."), key=lambda text: text.count("smlad"))
+    loop = body[:body.index("bne")].splitlines()
+    assert sum("smlad" in line for line in loop) == 64 and sum("ldrd" in line for line in loop) >= 32
+    assert sum("[sp" in line for line in loop) <= 2

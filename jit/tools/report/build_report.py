@@ -17,6 +17,7 @@ from ....lowering.memory.lifetimes import access_of
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
 from ....lowering.memory.pool_traffic import pool_traffic
 from ....lowering.native.driver.variable_rollback import rollback_of
+from ....lowering.schedule.contraction.int8.word_panels import has_pairs
 from ....lowering.schedule.contraction.pack_b import has_nibbles
 from ....lowering.target.target import Target
 from ....runtime.errors import Position, Source, printable
@@ -34,6 +35,8 @@ FLOAT16_INSTRUCTIONS = 2
 INT4_INSTRUCTIONS, INT4_SHIFTS = 1, 3
 """That two numbers in a byte take more than two bytes, with an instruction that takes bits out of a register and extends their
 sign, and without. Counted in LLVM's code."""
+PAIR_INSTRUCTIONS = 3 / 16
+"""That bytes take more, for each byte that is read of pairs, which nothing widens. Counted: 3 for eight weights."""
 SOURCE_WIDTH = 120
 """Characters of a line of the model that a kernel shows at most."""
 
@@ -84,12 +87,16 @@ def narrow_constants(program: Program, moved: Mapping[Buffer, Traffic], target: 
     """What constants save that the target keeps narrow, and cost."""
     halves = [b for b in program.constants if b.dtype == "float16" and target.keeps_float16]
     bytes_of_two = [b for b in program.constants if has_nibbles(b) and target.keeps_int4]
+    pairs = [b for b in program.constants if has_pairs(b)]
     each = INT4_INSTRUCTIONS if "thumb2" in target.enabled else INT4_SHIFTS
     for type, buffers, numbers, instructions in (("float16", halves, 0.5, 0.5 * FLOAT16_INSTRUCTIONS),
                                                  ("int4", bytes_of_two, 2, each)):
         if buffers:
             read = sum(moved.get(b, Traffic()).read for b in buffers)
             yield NarrowConstants(type, sum(b.nbytes for b in buffers), int(read * numbers), int(read * instructions))
+    if pairs:
+        read, nbytes = sum(moved.get(b, Traffic()).read for b in pairs), sum(b.nbytes for b in pairs)
+        yield NarrowConstants("int16", -nbytes // 2, -read // 2, -int(read * PAIR_INSTRUCTIONS))
 
 
 def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:

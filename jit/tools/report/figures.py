@@ -132,7 +132,8 @@ class Rung:
 @dataclass(frozen=True, slots=True)
 class NarrowConstants:
     """Constants of a type that is narrower than the one computed in, "float16" or "int4", because the processor converts them
-    when it reads them: the bytes saved, and for that the conversions of a run, and its instructions more."""
+    when it reads them: the bytes saved, and for that the conversions of a run, and its instructions more. Of bytes that are
+    kept as "int16", so that nothing converts them, all three are negative."""
     type: str
     saved: int
     conversions: int

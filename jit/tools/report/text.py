@@ -120,6 +120,9 @@ def code_text(report: Figures) -> str:
 
 
 def narrow_text(narrow: NarrowConstants) -> str:
+    if narrow.saved < 0:
+        return (f"{-narrow.saved:,} bytes of flash more, and {-narrow.instructions:,} instructions of a run fewer: "
+                f"{-narrow.conversions:,} numbers not converted")
     return (f"{narrow.saved:,} bytes of flash saved, and {narrow.instructions:,} instructions of a run more: "
             f"{narrow.conversions:,} numbers converted")
 

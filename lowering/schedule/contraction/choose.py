@@ -18,7 +18,7 @@ from ..nest.constant_data import constant, is_constant
 from ..nest.loop_nest import Nest
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.tile_axis import Cut, pieces
-from ..strategy import Precision
+from ..strategy import Precision, Weights
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
@@ -57,6 +57,8 @@ class ContractionChoice:
     prefetching: bool = False
     group: int | None = None
     """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
+    wide_weights: bool = False
+    """Whether weights of bytes are kept as numbers of 16 bits."""
 
     def cut(self, columns: int, target: Target) -> Cut:
         """The panels of the columns, and the vectors of each."""
@@ -69,7 +71,8 @@ class ContractionChoice:
         order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost" + within
         tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
         prefetching = ", panels prefetched" if self.prefetching else ""
-        return f"contraction: {self.step}, {tile}, {when[self.packing]}, {order}{prefetching}"
+        wide = " as int16" if self.wide_weights else ""
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}{wide}, {order}{prefetching}"
 
 
 def choose_limbs(pattern: Contraction, target: Target, precision: Precision) -> ContractionChoice | None:
@@ -102,14 +105,15 @@ def choose_vnni(pattern: Contraction, target: Target) -> ContractionChoice | Non
     return ContractionChoice(tile, lanes, "dot4", packing, large and pattern.passes > tile.rows, None, large and soon)
 
 
-def choose_dual(pattern: Contraction, target: Target) -> ContractionChoice | None:
+def choose_dual(pattern: Contraction, target: Target, weights: Weights) -> ContractionChoice | None:
     """Products of bytes by pairs of 16 bits, with a tile that fits the registers."""
     factors, tile = dual_multiply.factors_of(pattern, target), dual_multiply.tile_of(pattern, target)
     if factors is None:
         return None
+    choice = ContractionChoice(tile, 1, "dual", "compiling", False, wide_weights=weights == "int16")
     if dual_multiply.is_staged(pattern, factors, tile):
-        return ContractionChoice(tile, 1, "pairs", "compiling", False)
-    return ContractionChoice(tile, 1, "dual", "compiling", False) if factors.by_words else None
+        return replace(choice, step="pairs")
+    return choice if factors.by_words else None
 
 
 def choose_dot8(pattern: Contraction, target: Target) -> ContractionChoice | None:

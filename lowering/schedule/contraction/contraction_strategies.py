@@ -134,7 +134,7 @@ MICRO_KERNELS: Mapping[str, tuple[Choose, type[ContractionStrategy]]] = {
     "tiles": (lambda p, c: choose_amx(p, c.target), Int8MatrixTiles),
     "dot8": (lambda p, c: choose_dot8(p, c.target), Int8PairTiles),
     "dot4": (lambda p, c: choose_vnni(p, c.target), Int8DotTiles),
-    "dual": (lambda p, c: choose_dual(p, c.target), Int8DualTiles),
+    "dual": (lambda p, c: choose_dual(p, c.target, c.weights), Int8DualTiles),
     "dot": (lambda p, c: choose_scalar_sums(p, c.target), Int8ScalarSumTiles),
     "widen": (lambda p, c: choose_widening(p, c.target), Int8WideningTiles),
     "vectors": (lambda p, c: choose_vectors(p, c.target), VectorTiles)}

@@ -141,7 +141,7 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
         dot8 = Dot4.of(b, pattern, choice.tile.rows, target, widths, group=dot8_tiles.GROUP)
         return Operands(dot8, dot8.panels, None, dot8.packed.known, dot8.pack if dot8.rows else None, dot8.test_cycles)
     if choice.step in ("dual", "pairs"):
-        dual = DualMultiply.of(b, pattern, target, widths, conditions, choice.tile)
+        dual = DualMultiply.of(b, pattern, target, widths, conditions, choice.tile, choice.wide_weights)
         return Operands(dual, dual.panels, None, dual.packed.known, dual.pack if dual.staged else None, dual.test_cycles)
     if choice.step == "widen":
         widened = widening.WideningMultiply.of(b, pattern, choice.tile.rows, target, widths)

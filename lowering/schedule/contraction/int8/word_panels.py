@@ -9,7 +9,7 @@ import numpy as np
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis
-from ....elements.expression import Expr, Load
+from ....elements.expression import Buffer, Expr, Load
 from ....graph.types import Array
 from ....loops.builder import Builder
 from ....loops.ir import Operand, Type
@@ -19,12 +19,14 @@ from ...nest.tile_axis import Cut
 from ..initial_sums import biased
 from ..layout import PanelLayout
 from ..macro_kernel import Place
-from ..pack_b import Panels, divided
+from ..pack_b import PACKED, Panels, divided
 from ..pattern import Contraction
 from .vnni_pack_b import GROUP, BytePanels, packed
 
 PAIR_ORDER = [0, 2, 1, 3]
 """Of the bytes of a word, as SXTB16 widens them."""
+PAIRS_PACKED = ".packed.pairs"
+"""What names of packed weights end in that are kept as pairs."""
 PAIRS = Type("int32", 2)
 """Four elements of K: two words of two each."""
 
@@ -52,7 +54,7 @@ def of_constants(b: Builder, pattern: Contraction, y: Load, cut: Cut, are_wide: 
     depth = Axis("k", -(-pattern.depth // GROUP) * GROUP)
     layout = PanelLayout(cut, depth.extent, GROUP)
     make = functools.partial(in_words, pattern.batch, pattern.n, pattern.reduce.axes, layout, are_wide)
-    names = f"{pattern.nest.name}.packed", f"{pattern.nest.name}.initial"
+    names = f"{pattern.nest.name}{PAIRS_PACKED if are_wide else PACKED}", f"{pattern.nest.name}.initial"
     (buffer, initial), is_zero = derive(b, names, (y, *bias), make)
     panels = WordPanels(pattern.n, (depth,), "int32", y, layout, buffer, pattern.batch, words=2 if are_wide else 1)
     return BytePanels(panels, initial, total, bool(is_zero))
@@ -63,6 +65,11 @@ def in_words(batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], layout: P
     made = packed(y, *bias, batch=batch, n=n, axes=axes, zero_points=(0, 0), layout=layout, step=0)
     flat, initial = made.arrays
     return Made((as_words(flat, are_wide), initial), made.facts)
+
+
+def has_pairs(buffer: Buffer) -> bool:
+    """Whether a constant has bytes as numbers of 16 bits."""
+    return buffer.role == "constant" and buffer.name.endswith(PAIRS_PACKED)
 
 
 def as_words(flat: Array, are_wide: bool) -> Array:
