@@ -73,10 +73,6 @@ class CompileOptions:
         if self.weights not in get_args(Weights):
             raise ValueProblem(f"weights is {self.weights!r}", kind="option",
                                help=f"it may be {', '.join(get_args(Weights))}")
-        if self.weights != "int8" and not (self.target and self.target.keeps_pairs):
-            name = self.target.cpu if self.target else "this machine"
-            raise ValueProblem(f"weights as {self.weights} are for processors that multiply pairs of 16 bits, {name} does not",
-                               kind="option", help="leave it out, or name such a target: cortex-m4, cortex-m7, cortex-m33")
 
 
 DEFAULTS = {f.name: f.default for f in fields(CompileOptions)}

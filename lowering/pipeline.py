@@ -148,6 +148,9 @@ def in_order(state: State) -> State:
 def scheduled(state: State) -> State:
     assert state.kernels is not None
     options = state.options
+    if options.weights != "int8" and not state.target.keeps_pairs:
+        raise Problem(f"weights as {options.weights} are for processors that multiply pairs of 16 bits, {state.target.cpu} "
+                      "does not", kind="option", help="leave it out, or name such a target: cortex-m4, cortex-m7, cortex-m33")
     asked = options.schedule if isinstance(options.schedule, ScheduleText) else None
     programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
                               state.ready, options.precision, options.tuning, asked, options.weights)

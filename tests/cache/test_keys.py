@@ -61,7 +61,8 @@ def key(cache: Folder) -> bytes:
 
 
 OPTIONS = {"target": PRESETS["x86-64"], "threads": 2, "precision": "bf16x6", "rows": "memory", "order": False,
-           "tuning": (("kernel", ("strategy",)),), "memory": Memory(workspace_io=True), "schedule": "kernel 0: x"}
+           "tuning": (("kernel", ("strategy",)),), "memory": Memory(workspace_io=True), "schedule": "kernel 0: x",
+           "weights": "int16"}
 MEMORY = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignment": 32, "accessor": "a",
           "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False}
 POOL = {"name": "w", "size_hint_bytes": 64, "alignment": 64, "target_access": {"a": "rw"}, "clock_frequency_hz": 1,

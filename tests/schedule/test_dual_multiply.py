@@ -19,6 +19,7 @@ from tosaic.lowering.pipeline import rewritten
 from tosaic.lowering.schedule import lower
 from tosaic.lowering.schedule.strategy import Weights
 from tosaic.lowering.target.presets import target
+from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import Interpreter
 
 M4 = target("cortex-m4")
@@ -121,8 +122,8 @@ def test_weights_kept_as_pairs_take_twice_the_flash_and_the_report_says_so() -> 
 
 @pytest.mark.parametrize("name", ["cortex-m3", "cortex-m55", "rv32imc"])
 def test_only_processors_with_the_extension_keep_weights_as_pairs(name: str) -> None:
-    with pytest.raises(ValueError, match="weights as int16 are for processors that multiply pairs of 16 bits"):
-        CompileOptions(target(name), weights="int16")
+    with pytest.raises(Problem, match="weights as int16 are for processors that multiply pairs of 16 bits"):
+        Traced(plain(), "f").lower(CompileOptions(target(name), weights="int16"))
     with pytest.raises(ValueError, match="weights is 'int4'"):
         CompileOptions(M4, weights="int4")  # type: ignore[arg-type]
 

@@ -18,13 +18,15 @@ from ...elements.expression import Buffer
 from ...graph.types import ITEM_SIZES
 from ...loops.ir import For, Let, Literal, Operand, Var
 from ...machine_code.llvm_writer import Writer
+from ...target.target import Target
 from .arm import widened
-from .arm_products import WORD, Place, Products, Terms
+from .arm_products import BYTES, WORD, Place, Products, Terms
 from .pointers import OPAQUE
 
 WORD_BYTES = 4
-REACH_BYTES = 1000
-"""How far behind the pointer of its stream a load of two words can be, in the first iteration. Known: 1020."""
+REACH_BYTES, THUMB_REACH_BYTES = 1000, 28
+"""How far behind the pointer of its stream a load can be: of two words, 1020 (LDRD); on Thumb without Thumb-2, of a byte, 31.
+Known."""
 Index = Callable[[Operand], tuple[str, str]]
 
 
@@ -49,6 +51,7 @@ class ProductLoopWriter:
     words: dict[Var, tuple[str, str]] = field(default_factory=dict)
     streams: dict[Var, Stream] = field(default_factory=dict)
     waiting: list[Var] = field(default_factory=list)
+    reach: int = REACH_BYTES
 
     def run(self) -> dict[Var, str]:
         """What a run of products makes."""
@@ -111,7 +114,7 @@ class ProductLoopWriter:
         for load, place in sorted(self.product.loads.items(), key=lambda item: item[1].offset):
             key = place.buffer, place.terms, place.step
             stream = open_streams.get(key)
-            if stream is None or place.offset - stream.low > REACH_BYTES:
+            if stream is None or place.offset - stream.low > self.reach:
                 stream = open_streams[key] = Stream(place.offset, place.step, self.start(place))
                 found.append(stream)
             self.streams[load] = stream
@@ -128,12 +131,37 @@ class ProductLoopWriter:
     # ---- the body ----------------------------------------------------------------------------------------------------
     def product_of(self, stmt: Let) -> None:
         total, *factors = stmt.args
+        if stmt.op == "add":
+            self.add_product(stmt, total, factors[0])
+            return
         words = zip(*map(self.pair, factors))
         made = self.word(total)
         for two in words:
             made = self.writer.intrinsic("llvm.arm.smlad", "i32", [("i32", w) for w in (*two, made)])
         self.values[stmt.result] = made
         self.waiting = [x for x in self.waiting if x is not total] + [stmt.result]
+
+    def add_product(self, stmt: Let, total: Operand, product: Operand) -> None:
+        """One product, added to a sum (MLA)."""
+        assert isinstance(product, Var)
+        x, y = map(self.number, self.product.operations[product].args)
+        made = self.writer.put(f"mul i32 {x}, {y}")
+        self.values[stmt.result] = self.writer.put(f"add i32 {self.word(total)}, {made}")
+        self.waiting = [x for x in self.waiting if x is not total] + [stmt.result]
+
+    def number(self, x: Operand) -> str:
+        """A factor: a byte, widened, to which something may be added."""
+        if not isinstance(x, Var) or x in self.values:
+            return self.value(x) if not isinstance(x, Var) else self.values[x]
+        match self.product.operations.get(x):
+            case Let(op="cast", args=(byte,)):
+                extend = "zext" if byte.type.dtype == "uint8" else "sext"
+                self.values[x] = self.writer.put(f"{extend} i8 {self.word(byte)} to i32")
+            case Let(op=op, args=(a, b)):
+                self.values[x] = self.writer.put(f"{op} i32 {self.number(a)}, {self.number(b)}")
+            case _:
+                return self.word(x)
+        return self.values[x]
 
     def pair(self, x: Operand) -> tuple[str, str]:
         """Both words of a factor, loaded or widened where they are needed first."""
@@ -169,6 +197,9 @@ class ProductLoopWriter:
         """A word, with the one behind it where both are aligned."""
         self.pin()
         place = self.product.loads[x]
+        if x.type in BYTES:
+            self.values[x] = self.writer.put(f"load volatile i8, ptr {self.pointer(x)}, align 1")
+            return
         beside = next((y for y, p in self.product.loads.items() if self.streams[y] is self.streams[x] and y not in self.values
                        and y.type == x.type == WORD and p.offset == place.offset + WORD_BYTES), None)
         if beside is not None:
@@ -198,6 +229,11 @@ class ProductLoopWriter:
         made = self.writer.put(f'call {record(count)} asm sideeffect "", "{constraints}"({given})')
         self.values |= dict(zip(self.waiting, self.parts(made, count)))
         self.waiting = []
+
+
+def reach_of(target: Target) -> int:
+    is_short = target.triple.startswith("thumb") and "thumb2" not in target.enabled
+    return THUMB_REACH_BYTES if is_short else REACH_BYTES
 
 
 def record(count: int) -> str:

@@ -1,5 +1,5 @@
-"""Which loops, and runs of statements, are products by pairs of 16 bits and nothing else, for `arm_product_loops`: loads of
-four numbers at places that move evenly, what widens them, and the products that are added to sums.
+"""Which loops, and runs of statements, are products of bytes and nothing else, for `arm_product_loops`: loads at places that
+move evenly, what widens them, and the products that are added to sums, by pairs of 16 bits or one by one.
 """
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from ...target.target import Target
 
 FOUR_BYTES = Type("int8", 4), Type("uint8", 4)
 WORD, TWO_WORDS = Type("int32"), Type("int32", 2)
-LOADED = *FOUR_BYTES, WORD, TWO_WORDS
-"""What is loaded: four numbers as bytes, those of weights as a word, or as pairs of 16 bits; and what sums start from."""
+BYTES = Type("int8"), Type("uint8")
+LOADED = *FOUR_BYTES, WORD, TWO_WORDS, *BYTES
+"""What is loaded: four numbers as bytes, those of weights as a word, or as pairs of 16 bits; one; and what sums start from."""
 MIN_PRODUCTS = 2
 """In a run: the order of fewer does not matter."""
 Terms = tuple[Var, ...]
@@ -58,12 +59,24 @@ class Products:
 
     @property
     def sums(self) -> list[Let]:
-        return [stmt for stmt in self.operations.values() if stmt.op == "dot_pairs"]
+        return [stmt for stmt in self.operations.values() if self.is_sum(stmt)]
+
+    def is_sum(self, stmt: Let) -> bool:
+        """Whether a statement adds a product to a sum."""
+        return stmt.op == "dot_pairs" or (stmt.op == "add" and self.is_product(stmt.args[1]))
+
+    def is_product(self, x: Operand) -> bool:
+        return isinstance(x, Var) and x in self.operations and self.operations[x].op == "mul"
+
+
+def orders_products(target: Target) -> bool:
+    """Whether such loops are written for a target: a microcontroller without vectors."""
+    return target.architecture in ("arm", "riscv") and target.vector_bytes == 1 and not target.has_int64
 
 
 def of_loop(f: For, target: Target) -> Products | None:
     """The body of a loop that is only that."""
-    if not target.has_dual_multiply or not isinstance(f.low, Literal) or not isinstance(f.high, Literal):
+    if not orders_products(target) or not isinstance(f.low, Literal) or not isinstance(f.high, Literal):
         return None
     found = products_of(f.body, f.index, int(f.low.value))
     if found.count < len(f.body) or not found.sums or f.high.value <= f.low.value:
@@ -76,14 +89,15 @@ def of_loop(f: For, target: Target) -> Products | None:
 
 def run_of(block: Block, target: Target) -> Products | None:
     """The products at the beginning of a block of which nothing but sums is used later."""
-    if not target.has_dual_multiply or not isinstance(block[0], LoadFrom) or block[0].result.type not in LOADED:
+    if not isinstance(block[0], LoadFrom) or block[0].result.type not in LOADED:
         return None
-    longest = block[:products_of(block, None, 0).count]
-    last = max((i for i, stmt in enumerate(longest) if isinstance(stmt, Let) and stmt.op == "dot_pairs"), default=-1)
+    longest = products_of(block, None, 0)
+    sums = {stmt.result for stmt in longest.sums}
+    last = max((i for i, stmt in enumerate(block[:longest.count]) if isinstance(stmt, Let) and stmt.result in sums), default=-1)
     found = products_of(block[:last + 1], None, 0)
     if len(found.sums) < MIN_PRODUCTS:
         return None
-    hidden = {*found.loads, *(x for x, stmt in found.operations.items() if stmt.op != "dot_pairs")}
+    hidden = {*found.loads, *found.operations} - {stmt.result for stmt in found.sums}
     return None if any(x in hidden for x in used(block[last + 1:])) else found
 
 
@@ -107,6 +121,10 @@ def products_of(block: Block, index: Var | None, low: int) -> Products:
                 else:
                     return Products(loads, operations, indices, number)
             case Let(result, "pairs" | "dot_pairs") | Let(result, "bits", (Var(type=Type("int32", 1)),)):
+                operations[result] = stmt
+            case Let(result, "cast", (x,)) if result.type == WORD and x in loads:
+                operations[result] = stmt
+            case Let(result, "mul" | "add") if result.type == WORD:
                 operations[result] = stmt
             case LoadFrom(result, Address(buffer, base, more), active, None) if (
                     result.type in LOADED and active == result.type.lanes):

@@ -40,8 +40,8 @@ from ...machine_code.llvm_writer import OWN_ATTRIBUTES, Writer, attribute_group,
 from ...machine_code.split_module import FunctionText
 from ...target.target import Target
 from .amx import TileInstructions
-from .arm_product_loops import ProductLoopWriter
-from .arm_products import Products, of_loop, run_of
+from .arm_product_loops import ProductLoopWriter, reach_of
+from .arm_products import Products, of_loop, orders_products, run_of
 from .helper_functions import writer_for
 from .instructions import Instructions
 from .llvm_text import SCALARS, lane_numbers, literal, llvm_type, spelled
@@ -216,7 +216,7 @@ class Emitter:
         for number, stmt in enumerate(block):
             if number < behind:
                 continue
-            if isinstance(stmt, LoadFrom) and self.target.has_dual_multiply and (run := run_of(block[number:], self.target)):
+            if isinstance(stmt, LoadFrom) and orders_products(self.target) and (run := run_of(block[number:], self.target)):
                 behind = number + run.count
                 for index in run.indices:
                     self.pointers.let(index)
@@ -370,7 +370,8 @@ class Emitter:
         self.values |= {result: value for (*_, result), value in zip(carried, results)}
 
     def products(self, found: Products) -> ProductLoopWriter:
-        return ProductLoopWriter(self.writer, found, self.index, self.value, self.pointers.buffers)
+        return ProductLoopWriter(self.writer, found, self.index, self.value, self.pointers.buffers,
+                                 reach=reach_of(self.target))
 
     def outline(self, f: For) -> None:
         """A call in place of the loop, of a function with the loop. Equal loops are one function."""

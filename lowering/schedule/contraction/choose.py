@@ -22,7 +22,7 @@ from ..strategy import Precision, Weights
 from ..vectorize.epilogue import operations
 from .bf16_split.choose import choose_by_limbs
 from .cache_blocking import CacheBlocks, choose_blocks
-from .int8 import dot8_tiles, dual_multiply, scalar_sums, widening
+from .int8 import dot8_tiles, dual_multiply, multiply_bytes, scalar_sums, widening
 from .int8.amx_choose import choose_tiles
 from .int8.vnni import bytes_of, can_pack_all_rows, prefixes, rows_of_group
 from .pack_b import have_four_bits
@@ -45,9 +45,9 @@ MAX_TERMS_FOR_LESS_CODE, MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 23, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dot8", "dual", "pairs", "dot", "widen", "tiles",
-    "bf16x6", "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each panel
-    stays in the cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dot8", "dual", "pairs", "bytes", "dot", "widen",
+    "tiles", "bf16x6", "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each
+    panel stays in the cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
@@ -143,11 +143,15 @@ def choose_vectors(pattern: Contraction, target: Target) -> ContractionChoice:
     packing, step = packing_of(pattern), "fma" if is_float(pattern.reduce.dtype) else "multiply"
     two_in_a_byte = packing == "compiling" and in_pairs(pattern, target)
     lanes = 1 if two_in_a_byte else lanes_of_sums(pattern, target)
+    if not two_in_a_byte and multiply_bytes.factors_of(pattern, target):
+        step = "bytes"
     tile = choose_tile(pattern.rows, pattern.n.extent, lanes, machine(pattern, step, target), aliased(pattern, target),
-                       target.costs.integer_tile_prices if step == "multiply" else target.costs.tile_prices, code_of(pattern),
+                       target.costs.tile_prices if step == "fma" else target.costs.integer_tile_prices, code_of(pattern),
                        may_repeat(pattern, lanes), two_in_a_byte)
     if packing == "running" and contiguous(pattern) and pattern.passes < 4 * tile.rows:
         packing = "never"
+    if step == "bytes":
+        return ContractionChoice(tile, lanes, step, packing, False)
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
     found = in_blocks(pattern, lanes, packing == "compiling", target)
     if found and not (soon and (is_near(pattern, target) or not found[1].copied)):  # panels prefetched need no blocks
@@ -181,7 +185,9 @@ def has_byte_products(pattern: Contraction, target: Target) -> bool:
 
 
 def machine(pattern: Contraction, step: str, target: Target) -> Target:
-    """The machine as products see it that are done so."""
+    """The machine as products see it that are done so: those of bytes share their registers with pointers."""
+    if step == "bytes":
+        return replace(target, vector_registers=target.integer_registers)
     return of_sums(pattern.reduce.dtype, target) if step == "multiply" else target
 
 

@@ -23,6 +23,7 @@ from .choose import ContractionChoice, code_of, machine, may_repeat
 from .int8 import dot8_tiles, widening
 from .int8.dot8_kernel import Dot8Kernel
 from .int8.dual_multiply import DualMultiply
+from .int8.multiply_bytes import ByteMultiply
 from .int8.vnni import Dot4
 from .macro_kernel import START, Loop, MacroKernel, Run, packing, run
 from .micro_kernel import MicroKernel, Step, epilogue
@@ -143,6 +144,9 @@ def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target
     if choice.step in ("dual", "pairs"):
         dual = DualMultiply.of(b, pattern, target, widths, conditions, choice.tile, choice.wide_weights)
         return Operands(dual, dual.panels, None, dual.packed.known, dual.pack if dual.staged else None, dual.test_cycles)
+    if choice.step == "bytes":
+        single = ByteMultiply.of(b, pattern, target, widths, conditions)
+        return Operands(single, single.panels, None, single.packed.known)
     if choice.step == "widen":
         widened = widening.WideningMultiply.of(b, pattern, choice.tile.rows, target, widths)
         return Operands(widened, widened.panels, None, widened.packed.known, widened.pack if widened.rows else None,
