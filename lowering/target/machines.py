@@ -68,7 +68,8 @@ def arm64(triple: str, cpu: str, features: str) -> Target:
     """A 64-bit Arm processor: vectors of 16 bytes, and what its features say."""
     on = enabled(features)
     return Target(triple, cpu, features, vector_registers=32, has_lane_products=True, rounds_words=True,
-                  packed_vector_bytes=16, dot_product=arm64_dot_product(on), has_byte_pairs={"neon", "dotprod", "i8mm"} <= on)
+                  packed_vector_bytes=16, dot_product=arm64_dot_product(on),
+                  has_widening_products=arm64_dot_product(on) is None, has_byte_pairs={"neon", "dotprod", "i8mm"} <= on)
 
 
 def riscv64(triple: str, cpu: str, features: str) -> Target:

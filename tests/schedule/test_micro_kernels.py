@@ -47,6 +47,7 @@ MICRO_KERNELS = {
     "SMLAD": MicroKernel("contraction: pairs", ScheduleRequest(target("cortex-m4")), "int8", WORDS),
     "VMLADAVA": MicroKernel("contraction: dot", ScheduleRequest(target("cortex-m55")), "int8", WORDS),
     "SMMLA": MicroKernel("contraction: dot8", ScheduleRequest(target("neoverse-v1")), "int8", WORDS),
+    "SMLAL": MicroKernel("contraction: widen", ScheduleRequest(target("cortex-a53")), "int8", WORDS),
     "VWMACC": MicroKernel("contraction: widen", ScheduleRequest(target("rv64gcv")), "int8", WORDS),
     "AMX, bytes": MicroKernel("contraction: tiles", ScheduleRequest(AMX), "int8", LARGE),
     "AMX, three limbs": MicroKernel("contraction: bf16x6", ScheduleRequest(AMX, "bf16x6"), "float32", LARGE),

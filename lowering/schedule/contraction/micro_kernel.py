@@ -4,7 +4,9 @@ all vectors of columns. `MicroKernel` is what all of them share, a `Step` what e
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from ....runtime.records import dataclass
@@ -135,3 +137,15 @@ class MicroKernel:
 def epilogue(writer: EpilogueWriter) -> Finish:
     """Outputs are made of the sums."""
     return lambda place, block, sums: writer.write(block, sums)
+
+
+def in_vectors(b: Builder, lanes: int, finish: Finish) -> Finish:
+    """The same for sums in vectors of more lanes, which are cut."""
+    def cut(place: Place, block: OutputBlock, sums: Sequence[Operand]) -> None:
+        pieces = [[Piece(p.start + first, min(lanes, p.lanes), max(0, min(p.active - first, lanes)))
+                   for first in range(0, p.lanes, lanes)] for p in block.pieces]
+        vectors = [x if x.type.lanes <= lanes else b.shuffle(x, x, tuple(range(i * lanes, (i + 1) * lanes)))
+                   for x, some in zip(sums, itertools.cycle(pieces)) for i in range(len(some))]
+        finish(place, replace(block, pieces=tuple(itertools.chain(*pieces))), vectors)
+
+    return cut

@@ -26,7 +26,7 @@ from .int8.dual_multiply import DualMultiply
 from .int8.multiply_bytes import ByteMultiply
 from .int8.vnni import Dot4
 from .macro_kernel import START, Loop, MacroKernel, Run, packing, run
-from .micro_kernel import MicroKernel, Step, epilogue
+from .micro_kernel import MicroKernel, Step, epilogue, in_vectors
 from .micro_kernels.multiply import Multiply
 from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
 from .pattern import Contraction
@@ -86,7 +86,10 @@ def micro_kernel(b: Builder, pattern: Contraction, choice: ContractionChoice, fo
     prefetching = Prefetching.of(b, pattern, found.panels.buffer if choice.prefetching else None, target, found.step.group)
     writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, largest, known=found.known)
     kernel = Dot8Kernel if choice.step == "dot8" else MicroKernel
-    return kernel(b, pattern, found.step, found.panels, target, epilogue(writer), prefetching)
+    finish = epilogue(writer)
+    if choice.step == "widen" and target.has_lane_products:
+        finish = in_vectors(b, target.lanes(4), finish)
+    return kernel(b, pattern, found.step, found.panels, target, finish, prefetching)
 
 
 def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, conditions: PaddingConditions, wide: Cut,

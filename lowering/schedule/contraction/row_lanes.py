@@ -13,14 +13,15 @@ ROW_STEPS = 4
 """Steps of K whose factors are loaded at once, at most: they fill a vector of words."""
 
 
-def lanes_of_row(b: Builder, buffer: Buffer, place: Affine, k: Affine, extent: int, size: int) -> tuple[Operand, int] | None:
+def lanes_of_row(b: Builder, buffer: Buffer, place: Affine, k: Affine, extent: int, size: int,
+                 most: int = ROW_STEPS) -> tuple[Operand, int] | None:
     """The vector that has the factors of this step of K, and which lane they are; `place` is where its first one is, `k` the
-    step's first element of K, which has `extent` of them and all of whose steps are done, and `size` how many a step has. None
-    where the loop over K goes by single steps."""
+    step's first element of K, which has `extent` of them and all of whose steps are done, and `size` how many a step
+    has; `most` steps are loaded at once. None where the loop over K goes by single steps."""
     if len(k.terms) > 1:
         return None
     stride = k.terms[0][1] if k.terms else extent
-    steps = next((n for n in (ROW_STEPS, ROW_STEPS // 2) if stride % (n * size) == 0), 1)
+    steps = next((n for n in (2 * ROW_STEPS, ROW_STEPS, ROW_STEPS // 2) if n <= most and stride % (n * size) == 0), 1)
     if steps == 1:
         return None
     lane = k.const // size % steps

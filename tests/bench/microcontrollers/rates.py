@@ -31,7 +31,7 @@ from .table import markdown, unequal
 
 BOUNDS: Mapping[str, tuple[int, str]] = {
     "cortex-m3": (1, "MLA"), "cortex-m4": (2, "SMLAD"), "cortex-m7": (2, "SMLAD"), "cortex-m33": (2, "SMLAD"),
-    "cortex-m55": (16, "VMLADAVA"), "aarch64": (8, "SMLAL"), "cortex-a76": (16, "SDOT"), "neoverse-v1": (32, "SMMLA"),
+    "cortex-m55": (16, "VMLADAVA"), "aarch64": (4, "SMLAL"), "cortex-a76": (16, "SDOT"), "neoverse-v1": (32, "SMMLA"),
     "rv64gc": (1, "MUL"), "rv64gcv": (32, "VWMACC.VX, LMUL 8"), "rv64gcv_zvl256b": (64, "VWMACC.VX, LMUL 8")}
 """By processor: products of bytes of one instruction, at most, and its name. RISC-V's MUL needs an addition beside it."""
 PROCESSORS = ("aarch64", "cortex-a76", "neoverse-v1", "rv64gc", "rv64gcv", "rv64gcv_zvl256b")
