@@ -162,8 +162,8 @@ class Target:
         """The micro-kernels of contractions for which it has instructions, the preferred ones first: names of
         `schedule.contraction.contraction_strategies`."""
         has = {"limbs": "bfloat16" in self.matrix_unit, "tiles": "int8" in self.matrix_unit, "dot8": self.has_byte_pairs,
-               "dot4": self.dot_product is not None, "dual": self.has_dual_multiply, "dot": self.sums_bytes,
-               "widen": self.has_widening_products, "vectors": True}
+               "dot4": self.dot_product is not None, "dual": self.has_dual_multiply and self.vector_bytes == 1,
+               "dot": self.sums_bytes, "widen": self.has_widening_products, "vectors": True}
         return tuple(name for name, there in has.items() if there)
 
     @property
