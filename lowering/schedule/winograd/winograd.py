@@ -27,7 +27,7 @@ TRANSFORM_OPERATION_CYCLES = 0.55
 """An operation of a transform on a vector, with its share of loads and stores. Measured: F(4, 3) of 56 x 56 x 64, AVX-512."""
 TRIED_BLOCKS = 2
 """Sizes of blocks, for each filter, that a measured search tries."""
-MIN_SAVED_FRACTION = 0.05
+MIN_SAVED_FRACTION = 0.15
 """What is saved must be more than this fraction: results are less exact. Chosen."""
 
 
@@ -112,19 +112,19 @@ def tilings(convolution: Convolution, target: Target) -> list[Tiling]:
 
 
 def cycles(convolution: Convolution, tiling: Tiling, target: Target) -> float:
-    """Of one image: the products, or the loads of weights that are not in the second-level cache; the transforms; and what of a
+    """Of one image: the products, the loads of weights that are not in the second-level cache, the transforms, and what of a
     block is not in that cache when it is read again."""
     depth, n, lanes, filter = convolution.channels.extent, convolution.contraction.n.extent, target.lanes(4), MinimalFilter.of(
         tiling.filter)
     blocks = tiling.tile_rows // tiling.rows
     products = blocks * tiling.places * product_cycles(tiling.tiles, depth, n, target)
     weights = tiling.places * depth * n * 4
-    far = blocks * weights / target.costs.l3_bytes_per_cycle if weights > target.block_bytes else 0.0
-    spilled = 2 * blocks * (tiling.nbytes - target.l2_bytes) / target.costs.l3_bytes_per_cycle
+    far = blocks * max(weights - target.block_bytes, 0) / target.costs.memory_bytes_per_cycle
+    spilled = 2 * blocks * max(tiling.nbytes - target.l2_bytes, 0) / target.costs.l3_bytes_per_cycle
     transforms = (operations(filter.inputs) * (2 * filter.width) + 2 * tiling.places) * -(-depth // lanes) + (
         operations(filter.outputs) * (filter.width + filter.size) + 2 * tiling.places) * -(-n // lanes)
     copied = tiling.halo.size / lanes * 2 * blocks
-    return max(products, far) + blocks * tiling.tiles * transforms * TRANSFORM_OPERATION_CYCLES + copied + max(spilled, 0.0)
+    return products + far + blocks * tiling.tiles * transforms * TRANSFORM_OPERATION_CYCLES + copied + spilled
 
 
 def direct_cycles(convolution: Convolution, target: Target) -> float:

@@ -189,15 +189,15 @@ def cycles_of_limbs(pattern: Contraction, target: Target, precision: str) -> flo
         split += pattern.depth / run * (-(-run // LANES) * 4 + 12) * 32
     far = pattern.n.extent * pattern.depth * 2 * shape.limbs / (shape.rows * shape.grouped_blocks * shape.lines)
     packed = 0.0 if is_constant(pattern.b) else 32 / pattern.passes * pattern.depth * pattern.n.extent / LANES * 22
-    return max(steps * panels * products, from_afar(pattern, far, 2 * shape.limbs, target)) + split + packed + panels * 250
+    rate = target.costs.memory_bytes_per_cycle if is_constant(pattern.b) else target.costs.l3_bytes_per_cycle
+    read = from_afar(pattern, far, 2 * shape.limbs, rate, target)
+    return max(steps * panels * products, read) + split + packed + panels * 250
 
 
-def from_afar(pattern: Contraction, nbytes: float, size: int, target: Target) -> float:
+def from_afar(pattern: Contraction, nbytes: float, size: int, rate: float, target: Target) -> float:
     """Cycles to read `nbytes` bytes of columns for each row, of `size` bytes a number, where they are too many for the
-    second-level cache."""
-    return (
-        32 * nbytes / target.costs.l3_bytes_per_cycle if pattern.n.extent * pattern.depth * size > target.block_bytes else 0.0
-    )
+    second-level cache; `rate` bytes a cycle."""
+    return 32 * nbytes / rate if pattern.n.extent * pattern.depth * size > target.block_bytes else 0.0
 
 
 def cycles_of_floats(pattern: Contraction, target: Target) -> float:
@@ -205,7 +205,7 @@ def cycles_of_floats(pattern: Contraction, target: Target) -> float:
     packed = 0.0 if is_constant(pattern.b) else 32 / pattern.passes * pattern.depth * pattern.n.extent / LANES
     products = 32 * pattern.depth * -(-pattern.n.extent // LANES) / target.fma_per_cycle * 1.1
     far = pattern.n.extent * pattern.depth * 4 / pattern.rows if pattern.rows < MIN_PASSES else 0.0  # with more, panels stay
-    return max(products, from_afar(pattern, far, 4, target)) + packed
+    return max(products, from_afar(pattern, far, 4, target.costs.l3_bytes_per_cycle, target)) + packed
 
 
 def power_of(pattern: Contraction) -> int | None:
