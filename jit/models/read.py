@@ -116,10 +116,13 @@ def file_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
     """The bytes of a file, which is opened once: a pipe has them no second time. An ONNX file is mapped: its weights stay where
     they are until code is made of them, so it must not change meanwhile."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             head = file.read(8)
-            if not is_onnx(head) or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return head + file.read()
+            if not is_onnx(head):
+                file.seek(0)  # so that all of it is read to where it stays
+                return file.read()
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         raise Problem(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or error}", kind="file") from None

@@ -44,8 +44,13 @@ def partition_name(number: int) -> str:
 
 def cut(data: bytes, model: ModelRecord, partitions: Sequence[Partition]) -> bytes:
     """The file of these partitions."""
+    return b"".join(parts(data, model, partitions))
+
+
+def parts(data: bytes, model: ModelRecord, partitions: Sequence[Partition]) -> tuple[bytes, bytes]:
+    """The same as what one writes one after the other: the new tables, and the old file, of which there is no copy."""
     prefix = chunks(model, partitions, 0)[1]  # the size does not depend on where the old file begins
-    return b"".join((chunks(model, partitions, len(prefix))[1], data))
+    return chunks(model, partitions, len(prefix))[1], data
 
 
 def chunks(model: ModelRecord, partitions: Sequence[Partition], start: int) -> tuple[Prefix, bytes]:

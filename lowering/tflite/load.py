@@ -15,7 +15,7 @@ from ..graph.operator import UnknownOp
 from ..rewrite.infer_shapes import verified
 from ..rewrite.legalize import legalize
 from ..rewrite.prune import prune
-from .cut import cut, partition_name
+from .cut import partition_name, parts
 from .decode import decode
 from .divide import Partition, partition_of
 from .import_plan import ImportPlan, plan_of
@@ -30,10 +30,11 @@ FOREIGN = re.compile(r"(?:tf|tfl)\.")
 
 
 class Converter(NamedTuple):
-    """What turns a file of plain operators into MLIR, as bytecode or as text, with the names of tensors as locations.
+    """What turns a file of plain operators, given in parts, into MLIR, as bytecode or as text, with the names of tensors as
+    locations.
     `meanwhile` is called while it works. Raises a Problem where it refuses the file."""
-    bytecode: Callable[[bytes, str], memoryview]
-    text: Callable[[bytes, str], str]
+    bytecode: Callable[[Sequence[bytes], str], memoryview]
+    text: Callable[[Sequence[bytes], str], str]
 
 
 def module_of_tflite(data: bytes, name: str, converter: Converter,
@@ -57,21 +58,21 @@ def convert_partitions(data: bytes, plan: ImportPlan, name: str, converter: Conv
     if not plan.partitions:
         return {}
     try:
-        module = convert(cut(data, plan.model, plan.partitions), name, converter)
+        module = convert(parts(data, plan.model, plan.partitions), name, converter)
     except Problem as problem:
         raise blamed(data, plan, name, converter, problem) from None
     return functions_of(module, plan.partitions, plan.model.position)
 
 
-def convert(data: bytes, name: str, converter: Converter) -> Module:
-    """The module of a file of partitions: of bytecode, or text where that is not understood."""
-    bytecode = converter.bytecode(data, name)
+def convert(file: Sequence[bytes], name: str, converter: Converter) -> Module:
+    """The module of a file of partitions, given in parts: of bytecode, or text where that is not understood."""
+    bytecode = converter.bytecode(file, name)
     try:
         return read_module(bytecode, name)
     except (Unreadable, Problem):
         pass
     from ..text.reader import read_module as read_text
-    return read_text(converter.text(data, name), f"{name} (as MLIR)")
+    return read_text(converter.text(file, name), f"{name} (as MLIR)")
 
 
 def functions_of(module: Module, partitions: Sequence[Partition], position: FilePosition) -> dict[Partition, Function]:
@@ -90,7 +91,7 @@ def blamed(data: bytes, plan: ImportPlan, name: str, converter: Converter, probl
     """The converter's problem at the first operator with which it has it; as it is, where that cannot be found."""
     def fails(partition: Partition) -> Problem | None:
         try:
-            convert(cut(data, plan.model, [partition]), name, converter)
+            convert(parts(data, plan.model, [partition]), name, converter)
         except Problem as found:
             return found
         return None

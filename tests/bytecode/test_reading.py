@@ -29,7 +29,7 @@ NAMES = sorted(p.stem for p in CORPUS.glob("*.tflite") if p.stem not in REFUSED)
 
 def bytecode(name: str) -> bytes:
     pytest.importorskip("tosa_converter_for_tflite")
-    with from_tflite.converted((CORPUS / f"{name}.tflite").read_bytes(), name, "Bytecode", 60) as result:
+    with from_tflite.converted([(CORPUS / f"{name}.tflite").read_bytes()], name, "Bytecode", 60) as result:
         return result.read_bytes()
 
 

@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -56,15 +56,16 @@ def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | Non
     `mlir_of_tflite` does."""
     from ....lowering.tflite import load
 
-    def bytecode(part: bytes, name: str) -> memoryview:
+    def bytecode(file: Sequence[bytes], name: str) -> memoryview:
         nonlocal meanwhile
         once, meanwhile = meanwhile, None
-        with converted(part, name, "Bytecode", SECONDS, once, True) as result:
+        with converted(file, name, "Bytecode", SECONDS, once, True) as result:
             return mapped(result)
 
-    return load.module_of_tflite(data, name, load.Converter(bytecode, lambda part, name: mlir_of_tflite(part, name,
-    located=True)),
-                                 values_of)
+    def text(file: Sequence[bytes], name: str) -> str:
+        return mlir_of_parts(file, name, SECONDS, located=True)
+
+    return load.module_of_tflite(data, name, load.Converter(bytecode, text), values_of)
 
 
 def values_of(initialiser: Module) -> dict[str, Array | None]:
@@ -87,12 +88,17 @@ def mapped(path: Path) -> memoryview:
 def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS, located: bool = False) -> str:
     """The MLIR text of a .tflite file's bytes, `located` with the names of its tensors as locations. Raises a Problem where the
     converter is missing, refuses the file, ends abnormally, or takes longer than `seconds`."""
-    with converted(data, name, "Text", seconds, located=located) as result:
+    return mlir_of_parts((data,), name, seconds, located)
+
+
+def mlir_of_parts(file: Sequence[bytes], name: str, seconds: float, located: bool) -> str:
+    """The same of a file that is given in parts."""
+    with converted(file, name, "Text", seconds, located=located) as result:
         return result.read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
-def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds: float,
+def converted(file: Sequence[bytes], name: str, form: Literal["Bytecode", "Text"], seconds: float,
               meanwhile: Callable[[], None] | None = None, located: bool = False) -> Iterator[Path]:
     """The file that the converter makes, which is gone when the context ends."""
     spec = importlib.util.find_spec(PACKAGE)
@@ -101,8 +107,8 @@ def converted(data: bytes, name: str, form: Literal["Bytecode", "Text"], seconds
                       help='pip install "tosaic[tflite]"')
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         source, result = Path(folder, "model.tflite"), Path(folder, "model.mlir")
-        with temporary_file():
-            source.write_bytes(data)
+        with temporary_file(), open(source, "wb") as opened:
+            opened.writelines(file)
         arguments = [str(source), str(result), form, "Enable" if located else "Disabled"]
         log, status = run(arguments, folder, name, seconds, meanwhile)
         if status or not result.exists():
