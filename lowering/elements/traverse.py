@@ -65,24 +65,26 @@ def computed(indices: Any) -> tuple[Expr, ...]:
 
 def nodes(e: Expr) -> list[Expr]:
     """Every distinct node below and including e."""
-    found: list[Expr] = []
-    seen: set[int] = set()
+    found: dict[int, Expr] = {}
     stack = [e]
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if id(node) in found:
             continue
-        seen.add(id(node))
-        found.append(node)
+        found[id(node)] = node
         if isinstance(node, Apply):  # as `children`, which is slower, and most are of these
             stack += node.args
         elif isinstance(node, Cast):
             stack.append(node.arg)
         elif isinstance(node, Load):
-            stack += computed(node.index)
+            for index in node.index:
+                for term, _ in index.terms:
+                    if not isinstance(term, Axis):
+                        stack += computed((index,))
+                        break
         elif not isinstance(node, Const):
             stack += children(node)
-    return found
+    return list(found.values())
 
 
 def loads(e: Expr) -> list[Load]:

@@ -62,11 +62,13 @@ def uniform(storage: str, expressed: ElementType, scales: Sequence[float], zero_
     stored, low, high = ranged(storage, limits)
     offsets = tuple(zero_points or (0,) * len(scales))
     assert len(offsets) == len(scales)
-    for scale in scales:
-        require(0 < scale < math.inf, f"the scale of a quantized type must be positive and finite, it is {scale}")
+    for scale in scales:  # of a network there are tens of thousands
+        if not 0 < scale < math.inf:
+            raise Problem(f"the scale of a quantized type must be positive and finite, it is {scale}", kind="type")
     for offset in offsets:
-        require(low <= offset <= high, f"the zero point {offset} is outside the storage's range of {low} to {high}")
-    numbers = ",".join(f"{real(s)}:{z}" if z else real(s) for s, z in zip(scales, offsets))
+        if not low <= offset <= high:
+            raise Problem(f"the zero point {offset} is outside the storage's range of {low} to {high}", kind="type")
+    numbers = ",".join([f"{real(s)}:{z}" if z else real(s) for s, z in zip(scales, offsets)])
     parameters = f", {numbers}" if axis is None else f":{axis}, {{{numbers}}}"
     name = f"!quant.uniform<{storage_text(storage, low, high)}:{expressed}{parameters}>"
     return Quantized(name, stored.bits, stored.kind, stored.storage, stored, low, high, expressed, tuple(scales), offsets, axis)
@@ -107,8 +109,11 @@ def storage_text(storage: str, low: int, high: int) -> str:
 
 def real(x: float) -> str:
     """The shortest decimal number that reads back, with the point that MLIR wants."""
-    mantissa, mark, exponent = repr(float(x)).partition("e")
-    return mantissa + ("" if "." in mantissa else ".0") + mark + exponent
+    text = repr(float(x))
+    if "." in text:
+        return text
+    mantissa, mark, exponent = text.partition("e")
+    return f"{mantissa}.0{mark}{exponent}"
 
 
 def quantization_of(element: ElementType | None) -> Quantization | None:

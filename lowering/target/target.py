@@ -1,6 +1,7 @@
 """A machine as strategies, cost models and the emitter see it. `machines` has those that there are."""
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from ...runtime.records import dataclass
@@ -13,6 +14,17 @@ C_ONLY = {"c99": "it stands for every processor that has a C compiler",
           "xtensa": "LLVM as llvmlite ships it has no back end for Xtensa",
           "avr": "LLVM's back end for AVR would copy all constants from flash to RAM"}
 """Architectures whose code can be C source only, and why."""
+
+
+@functools.cache
+def architecture_of(triple: str) -> str:
+    """The family of instruction sets that a triple names; the emitter asks for it at each instruction."""
+    first = triple.split("-")[0]
+    for family, prefixes in (("x86", ("x86", "i386", "i586", "i686")), ("aarch64", ("aarch64", "arm64")),
+                             ("arm", ("arm", "thumb")), ("riscv", ("riscv",))):
+        if first.startswith(prefixes):
+            return family
+    return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +97,7 @@ class Target:
     @property
     def architecture(self) -> str:
         """The family of instruction sets: x86, aarch64, arm, riscv, or the first part of the triple (xtensa, avr)."""
-        first = self.triple.split("-")[0]
-        for family, prefixes in (("x86", ("x86", "i386", "i586", "i686")), ("aarch64", ("aarch64", "arm64")),
-                                 ("arm", ("arm", "thumb")), ("riscv", ("riscv",))):
-            if first.startswith(prefixes):
-                return family
-        return first
+        return architecture_of(self.triple)
 
     @property
     def float_unit(self) -> tuple[str, ...]:

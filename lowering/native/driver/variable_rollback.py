@@ -33,6 +33,8 @@ class Rollback:
 def rollback_of(program: Program, interruptible: bool = False) -> Rollback:
     """What `program` must keep to be able to fail without a trace; nothing if every check is before every write. Where it is
     `interruptible`, each iteration of a loop may fail."""
+    if not program.variables:  # most programs
+        return Rollback((), (), 0)
     risk = at_risk(program, program.steps, frozenset(), interruptible)
     written = [changed(program, step) for step in walk(program.steps)] if risk.variables else []
     variables: list[tuple[Buffer, int]] = []

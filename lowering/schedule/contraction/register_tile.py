@@ -88,13 +88,14 @@ class OutputMatrix:
         return [found, repeating(self.rows, tile.rows)] if again and len(found) > 1 else [found]
 
     def cycles(self, tile: Tile, heights: Sequence[Tiles] = ()) -> float:
-        total = 0.0
+        total, target, prices = 0.0, self.target, self.prices
         heights, widths = heights or balanced(self.rows, tile.rows), panels(self.columns, self.lanes, tile)
+        vectors_of = [(n.count, -(-n.size // self.lanes)) for n in widths]
         for m in heights:
-            for n in widths:
-                vectors = -(-n.size // self.lanes)
-                loads = self.prices.row_element_cycles * m.size + self.prices.panel_vector_cycles * vectors
-                total += m.count * n.count * (tile_step_cycles(m.size, vectors, self.target) + loads)
+            row = prices.row_element_cycles * m.size
+            for count, vectors in vectors_of:
+                loads = row + prices.panel_vector_cycles * vectors
+                total += m.count * count * (tile_step_cycles(m.size, vectors, target) + loads)
         return total * (1 + self.target.costs.tile_shape_fraction * (len(heights) * len(widths) - 1))
 
     def lines(self, tile: Tile, heights: Sequence[Tiles], code: TileCode) -> int:

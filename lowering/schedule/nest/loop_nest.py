@@ -35,12 +35,9 @@ class Nest:
 
 def operands(e: Expr) -> tuple[Expr, ...]:
     """What a node needs whatever conditions say: the operands of arithmetic."""
-    match e:
-        case Apply(args=args):
-            return args
-        case Cast(arg=arg):
-            return (arg,)
-    return ()
+    if isinstance(e, Apply):
+        return e.args
+    return (e.arg,) if isinstance(e, Cast) else ()
 
 
 class Rewriter:

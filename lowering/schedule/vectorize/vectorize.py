@@ -63,12 +63,10 @@ class Vectorizer:
         return self.b.splat(self.value(e), self.lanes)
 
     def known(self, e: Expr) -> Operand | None:
-        scope: Vectorizer | None = self
-        while scope is not None:
-            if (found := scope.memo.get(id(e))) is not None:
-                return found
+        key, scope = id(e), self
+        while (found := scope.memo.get(key)) is None and scope.outer is not None:
             scope = scope.outer
-        return None
+        return found
 
     def value(self, e: Expr) -> Operand:
         """A vector, or a scalar where all lanes are equal. Without recursion over arithmetic: chains may be long."""
@@ -82,10 +80,11 @@ class Vectorizer:
                 self.memo[id(node)] = shared
                 stack.pop()
                 continue
-            pending = [x for x in operands(node) if self.known(x) is None]
-            if pending:
-                stack.extend(reversed(pending))
-                continue
+            if below := operands(node):
+                pending = [x for x in below if self.known(x) is None]
+                if pending:
+                    stack.extend(reversed(pending))
+                    continue
             stack.pop()
             if id(node) not in self.memo:
                 self.memo[id(node)] = self.compute(node)
@@ -114,16 +113,16 @@ class Vectorizer:
 
     def compute(self, e: Expr) -> Operand:
         match e:
-            case Const(value, dtype):
-                return Literal(value, Type(dtype))
-            case Load():
-                return self.load(e)
-            case Apply(primitive, args, dtype):
-                values = [self.value(a) for a in args]
+            case Apply():
+                values = [self.value(a) for a in e.args]
                 lanes = max([v.type.lanes for v in values])
                 if lanes > 1:
-                    values = [self.b.splat(v, lanes) for v in values]
-                return self.b.op(primitive, *values, type=Type(dtype, lanes))
+                    values = [v if v.type.lanes == lanes else self.b.splat(v, lanes) for v in values]
+                return self.b.op(e.primitive, *values, type=Type(e.dtype, lanes))
+            case Load():
+                return self.load(e)
+            case Const(value, dtype):
+                return Literal(value, Type(dtype))
             case Cast(arg, dtype, bits):
                 x = self.value(arg)
                 return self.b.op("bits" if bits else "cast", x, type=Type(dtype, x.type.lanes))
@@ -201,11 +200,12 @@ class Vectorizer:
         """An index here: of the first lane, how it grows from lane to lane, and what else differs between lanes."""
         total: dict[Term, int] = {}
         const, stride, vectors = i.const, 0, []
+        at, axis = self.at, self.axis
         for term, c in i.terms:
             if isinstance(term, Axis):
-                if term is self.axis:
+                if term is axis:
                     stride += c
-                moved = self.at.get(term)
+                moved = at.get(term)
                 if moved is None:
                     total[term] = total.get(term, 0) + c
                     continue
