@@ -25,6 +25,8 @@ from ..vectorize.saturating_pack import GROUP_BYTES, unclipped
 
 SUM_VECTORS = 4
 """Vectors of sums, for a vector of bytes."""
+MIN_COLUMNS = 8
+"""Of a row of a block: fewer bytes are no load."""
 SIDES = (1, 2)
 """Rows of a tile that are tried beside each other."""
 MIN_ROWS, MAX_ROWS = 4, 8
@@ -77,7 +79,7 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
         return None
     for side in SIDES:
         columns = size // side
-        if columns >= GROUP_BYTES and n.extent % columns == 0 and (rows := few(nest, size, least_code(lines_of, side))):
+        if columns >= MIN_COLUMNS and n.extent % columns == 0 and (rows := few(nest, size, least_code(lines_of, side))):
             return rows, (Band(0, columns, n.extent // columns, side),)
     vectors = math.prod(a.extent for a in nest.axes) * SUM_VECTORS // size
     if n.extent < size or not (rows := few(nest, size, least_code(lines_of, 1))):
