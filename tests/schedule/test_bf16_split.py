@@ -19,8 +19,9 @@ from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.memory.planner import plan
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.schedule import describe, lower, schedule
-from tosaic.lowering.schedule.contraction.bf16_split import amx_loops, choose
+from tosaic.lowering.schedule.contraction.bf16_split import choose
 from tosaic.lowering.schedule.contraction.bf16_split.pack_b import limbs_of
+from tosaic.lowering.schedule.contraction.micro_kernels import amx_limbs
 from tosaic.lowering.schedule.strategy import Precision
 from tosaic.lowering.target.presets import host
 
@@ -53,7 +54,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts even where products are too small for them, K in blocks of 64, few columns at a time."""
     for name, value in (("cycles_of_floats", lambda *_: float("inf")), ("MIN_PASSES", 1), ("MAX_DEPTH", 64)):
         monkeypatch.setattr(choose, name, value)
-    monkeypatch.setattr(amx_loops, "MAX_SPLIT_L2_BLOCKS", 1 / 32)
+    monkeypatch.setattr(amx_limbs, "MAX_SPLIT_L2_BLOCKS", 1 / 32)
 
 
 def normal(seed: int, *shape: int) -> Array:

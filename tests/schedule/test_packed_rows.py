@@ -18,7 +18,7 @@ from tosaic.lowering.loops.ir import For, Let, LoadFrom, Prefetch, walk
 from tosaic.lowering.loops.verify import verify
 from tosaic.lowering.native.llvm.emit import emit_functions
 from tosaic.lowering.schedule import describe, schedule
-from tosaic.lowering.schedule.contraction import choose
+from tosaic.lowering.schedule.contraction.micro_kernels import dot4
 from tosaic.lowering.schedule.contraction.register_tile import Tile
 from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 from tosaic.lowering.target.target import Target
@@ -72,7 +72,7 @@ def test_a_product_of_groups_of_rows_is_exact(rows: int, constant: bool, zero_po
 
 
 def test_rows_of_a_group_do_not_share_cache_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(4, 2))
+    monkeypatch.setattr(dot4, "choose_tile", lambda *_: Tile(4, 2))
     k, target = product(128, 48, 2048, "int8", (0, 0)), replace(DOT4, l2_bytes=1 << 18)
     assert "in groups of 16 rows" in describe(k, target)
     assert {b.size for b in schedule(k, target).scratch if b.name == "y.rows"} == {15 * (2048 + 64) + 2048}
@@ -142,7 +142,7 @@ def residual(channels: int) -> Kernel:
 
 
 def test_constants_of_what_is_done_with_many_sums_take_none_of_their_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(14, 2))
+    monkeypatch.setattr(dot4, "choose_tile", lambda *_: Tile(14, 2))
     k, t = residual(64), TARGETS["512 bits, dot4"]
     lines = emit_functions([schedule(k, t)], t).definitions
     defined = [line for line in lines if line.startswith("define internal void @loop.")]
@@ -171,7 +171,7 @@ def rescaled(places: int, depth: int) -> Kernel:
 @pytest.mark.parametrize(("places", "depth", "is_loop"), [(14, 256, True), (14, 32, False), (200, 256, False)])
 def test_a_long_rescale_is_a_loop_where_sums_are_long_and_vectors_few(
         places: int, depth: int, is_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(6, 4))
+    monkeypatch.setattr(dot4, "choose_tile", lambda *_: Tile(6, 4))
     k, t = rescaled(places, depth), TARGETS["512 bits, dot4"]
     function = schedule(k, t)
     assert any(b.name.endswith(".sums") for b in function.scratch) == is_loop
@@ -193,7 +193,7 @@ def test_another_sum_beside_a_loop_over_vectors_is_exact() -> None:
 
 
 def test_what_is_the_same_for_all_rows_of_a_loop_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(7, 4))
+    monkeypatch.setattr(dot4, "choose_tile", lambda *_: Tile(7, 4))
     function = schedule(rescaled(14, 256), TARGETS["512 bits, dot4"])
     loops = [s for s in walk(function.body) if isinstance(s, For) and not any(isinstance(x, For) for x in walk(s.body))]
     (row,) = [s for s in loops if any(isinstance(x, Let) and x.op.startswith("multiply_high") for x in s.body)]

@@ -11,6 +11,7 @@ from tosaic.lowering.kernels.kernel import Kernel
 from tosaic.lowering.loops.ir import Function, Let, walk
 from tosaic.lowering.schedule import schedule
 from tosaic.lowering.schedule.contraction import choose
+from tosaic.lowering.schedule.contraction.micro_kernels import dot4
 from tosaic.lowering.schedule.contraction.register_tile import Tile
 from tosaic.lowering.schedule.nest.tile_axis import pieces
 from tosaic.lowering.schedule.vectorize.saturating_pack import unclipped, units
@@ -45,7 +46,8 @@ def packs(function: Function) -> int:
 @pytest.fixture(autouse=True)
 def wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of many vectors even where there are few rows."""
-    monkeypatch.setattr(choose, "choose_tile", lambda *_: Tile(3, 6))
+    for module in (choose, dot4):
+        monkeypatch.setattr(module, "choose_tile", lambda *_: Tile(3, 6))
 
 
 @pytest.mark.parametrize(("vectors", "is_packed"), [(1, False), (2, True), (3, True), (4, True), (5, True), (6, True)])

@@ -12,7 +12,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Const, Load, reduce
 from tosaic.lowering.graph.types import Array
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.schedule.contraction.choose import ContractionChoice
+from tosaic.lowering.schedule.contraction.choice import ContractionChoice
 from tosaic.lowering.schedule.schedule import describe, strategies_of
 from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
 from tosaic.lowering.schedule.search_space import Choices, alternatives, name_of

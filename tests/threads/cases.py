@@ -11,7 +11,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.kernels.kernel import Compute, Kernels, Parallel, walk
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.schedule import lower
-from tosaic.lowering.schedule.contraction import choose
+from tosaic.lowering.schedule.contraction import choice
 from tosaic.lowering.schedule.elementwise import elementwise
 from tosaic.lowering.target.presets import target
 from tosaic.lowering.target.target import Target
@@ -31,7 +31,7 @@ THREADS = (2, 3, 8)
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is divided however little it is."""
     every_machine_costs(monkeypatch, task_grain_cycles=20, repeated_fill_cycles=30, barrier_cycles=0)
-    monkeypatch.setattr(choose, "MAX_UNDIVIDED_TERMS", 0)
+    monkeypatch.setattr(choice, "MAX_UNDIVIDED_TERMS", 0)
     monkeypatch.setattr(elementwise, "MAX_UNDIVIDED_INSTRUCTIONS", 0)
 
 

@@ -20,7 +20,7 @@ from ..nest.row_range import RowRange
 from ..nest.tile_axis import Cut, Piece, Tiles, balanced
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from .cache_blocking import CacheBlocks
-from .choose import ContractionChoice
+from .choice import ContractionChoice
 from .layout import PanelLayout
 from .macro_kernel import START, MacroKernel, Place, Run, packing, run
 from .micro_kernel import MicroKernel, epilogue
@@ -247,6 +247,6 @@ def blocked_tiles(b: Builder, pattern: Contraction, choice: ContractionChoice, b
         rows = PackedRows(b, target, to, pattern.a, pattern.m, loops.terms, choice.lanes, along == "m")
     if depth < loops.terms.axis.extent:
         sums = b.scratch(Buffer(f"{name}.sums", dtype, (pattern.rows * loops.layout.columns,), "scratch"))
-    multiply = Multiply(b, target, pattern, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), rows)
-    kernel = MicroKernel(b, pattern, multiply, panels, target, epilogue(writer), Prefetching(b, pattern, None, (), 1, 1))
+    step = Multiply(b, target, pattern, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), panels, rows=rows)
+    kernel = MicroKernel(b, pattern, step, target, epilogue(writer), Prefetching(b, pattern, None, (), 1, 1))
     return BlockedTiles(b, pattern, blocks, loops, kernel, packing, rows, sums)

@@ -13,20 +13,12 @@ from ..nest.loop_nest import Nest
 from ..nest.row_range import RowRange
 from ..strategy import Constraints, Strategy
 from . import blocked_loops, register_tiles
-from .bf16_split import amx_loops
-from .choose import (
-    ContractionChoice,
-    choose_amx,
-    choose_dot8,
-    choose_dual,
-    choose_limbs,
-    choose_scalar_sums,
-    choose_vectors,
-    choose_vnni,
-    choose_widening,
-    others,
-)
-from .int8 import amx_macro_loops, scalar_sums
+from .bf16_split.choose import choose_limbs
+from .choice import ContractionChoice
+from .choose import choose_vectors, others
+from .int8 import amx_macro_loops
+from .int8.amx_choose import choose_amx
+from .micro_kernels import amx_limbs, dot4, dot8, dual_multiply, vector_dot, widening
 from .pattern import Contraction
 from .recognise import recognise
 
@@ -44,6 +36,9 @@ class ContractionStrategy(Strategy):
         pattern = recognise(nest, constraints.by_rows, constraints.target)
         return of_pattern(pattern, constraints) if pattern else None
 
+    def lower(self, b: Builder, rows: RowRange | None) -> None:
+        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
+
     def alternatives(self) -> Iterator[ContractionStrategy]:
         return (replace(self, choice=c) for c in others(self.pattern, self.choice, self.target))
 
@@ -56,7 +51,7 @@ class Bf16LimbTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        amx_loops.lower(b, self.pattern, self.choice.step, self.target, rows)
+        amx_limbs.lower(b, self.pattern, self.choice.step, self.target, rows)
 
 
 class Int8MatrixTiles(ContractionStrategy):
@@ -71,24 +66,15 @@ class Int8PairTiles(ContractionStrategy):
     """Products of bytes, by pairs of rows and of columns (SMMLA)."""
     __slots__ = ()
 
-    def lower(self, b: Builder, rows: RowRange | None) -> None:
-        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
-
 
 class Int8DotTiles(ContractionStrategy):
     """Products of bytes, four at a time in each lane (VNNI)."""
     __slots__ = ()
 
-    def lower(self, b: Builder, rows: RowRange | None) -> None:
-        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
-
 
 class Int8DualTiles(ContractionStrategy):
     """Products of bytes, two at a time in a register (SMLAD)."""
     __slots__ = ()
-
-    def lower(self, b: Builder, rows: RowRange | None) -> None:
-        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class Int8ScalarSumTiles(ContractionStrategy):
@@ -96,15 +82,12 @@ class Int8ScalarSumTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        scalar_sums.lower(b, self.pattern, self.choice.tile, self.target, rows)
+        vector_dot.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class Int8WideningTiles(ContractionStrategy):
     """Products of bytes, a vector of columns at a time, widened (VWMACC)."""
     __slots__ = ()
-
-    def lower(self, b: Builder, rows: RowRange | None) -> None:
-        register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
 class VectorTiles(ContractionStrategy):
@@ -118,24 +101,23 @@ class VectorTiles(ContractionStrategy):
             register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
 
 
-def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStrategy:
-    """The strategy for a contraction that is recognised."""
-    target = constraints.target
-    for name in target.micro_kernels:
-        choose, strategy = MICRO_KERNELS[name]
-        if choice := choose(pattern, constraints):
-            return strategy(pattern.nest, target, pattern, choice)
-    raise TypeError(pattern)
-
-
 Choose = Callable[[Contraction, Constraints], ContractionChoice | None]
 MICRO_KERNELS: Mapping[str, tuple[Choose, type[ContractionStrategy]]] = {
-    "limbs": (lambda p, c: choose_limbs(p, c.target, c.precision), Bf16LimbTiles),
-    "tiles": (lambda p, c: choose_amx(p, c.target), Int8MatrixTiles),
-    "dot8": (lambda p, c: choose_dot8(p, c.target), Int8PairTiles),
-    "dot4": (lambda p, c: choose_vnni(p, c.target), Int8DotTiles),
-    "dual": (lambda p, c: choose_dual(p, c.target, c.weights), Int8DualTiles),
-    "dot": (lambda p, c: choose_scalar_sums(p, c.target), Int8ScalarSumTiles),
-    "widen": (lambda p, c: choose_widening(p, c.target), Int8WideningTiles),
-    "vectors": (lambda p, c: choose_vectors(p, c.target), VectorTiles)}
+    "limbs": (choose_limbs, Bf16LimbTiles),
+    "tiles": (choose_amx, Int8MatrixTiles),
+    "dot8": (dot8.choose, Int8PairTiles),
+    "dot4": (dot4.choose, Int8DotTiles),
+    "dual": (dual_multiply.choose, Int8DualTiles),
+    "dot": (vector_dot.choose, Int8ScalarSumTiles),
+    "widen": (widening.choose, Int8WideningTiles),
+    "vectors": (choose_vectors, VectorTiles)}
 """By the name in `Target.micro_kernels`: when a contraction is done so, and how."""
+
+
+def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStrategy:
+    """The strategy for a contraction that is recognised: of the machine's micro-kernels the first that is chosen."""
+    for name in constraints.target.micro_kernels:
+        choose, strategy = MICRO_KERNELS[name]
+        if choice := choose(pattern, constraints):
+            return strategy(pattern.nest, constraints.target, pattern, choice)
+    raise TypeError(pattern)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import Expr
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand
 from ...target.target import Target
@@ -32,8 +33,30 @@ Finish = Callable[[Place, OutputBlock, Sequence[Operand]], None]
 
 
 class Step(Protocol):
-    """How one step of K is done. `axes` and `conditions` are K and its conditions as the step sees them; `group` (KR) is how
-    many elements of K it takes."""
+    """How one step of K is done, and with what operands. `axes` and `conditions` are K and its conditions as the step sees
+    them; `group` (KR) is how many elements of K it takes."""
+    @property
+    def panels(self) -> Panels: ...
+
+    @property
+    def fills(self) -> Callable[[At], None] | None:
+        """What packs panels for the batch at a place, if that is not done while compiling."""
+
+    @property
+    def packs_rows(self) -> bool:
+        """Whether rows are packed."""
+
+    def pack(self, place: Place) -> None:
+        """Pack the rows of a tile."""
+
+    @property
+    def test_cycles(self) -> float | None:
+        """What a test of a row costs, where rows are packed."""
+
+    @property
+    def known(self) -> Expr:
+        """What the sums are, in the value of the nest."""
+
     @property
     def axes(self) -> tuple[Axis, ...]: ...
 
@@ -62,7 +85,6 @@ class MicroKernel:
     b: Builder
     pattern: Contraction
     step: Step
-    panels: Panels
     target: Target
     finish: Finish
     prefetching: Prefetching
@@ -119,7 +141,7 @@ class MicroKernel:
     def products(self, place: Place, k: Affine, sums: Sequence[Operand], failing: Sequence[Range] = ()) -> list[Operand]:
         """One step of K for all sums of the tile; a row of which a condition fails has no term."""
         result, vectors = list(sums), place.vectors
-        columns = self.panels.load(self.b, self.target, place, k)
+        columns = self.step.panels.load(self.b, self.target, place, k)
         self.prefetching.panel(place.at, k, place.rows, vectors)
         self.prefetching.epilogue(place.at, k, place.rows, vectors)
         for r in range(place.rows):

@@ -1,6 +1,6 @@
 """Pack A: copies the rows of a register tile of bytes to scratch, so that any convolution of bytes becomes a plain product of
 matrices (the im2col of one tile): K lies flat in memory, the zero point stands where a condition fails, zeros fill K up.
-`int8.vnni` and `int8.amx_macro_loops` read the rows there.
+The micro-kernels of bytes read the rows there.
 """
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ..code_size_model import price_of, share_of
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.padding_conditions import PaddingConditions, kept_in_range
-from .int8.vnni import bytes_of
+from .int8.byte_factors import bytes_of
 from .pattern import Contraction
 
 NEAR_L2_PART = 8

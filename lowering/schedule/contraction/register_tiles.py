@@ -5,33 +5,37 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
-from ...elements.expression import Expr
 from ...loops.builder import Builder
 from ...target.target import Target
-from ..nest.loop_nest import At
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.row_range import RowRange
 from ..nest.tile_axis import Cut, Tiles, balanced, interior
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import MAX_ROW_VECTORS, grouped_panels, heights
-from .choose import ContractionChoice, code_of, machine, may_repeat
-from .int8 import dot8_tiles, widening
-from .int8.dot8_kernel import Dot8Kernel
-from .int8.dual_multiply import DualMultiply
-from .int8.multiply_bytes import ByteMultiply
-from .int8.vnni import Dot4
-from .macro_kernel import START, Loop, MacroKernel, Run, packing, run
+from .choice import ContractionChoice, code_of, machine, may_repeat
+from .macro_kernel import START, Loop, MacroKernel, packing, run
 from .micro_kernel import MicroKernel, Step, epilogue, in_vectors
+from .micro_kernels import widening
+from .micro_kernels.dot4 import Dot4
+from .micro_kernels.dot8 import Dot8Kernel
+from .micro_kernels.dual_multiply import DualMultiply
 from .micro_kernels.multiply import Multiply
-from .pack_b import Panels, depth_of_panels, pack_at_run_time, packed, unpacked
+from .micro_kernels.multiply_bytes import ByteMultiply
+from .pack_b import depth_of_panels
 from .pattern import Contraction
 from .prefetch import Prefetching
 
+Make = Callable[[Builder, Contraction, ContractionChoice, Target, Cut, Axis | None], Step]
+STEPS: Mapping[str, Make] = {"fma": Multiply.of, "multiply": Multiply.of, "dot4": Dot4.of, "dot8": Dot4.of,
+                             "dual": DualMultiply.of, "pairs": DualMultiply.of, "bytes": ByteMultiply.of,
+                             "widen": widening.WideningMultiply.of}
+"""What makes the step of a choice, for panels and groups of rows."""
+KERNELS: Mapping[str, type[MicroKernel]] = {"dot8": Dot8Kernel}
+"""Micro-kernels of their own."""
 MAX_COUNTED_PLACES = 128
 """Of outer axes, for which rows of outputs are not counted."""
 
@@ -64,36 +68,37 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     groups = Axis("group", pattern.rows // choice.group) if choice.group else None
     conditions, widths = PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), choice.cut(pattern.n.extent, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths, most_of_a_row(choice, target))
-    found = operands(b, pattern, choice, target, conditions, widths, groups)
-    kernel, macro = micro_kernel(b, pattern, choice, found, target, widths, wide), MacroKernel(b, pattern)
-    tiles, panels = row_tiles(macro, choice, target, conditions, wide, found, groups), macro.panels(widths, wide)
-    batches, places = macro.outer(found.fill is not None or bool(choice.columns_first and pattern.batch), rows)
-    loops = [batches, *found.pack_b(b, pattern)]
-    pack_a = found.pack_a
+    step = STEPS[choice.step](b, pattern, choice, target, widths, groups)
+    kernel, macro = micro_kernel(b, pattern, choice, step, target, widths, wide), MacroKernel(b, pattern)
+    tiles, panels = row_tiles(macro, choice, target, conditions, wide, step, groups), macro.panels(widths, wide)
+    fill = step.fills
+    batches, places = macro.outer(fill is not None or bool(choice.columns_first and pattern.batch), rows)
+    loops = [batches]
+    if fill:
+        loops.append(packing(lambda place: b.outside(depth_of_panels(b, pattern), lambda: fill(place.at))))
     if not choice.columns_first:
-        loops += [places, tiles, *([packing(pack_a)] if pack_a else []), panels]
+        loops += [places, tiles, *([packing(step.pack)] if step.packs_rows else []), panels]
     else:
         loops += [macro.places((groups,))] if groups else []
-        loops += [packing(lambda place: run([places, tiles], pack_a, place))] if pack_a else []
+        loops += [packing(lambda place: run([places, tiles], step.pack, place))] if step.packs_rows else []
         loops += [panels, places, tiles]
     run(loops, kernel.tile)
 
 
-def micro_kernel(b: Builder, pattern: Contraction, choice: ContractionChoice, found: Operands, target: Target, widths: Cut,
+def micro_kernel(b: Builder, pattern: Contraction, choice: ContractionChoice, step: Step, target: Target, widths: Cut,
                  wide: Cut) -> MicroKernel:
     largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
-    prefetching = Prefetching.of(b, pattern, found.panels.buffer if choice.prefetching else None, target, found.step.group)
-    writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, largest, known=found.known)
-    kernel = Dot8Kernel if choice.step == "dot8" else MicroKernel
-    finish = epilogue(writer)
+    prefetching = Prefetching.of(b, pattern, step.panels.buffer if choice.prefetching else None, target, step.group)
+    writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, largest, known=step.known)
+    kernel, finish = KERNELS.get(choice.step, MicroKernel), epilogue(writer)
     if choice.step == "widen" and target.has_lane_products:
         finish = in_vectors(b, target.lanes(4), finish)
-    return kernel(b, pattern, found.step, found.panels, target, finish, prefetching)
+    return kernel(b, pattern, step, target, finish, prefetching)
 
 
 def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, conditions: PaddingConditions, wide: Cut,
-              found: Operands, groups: Axis | None) -> Loop:
+              step: Step, groups: Axis | None) -> Loop:
     """The loop over tiles of rows: those of a group, or all."""
     pattern = macro.pattern
     if pattern.m is None:
@@ -103,8 +108,8 @@ def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, con
     steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
     free = (0, choice.group) if choice.group else interior(pattern.m, (*conditions.rows, *pattern.tested))
     lines = heights(choice.group or pattern.rows, free, choice.tile, conditions.by_single_rows, wide, steps,
-                    machine(pattern, choice.step, target), bool(pattern.tested), code_of(pattern, found.step.group),
-                    may_repeat(pattern, choice.lanes), conditions.fractions(pattern.m), found.test_cycles)
+                    machine(pattern, choice.step, target), bool(pattern.tested), code_of(pattern, step.group),
+                    may_repeat(pattern, choice.lanes), conditions.fractions(pattern.m), step.test_cycles)
     return macro.rows(lines, True, Affine.of(groups) * (pattern.rows // groups.extent) if groups else START)
 
 
@@ -116,48 +121,3 @@ def most_of_a_row(choice: ContractionChoice, target: Target) -> int:
         case "widen":
             return widening.MAX_ROW_VECTORS
     return MAX_ROW_VECTORS
-
-
-@dataclass(frozen=True, slots=True)
-class Operands:
-    """The step of K and the panels; `fill` packs these for the batch at a place, if that is not done while compiling, `pack_a`
-    the rows of a tile, if they are packed. `known` is what the sums are in the value of the nest, `test_cycles` what a test
-    costs where rows are packed."""
-    step: Step
-    panels: Panels
-    fill: Callable[[At], None] | None
-    known: Expr
-    pack_a: Run | None = None
-    test_cycles: float | None = None
-
-    def pack_b(self, b: Builder, pattern: Contraction) -> list[Loop]:
-        """What fills panels, outside of the loops that they do not depend on."""
-        fill = self.fill
-        return [packing(lambda place: b.outside(depth_of_panels(b, pattern), lambda: fill(place.at)))] if fill else []
-
-
-def operands(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, conditions: PaddingConditions,
-             widths: Cut, groups: Axis | None) -> Operands:
-    if choice.step == "dot4":
-        dot = Dot4.of(b, pattern, choice.tile.rows, target, widths, choice.columns_first, groups)
-        return Operands(dot, dot.panels, dot.fill, dot.packed.known, dot.pack if dot.rows else None, dot.test_cycles)
-    if choice.step == "dot8":
-        dot8 = Dot4.of(b, pattern, choice.tile.rows, target, widths, group=dot8_tiles.GROUP)
-        return Operands(dot8, dot8.panels, None, dot8.packed.known, dot8.pack if dot8.rows else None, dot8.test_cycles)
-    if choice.step in ("dual", "pairs"):
-        dual = DualMultiply.of(b, pattern, target, widths, conditions, choice.tile, choice.wide_weights)
-        return Operands(dual, dual.panels, None, dual.packed.known, dual.pack if dual.staged else None, dual.test_cycles)
-    if choice.step == "bytes":
-        single = ByteMultiply.of(b, pattern, target, widths, conditions)
-        return Operands(single, single.panels, None, single.packed.known)
-    if choice.step == "widen":
-        widened = widening.WideningMultiply.of(b, pattern, choice.tile.rows, target, widths)
-        return Operands(widened, widened.panels, None, widened.packed.known, widened.pack if widened.rows else None,
-                        widened.test_cycles)
-    step = Multiply(b, target, pattern, conditions)
-    match choice.packing:
-        case "compiling":
-            return Operands(step, packed(b, pattern, widths, target), None, pattern.reduce)
-        case "running":
-            return Operands(step, *pack_at_run_time(b, pattern, widths, target), pattern.reduce)
-    return Operands(step, unpacked(pattern), None, pattern.reduce)

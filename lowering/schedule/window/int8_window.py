@@ -17,7 +17,7 @@ from ...elements.expression import Apply, Expr, Load, Reduce
 from ...elements.traverse import computed
 from ...target.target import Target
 from ..contraction.initial_sums import biased
-from ..contraction.int8.vnni import GROUP, byte
+from ..contraction.int8.byte_factors import GROUP, byte
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.tile_axis import Tiles, balanced, interior, peel

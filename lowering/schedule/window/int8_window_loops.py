@@ -18,7 +18,8 @@ from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal, Operand, Type
 from ...target.target import Target
 from ..contraction.initial_sums import biased, sum_of
-from ..contraction.int8.vnni_pack_b import GROUP, with_sums
+from ..contraction.int8.byte_factors import GROUP
+from ..contraction.int8.pack_b import with_sums
 from ..contraction.layout import PanelLayout
 from ..derived_constants import Made, derive
 from ..nest.constant_data import constant

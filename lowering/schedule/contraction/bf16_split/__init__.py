@@ -1,2 +1,2 @@
-"""Contractions of float32 as sums of products of bfloat16 limbs, on a matrix unit (AMX).
-It imports `contraction` and `int8`."""
+"""Contractions of float32 as sums of products of bfloat16 limbs on a matrix unit (AMX): when, in which blocks, and how they are
+packed."""

@@ -1,5 +1,5 @@
 """When a contraction of float32 is done by products of bfloat16 on a matrix unit, where the user allows it
-and in which shapes: a choice by pattern and machine. `amx_loops` writes the loops.
+and in which shapes: a choice by pattern and machine. `micro_kernels.amx_limbs` writes the loops.
 
 A number is the sum of its limbs: it rounded to 8 bits, what is left rounded to 8 bits, and what is left then: three limbs hold
 all 24 bits of a float32. Of the nine products of three limbs by three the six largest are summed, "bf16x6"; of two limbs by two
@@ -34,6 +34,8 @@ from ....loops.ir import TILE_BYTES, TILE_ROWS
 from ....target.target import Target
 from ...nest.constant_data import constant, is_constant
 from ...nest.tile_axis import Tiles, chunks
+from ...strategy import Constraints
+from ..choice import ContractionChoice, lanes_of_sums, packing_of
 from ..matrix_tiles import LANES, MAX_SETTLED_BLOCKS, blocks_of, border_blocks, rows_of
 from ..pack_a import run_of
 from ..pattern import Contraction
@@ -230,12 +232,14 @@ def constants(pattern: Contraction) -> np.ndarray:
     return np.asarray(data).reshape(-1, pattern.n.extent, pattern.depth).astype(np.float32)
 
 
-def choose_by_limbs(pattern: Contraction, target: Target, precision: str) -> Tile | None:
-    """A block of tiles, in vectors of 16 sums; None where it is done in float32."""
-    if precision == "f32" or "bfloat16" not in target.matrix_unit or not is_possible(pattern):
+def choose_limbs(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
+    """A block of tiles, in vectors of 16 sums, where the precision allows it; None where it is done in float32."""
+    target, precision = constraints.target, constraints.precision
+    if precision not in PRODUCTS or "bfloat16" not in target.matrix_unit or not is_possible(pattern):
         return None
     shape = LimbBlockShape.of(pattern, target, precision)
-    return Tile(shape.rows, min(shape.wide, -(-pattern.n.extent // LANES)))
+    tile = Tile(shape.rows, min(shape.wide, -(-pattern.n.extent // LANES)))
+    return ContractionChoice(tile, lanes_of_sums(pattern, target), precision, packing_of(pattern), False)
 
 
 # ---- how rows are cut ------------------------------------------------------------------------------------------------

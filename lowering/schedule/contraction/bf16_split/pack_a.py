@@ -1,5 +1,5 @@
 """Pack A: splits float32 into limbs of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of
-K][limb] [tile of rows][row][term]. A row with a value that is out of range (`amx_loops`) becomes zeros, and is noted.
+K][limb] [tile of rows][row][term]. A row with a value that is out of range (`bf16_split.choose`) becomes zeros, and is noted.
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Pack B: the columns of b in limbs of bfloat16, as tiles are loaded: [block of 16 columns][step of K][limb][pair of
 terms][column] [term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a
-value that is out of range (`amx_loops`) become zeros, block by block, and are noted.
+value that is out of range (`micro_kernels.amx_limbs`) become zeros, block by block, and are noted.
 """
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""Contractions of bytes: four products at a time in each lane (VNNI), or on a matrix unit (AMX).
-It imports `contraction`."""
+"""Contractions of bytes: their factors, how they are packed, and when and in which blocks a matrix unit (AMX) computes them."""

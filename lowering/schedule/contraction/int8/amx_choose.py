@@ -16,12 +16,12 @@ from ....target.costs import COSTS
 from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ...nest.tile_axis import Cut, Tiles, chunks
+from ...strategy import Constraints
+from ..choice import ContractionChoice, has_byte_products, lanes_of_sums, packing_of
 from ..matrix_tiles import LANES, MAX_ROWS, MAX_SETTLED_BLOCKS, border_blocks, rows_of
-from ..pack_a import run_of
 from ..pattern import Contraction
 from ..register_tile import Tile, choose_tile, panels
-from .vnni import Bytes, bytes_of
-from .vnni_pack_b import GROUP
+from .byte_factors import GROUP, Bytes, bytes_of, is_one_run
 
 MIN_ALIGNED_COLUMNS, MIN_ALIGNED_TERMS = 8 * LANES, 4 * TILE_BYTES
 """With at least this number of columns and of terms, rows that cross cache lines are worth a copy that is aligned."""
@@ -106,6 +106,13 @@ def lines_of(pattern: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int
     return min(MAX_ROWS // pattern.rows, outer[-1].extent)
 
 
+def choose_amx(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
+    """Products of bytes on a matrix unit."""
+    target = constraints.target
+    tiles = choose_tiles(pattern, target) if has_byte_products(pattern, target) else None
+    return ContractionChoice(tiles, lanes_of_sums(pattern, target), "tiles", packing_of(pattern), False) if tiles else None
+
+
 def choose_tiles(pattern: Contraction, target: Target) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where the matrix unit is no faster than `dot4`."""
     found = bytes_of(pattern)
@@ -140,9 +147,8 @@ def cycles_of_dot4(pattern: Contraction, target: Target) -> float:
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
     """Whether tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
     fall neither into the same few sets of the cache, nor, where they are read often, across its lines."""
-    axes, x = pattern.reduce.axes, found.x
-    if pattern.reduce.where or found.of_y or len(run_of(x, axes, ())) < len(axes) or pattern.m is None or (
-            pattern.m in x.index[0].hidden):
+    x = found.x
+    if found.of_y or not is_one_run(pattern, x) or pattern.m is None or pattern.m in x.index[0].hidden:
         return False
     stride = x.index[0].coefficient(pattern.m)
     if pattern.depth < TILE_BYTES:

@@ -1,7 +1,7 @@
 """The macro-kernel of products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements
-of K at a step. `amx_choose` says when, and in which shapes; `amx_micro_kernel` writes what is done with one panel.
+of K at a step. `amx_choose` says when, and in which shapes; `micro_kernels.amx_bytes` writes what is done with one panel.
 
-Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for `vnni`. Panels are
+Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for VNNI. Panels are
 taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
 the chunks before wait in scratch. What is done with the sums of a panel, a loop over rows of vectors, is written between the
 steps of the panel after it, so that both units work at the same time.
@@ -21,16 +21,16 @@ from ...nest.constant_data import is_constant
 from ...nest.row_range import RowRange, nested
 from ...nest.tile_axis import Cut, Piece, Tiles
 from ...vectorize.epilogue import EpilogueWriter
-from ..choose import has_outer_iterations
+from ..choice import has_outer_iterations
 from ..layout import PanelLayout
 from ..macro_kernel import START, MacroKernel, Place, Run, packing, run
 from ..matrix_tiles import LANES, blocks_of, border_blocks, is_plain, panels_of
+from ..micro_kernels.amx_bytes import TilePanels
 from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .amx_choose import ByteBlockShape, groups, is_direct
-from .amx_micro_kernel import TilePanels
-from .vnni import Bytes, bytes_of
-from .vnni_pack_b import at_run_time, of_constants
+from .byte_factors import Bytes, bytes_of
+from .pack_b import at_run_time, of_constants
 
 MIN_SHARED_BLOCKS = 8
 """Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""

@@ -17,7 +17,7 @@ from ...nest.tile_axis import Tiles, chunks, over
 from ..pack_a import RowPacking
 from ..pack_b import divided
 from ..pattern import Contraction
-from .vnni_pack_b import GROUP
+from .byte_factors import GROUP
 from .word_panels import PAIRS
 
 RUN = 16

@@ -1,4 +1,4 @@
-"""Pack B for products by pairs of 16 bits (`dual_multiply`): the panels of `vnni_pack_b` as words, which are aligned, so that
+"""Pack B for products by pairs of 16 bits (`dual_multiply`): the panels of `pack_b` as words, which are aligned, so that
 two are read at once: four weights as they are, or two that are widened already, in the order in which SXTB16 unpacks rows.
 """
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ..layout import PanelLayout
 from ..macro_kernel import Place
 from ..pack_b import PACKED, Panels, divided
 from ..pattern import Contraction
-from .vnni_pack_b import GROUP, BytePanels, packed
+from .byte_factors import GROUP
+from .pack_b import BytePanels, packed
 
 PAIR_ORDER = [0, 2, 1, 3]
 """Of the bytes of a word, as SXTB16 widens them."""

@@ -7,16 +7,18 @@ from collections.abc import Callable
 
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
-from ....elements.expression import Load, is_float
+from ....elements.expression import Expr, Load, is_float
 from ....elements.traverse import computed
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
-from ...nest.tile_axis import Piece
+from ...nest.tile_axis import Cut, Piece
 from ...vectorize.vectorize import Vectorizer
+from ..choice import ContractionChoice
 from ..macro_kernel import Place
+from ..pack_b import Panels, pack_at_run_time, packed, unpacked
 from ..pack_blocks import PackedRows
 from ..pattern import Contraction
 from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row
@@ -29,8 +31,33 @@ class Multiply:
     target: Target
     pattern: Contraction
     conditions: PaddingConditions
+    panels: Panels
+    fills: Callable[[At], None] | None = None
+    """What packs panels for the batch at a place, if that is not done while compiling."""
     rows: PackedRows | None = None
     group: int = 1
+    packs_rows: bool = False
+    test_cycles: float | None = None
+
+    @staticmethod
+    def of(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, cut: Cut,
+           _: Axis | None = None) -> Multiply:
+        fills = None
+        match choice.packing:
+            case "compiling":
+                panels = packed(b, pattern, cut, target)
+            case "running":
+                panels, fills = pack_at_run_time(b, pattern, cut, target)
+            case _:
+                panels = unpacked(pattern)
+        return Multiply(b, target, pattern, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), panels, fills)
+
+    @property
+    def known(self) -> Expr:
+        return self.pattern.reduce
+
+    def pack(self, place: Place) -> None:
+        """Rows are packed block by block, where they are."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -19,13 +19,13 @@ from ...nest.row_range import RowRange
 from ...nest.tile_axis import Cut, Piece, Tiles, chunks, in_steps
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
+from ..bf16_split.choose import STEP, LimbBlockShape, power_of, row_blocks, row_groups
+from ..bf16_split.pack_a import FLOATS, SplitRows
+from ..bf16_split.pack_b import LimbPanels, number_of
 from ..macro_kernel import MacroKernel, Place, Run, packing, run
 from ..matrix_tiles import LANES, is_plain, panels_of, unchanging
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .choose import STEP, LimbBlockShape, power_of, row_blocks, row_groups
-from .pack_a import FLOATS, SplitRows
-from .pack_b import LimbPanels, number_of
 
 MAX_SPLIT_L2_BLOCKS = 8
 """Times `Target.block_bytes` that the limbs of columns may fill which are split at run time."""

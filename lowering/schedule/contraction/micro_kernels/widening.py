@@ -10,24 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .....runtime.records import dataclass
-from ....elements.affine import Affine, Axis
-from ....elements.expression import Buffer, Load
+from ....elements.affine import Axis
 from ....loops.builder import Builder
-from ....loops.ir import Literal, Operand, Type
+from ....loops.ir import Operand, Type
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.loop_nest import At
-from ...nest.padding_conditions import PaddingConditions
-from ...nest.tile_axis import Cut, Piece
+from ...nest.tile_axis import Cut
+from ...strategy import Constraints
+from ..choice import MAX_PADDED_PLACES, ContractionChoice, places_with_conditions
+from ..int8.byte_factors import Bytes, bytes_of, is_one_run
+from ..int8.pack_b import of_constants
 from ..macro_kernel import Place
 from ..pack_a import RowPacking, run_of
-from ..pack_b import Panels
 from ..pattern import Contraction
 from ..register_tile import Tile
 from ..row_lanes import in_all_lanes, lanes_of_row
-from .vnni import Bytes, bytes_of
-from .vnni_pack_b import BytePanels, of_constants
+from .byte_step import ByteStep
 
 GROUPS = ((2, 3), (1, 6))
 """Vectors of the machine that are one here, and the rows of a tile that then fit the registers beside b's columns."""
@@ -66,75 +64,39 @@ def tile_of(pattern: Contraction, target: Target) -> tuple[Tile, int]:
     return Tile(min(rows, pattern.rows), 1), lanes * wide
 
 
-@dataclass(frozen=True, slots=True)
-class WideningMultiply:
+def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
+    """Products of bytes by vectors of columns that are widened."""
+    target = constraints.target
+    if not factors_of(pattern, target) or places_with_conditions(pattern) > MAX_PADDED_PLACES:
+        return None
+    tile, lanes = tile_of(pattern, target)
+    return ContractionChoice(tile, lanes, "widen", "compiling", False)
+
+
+class WideningMultiply(ByteStep):
     """One step of K: the product of a byte of each row and of columns."""
-    b: Builder
-    target: Target
-    pattern: Contraction
-    x: Load
-    packed: BytePanels
-    rows: RowPacking | None
-    """None where rows are read as they lie."""
-    conditions: PaddingConditions
-    group: int = 1
+    __slots__ = ()
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, rows: int, target: Target, cut: Cut) -> WideningMultiply:
-        """For tiles of `rows` rows."""
+    def of(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, cut: Cut,
+           _: Axis | None = None) -> WideningMultiply:
         found = factors_of(pattern, target)
         assert found
         packed = of_constants(b, pattern, found.y, (found.of_x, 0), cut, 1, group=1)
         (k,) = packed.panels.axes
         packing = None if is_direct(pattern, found) else RowPacking.of(
-            b, pattern, found.x, (found.of_x, 0), rows, k.extent, k.extent, False, target)
-        return WideningMultiply(b, target, pattern, found.x, packed, packing, PaddingConditions((), (), (), frozenset()))
-
-    @property
-    def unroll(self) -> int:
-        """Steps whose bytes of a row are loaded at once."""
-        return LANES if self.target.has_lane_products else 1
-
-    @property
-    def panels(self) -> Panels:
-        return self.packed.panels
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """K, flat."""
-        return self.panels.axes
-
-    @property
-    def test_cycles(self) -> float | None:
-        return self.rows.test_cycles if self.rows else None
-
-    def pack(self, place: Place) -> None:
-        """Pack the rows of a tile."""
-        if self.rows:
-            self.rows.pack(place.at, place.rows)
-
-    def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        if self.packed.is_zero:
-            return Literal(0, Type("int32", piece.lanes))
-        return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
+            b, pattern, found.x, (found.of_x, 0), choice.tile.rows, k.extent, k.extent, False, target)
+        unroll = LANES if target.has_lane_products else 1
+        return WideningMultiply(b, target, pattern, found.x, packed, packing, unroll=unroll)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        (k,) = self.axes
-        buffer, start = self.place_of(place.at, row)
+        (k,), (buffer, start) = self.axes, self.bytes_of(place.at, row)
         if self.target.has_lane_products and (found := lanes_of_row(self.b, buffer, start, place.at[k], k.extent, 1, LANES)):
             loaded, lane = found
             wide = self.b.op("cast", loaded, type=Type("int16", loaded.type.lanes))
             return lambda count: self.b.op("cast", in_all_lanes(self.b, wide, lane, count), type=Type("int32", count))
         word = self.b.op("cast", self.b.load(buffer, start), type=Type("int32"))
         return lambda lanes: self.b.splat(word, lanes)
-
-    def place_of(self, at: At, row: int) -> tuple[Buffer, Affine]:
-        """Where a byte of a row of the tile is."""
-        (k,), m = self.axes, self.pattern.m
-        if self.rows:
-            return self.rows.buffer, at[k] + row * self.rows.stride
-        here = {**at, **({m: at[m] + row} if m else {}), **{a: Affine() for a in self.pattern.reduce.axes}}
-        return self.x.buffer, self.x.index[0].substitute(here) + at[k]
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
         words = self.b.op("cast", column, type=total.type)
@@ -143,7 +105,4 @@ class WideningMultiply:
 
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
     """Whether rows can be read where they lie: in one run, of which nothing is left out."""
-    x, m = found.x, pattern.m
-    plain = not pattern.reduce.where and not (m and m in x.index[0].hidden)
-    return plain and run_of(x, pattern.reduce.axes, ()) == pattern.reduce.axes
-
+    return is_one_run(pattern, found.x) and not (pattern.m and pattern.m in found.x.index[0].hidden)

@@ -14,14 +14,14 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
-from ...nest.tile_axis import Cut, Piece
+from ...nest.tile_axis import Cut
+from ..choice import ContractionChoice
+from ..int8.byte_factors import byte
+from ..int8.pack_b import of_constants
 from ..macro_kernel import Place
-from ..pack_b import Panels
 from ..pattern import Contraction
-from .vnni import byte
-from .vnni_pack_b import BytePanels, of_constants
+from .byte_step import ByteStep
 
 INT32 = Type("int32")
 UNROLLED_STEPS = 4
@@ -38,38 +38,24 @@ def factors_of(pattern: Contraction, target: Target) -> tuple[Load, int, Load] |
 
 
 @dataclass(frozen=True, slots=True)
-class ByteMultiply:
+class ByteMultiply(ByteStep):
     """One element at a time. `offset` is what is added to each of a row's."""
-    b: Builder
-    pattern: Contraction
-    x: Load
-    offset: int
-    packed: BytePanels
-    conditions: PaddingConditions
-    group: int = 1
-    unroll: int = UNROLLED_STEPS
+    offset: int = 0
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, target: Target, cut: Cut, conditions: PaddingConditions) -> ByteMultiply:
+    def of(b: Builder, pattern: Contraction, _: ContractionChoice, target: Target, cut: Cut,
+           groups: Axis | None = None) -> ByteMultiply:
         found = factors_of(pattern, target)
         assert found
         x, zero_point, y = found
         folded = 0 if pattern.reduce.where else zero_point
         packed = of_constants(b, pattern, y, (folded, 0), cut, 1, group=1)
-        return ByteMultiply(b, pattern, x, folded - zero_point, packed, conditions)
-
-    @property
-    def panels(self) -> Panels:
-        return self.packed.panels
+        return ByteMultiply(b, target, pattern, x, packed, None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), 1,
+                            UNROLLED_STEPS, folded - zero_point)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
         return self.pattern.reduce.axes
-
-    def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        if self.packed.is_zero:
-            return Literal(0, INT32)
-        return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
         m = self.pattern.m

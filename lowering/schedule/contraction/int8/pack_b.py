@@ -1,4 +1,4 @@
-"""Pack B for products of bytes (`vnni`, `amx_macro_loops`): panels of bytes in groups of four along K, and what the zero
+"""Pack B for products of bytes (`micro_kernels`): panels of bytes in groups of four along K, and what the zero
 points add to the sums of each column: Sum over K of (a - x) (b - y) is Sum of a b, less x times the column's sum of b, less y
 times the row's sum of a, plus K x y. Constant data is packed while compiling; other data by loops, which add up the columns,
 too.
@@ -29,8 +29,8 @@ from ..initial_sums import biased, sum_of
 from ..layout import PanelLayout
 from ..pack_b import Panels
 from ..pattern import Contraction
+from .byte_factors import GROUP
 
-GROUP = 4
 BLOCK = 16
 """Groups, and columns, that are exchanged at a time where b lies along K."""
 EXCHANGE_LINES = 150

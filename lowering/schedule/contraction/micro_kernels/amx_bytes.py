@@ -13,13 +13,13 @@ from ...nest.loop_nest import At
 from ...nest.tile_axis import Tiles, over
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
+from ..int8.amx_choose import ByteBlockShape
+from ..int8.byte_factors import GROUP, Bytes
+from ..int8.pack_b import BytePanels
 from ..macro_kernel import Place
 from ..matrix_tiles import LANES, unchanging
 from ..pack_a import RowPacking
 from ..pattern import Contraction
-from .amx_choose import ByteBlockShape
-from .vnni import Bytes
-from .vnni_pack_b import GROUP, BytePanels
 
 TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
 """Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""

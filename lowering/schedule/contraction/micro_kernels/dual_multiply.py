@@ -8,6 +8,7 @@ packed by columns while compiling, as bytes, which each step widens, or as pairs
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
@@ -17,19 +18,19 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.constant_data import constant, is_constant
-from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
-from ...nest.tile_axis import Cut, Piece
+from ...nest.tile_axis import Cut
+from ...strategy import Constraints
+from ..choice import ContractionChoice
+from ..int8.byte_factors import GROUP, byte
+from ..int8.pair_rows import PairRows
+from ..int8.word_panels import PAIRS, of_constants
 from ..macro_kernel import Place
-from ..pack_b import Panels, have_four_bits
+from ..pack_b import have_four_bits
 from ..pattern import Contraction
 from ..register_tile import Tile
-from .pair_rows import PairRows
-from .vnni import byte
-from .vnni_pack_b import GROUP, BytePanels
-from .word_panels import PAIRS, of_constants
+from .byte_step import NO_CONDITIONS, ByteStep
 
-NO_CONDITIONS = PaddingConditions((), (), (), frozenset())
 INT32, FOUR_BYTES = Type("int32"), Type("int8", GROUP)
 WIDEN_INSTRUCTIONS, STAGE_INSTRUCTIONS = 2, 5
 """Of four bytes of a row: widening them in each tile; doing it before all columns, with the store and a share of the loop.
@@ -77,37 +78,45 @@ def is_staged(pattern: Contraction, factors: ByteRows, tile: Tile) -> bool:
     return not factors.by_words or columns * WIDEN_INSTRUCTIONS > STAGE_INSTRUCTIONS
 
 
+def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
+    """Products of bytes by pairs of 16 bits, with a tile that fits the registers."""
+    target = constraints.target
+    factors, tile = factors_of(pattern, target), tile_of(pattern, target)
+    if factors is None:
+        return None
+    choice = ContractionChoice(tile, 1, "dual", "compiling", False, wide_weights=constraints.weights == "int16")
+    if is_staged(pattern, factors, tile):
+        return replace(choice, step="pairs")
+    return choice if factors.by_words else None
+
+
 @dataclass(frozen=True, slots=True)
-class DualMultiply:
-    """One step of K: four products, two at a time. `staged` are the rows, widened; None where they are read as they lie."""
-    b: Builder
-    pattern: Contraction
-    factors: ByteRows
-    packed: BytePanels
-    conditions: PaddingConditions
-    staged: PairRows | None
-    group: int = GROUP
-    unroll: int = UNROLLED_STEPS
+class DualMultiply(ByteStep):
+    """One step of K: four products, two at a time. `staged` are the rows, widened; None where they are read as they lie, and
+    less their zero point."""
+    zero_point: int = 0
+    staged: PairRows | None = None
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, target: Target, cut: Cut, conditions: PaddingConditions, tile: Tile,
-           are_wide: bool) -> DualMultiply:
+    def of(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, cut: Cut,
+           _: Axis | None = None) -> DualMultiply:
         found = factors_of(pattern, target)
         assert found
-        packed = of_constants(b, pattern, found.y, cut, are_wide)
-        staged = None
-        if is_staged(pattern, found, tile):
+        packed = of_constants(b, pattern, found.y, cut, choice.wide_weights)
+        staged, conditions = None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n)
+        if is_staged(pattern, found, choice.tile):
             (k,) = packed.panels.axes
-            staged = PairRows.of(b, pattern, found.x, found.zero_point, tile.rows, k.extent, target)
-        return DualMultiply(b, pattern, found, packed, NO_CONDITIONS if staged else conditions, staged)
+            staged = PairRows.of(b, pattern, found.x, found.zero_point, choice.tile.rows, k.extent, target)
+        return DualMultiply(b, target, pattern, found.x, packed, None, NO_CONDITIONS if staged else conditions, GROUP,
+                            UNROLLED_STEPS, found.zero_point, staged)
+
+    @property
+    def packs_rows(self) -> bool:
+        return self.staged is not None
 
     @property
     def test_cycles(self) -> float | None:
         return self.staged.rows.test_cycles if self.staged else None
-
-    @property
-    def panels(self) -> Panels:
-        return self.packed.panels
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -118,18 +127,13 @@ class DualMultiply:
         if self.staged:
             self.staged.pack(place.at, place.rows)
 
-    def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        if self.packed.is_zero:
-            return Literal(0, INT32)
-        return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
-
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
         if self.staged:
             pairs = self.staged.load(place.at[self.axes[0]], row)
         else:
-            (i,), m = self.factors.x.index, self.pattern.m
+            (i,), m = self.x.index, self.pattern.m
             at = place.at if m is None else {**place.at, m: place.at[m] + row}
-            pairs = self.widened(self.b.load(self.factors.x.buffer, i.substitute(at), GROUP), -self.factors.zero_point)
+            pairs = self.widened(self.b.load(self.x.buffer, i.substitute(at), GROUP), -self.zero_point)
         return lambda _: pairs
 
     def column(self, weights: Operand) -> Operand:

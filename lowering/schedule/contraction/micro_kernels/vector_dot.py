@@ -11,25 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .....runtime.records import dataclass
-from ....elements.affine import Affine, Axis
 from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import Operand
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.loop_nest import At
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.row_range import RowRange
-from ...nest.tile_axis import Cut, Piece, Tiles, balanced, chunks, interior, over, peel, pieces
+from ...nest.tile_axis import Cut, Tiles, balanced, chunks, interior, over, peel, pieces
+from ...strategy import Constraints
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
+from ..choice import ContractionChoice, in_pairs
+from ..int8.byte_factors import Bytes, bytes_of, is_one_run
+from ..int8.pack_b import of_constants
 from ..macro_kernel import MacroKernel, Place, finishing, packing, run
 from ..micro_kernel import MicroKernel
-from ..pack_a import RowPacking, run_of
+from ..pack_a import RowPacking
 from ..pattern import Contraction
 from ..prefetch import Prefetching
 from ..register_tile import Tile
-from .vnni import Bytes, bytes_of
-from .vnni_pack_b import BytePanels, of_constants
+from .byte_step import ByteStep
 
 GROUP = 16
 """Elements of K at a step: a vector of bytes."""
@@ -39,7 +40,6 @@ MAX_WAITING_COLUMNS = 36
 """Columns whose sums wait at a time: with 64 they took more than twice the memory, and 2 % fewer instructions. Measured."""
 UNROLLED_STEPS, SHORT_STEPS = 2, 4
 """Steps in an iteration of the loop over K, and steps that need no loop."""
-NO_CONDITIONS = PaddingConditions((), (), (), frozenset())
 SUM_INSTRUCTIONS, PANEL_INSTRUCTIONS, ROW_INSTRUCTIONS = 2, 6, 20
 """Instructions of a sum beside its products, of a panel beside its sums, and of a tile of rows for each vector that is packed.
 Counted."""
@@ -63,8 +63,7 @@ def factors_of(pattern: Contraction, target: Target) -> ByteFactors | None:
     found = bytes_of(pattern)
     if found is None or found.of_y or not is_constant(found.y):
         return None
-    run = run_of(found.x, pattern.reduce.axes, ())
-    whole = run == pattern.reduce.axes and pattern.depth % GROUP == 0 and not pattern.reduce.where
+    whole = is_one_run(pattern, found.x) and pattern.depth % GROUP == 0
     return ByteFactors(found, whole and found.x.dtype == "int8")
 
 
@@ -89,33 +88,32 @@ def instructions(pattern: Contraction, tile: Tile) -> float:
     return total
 
 
-def lower(b: Builder, pattern: Contraction, tile: Tile, target: Target, rows: RowRange | None) -> None:
+def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
+    """Products of bytes, a vector of them at a time added to a register."""
+    target = constraints.target
+    if not factors_of(pattern, target) or in_pairs(pattern, target):
+        return None
+    return ContractionChoice(tile_of(pattern), 1, "dot", "compiling", False)
+
+
+def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
-    step = VectorDot.of(b, pattern, tile, target)
+    tile, step = choice.tile, VectorDot.of(b, pattern, choice.tile, target)
     width = min(pattern.n.extent, MAX_WAITING_COLUMNS // tile.vectors * tile.vectors)
     sums = WaitingSums(b, pattern, target, b.scratch(Buffer(
         f"{pattern.nest.name}.sums", "int32", (tile.rows * width,), "scratch")), EpilogueWriter(
             b, target, pattern.nest, pattern.reduce, known=step.packed.known))
-    kernel = MicroKernel(b, pattern, step, step.packed.panels, target, sums.keep, Prefetching(b, pattern, None, (), GROUP, 1),
-                         beside=False)
+    kernel = MicroKernel(b, pattern, step, target, sums.keep, Prefetching(b, pattern, None, (), GROUP, 1), beside=False)
     macro = MacroKernel(b, pattern)
-    if step.packing:
-        step.packing.fill_up(tile.rows)
+    if step.rows:
+        step.rows.fill_up(tile.rows)
     run([macro.outer(False, rows)[1], macro.rows(heights_of(pattern, tile)), packing(step.pack),
          macro.columns(blocks_of(pattern, tile)), finishing(sums.write), macro.panels()], kernel.tile)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorDot:
-    """One step of K: a vector of products is added to a scalar. `packing` is None where rows are read as they lie."""
-    b: Builder
-    pattern: Contraction
-    factors: ByteFactors
-    packed: BytePanels
-    packing: RowPacking | None
-    conditions: PaddingConditions = NO_CONDITIONS
-    group: int = GROUP
-    unroll: int = UNROLLED_STEPS
+class VectorDot(ByteStep):
+    """One step of K: a vector of products is added to a scalar."""
+    __slots__ = ()
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, tile: Tile, target: Target) -> VectorDot:
@@ -128,30 +126,11 @@ class VectorDot:
         packing = None if factors.is_direct else RowPacking.of(
             b, pattern, factors.found.x, (factors.found.of_x, 0), tile.rows, k.extent, k.extent, False, target, signed=True,
             fills=False)
-        return VectorDot(b, pattern, factors, packed, packing)
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        return self.packed.panels.axes
-
-    def pack(self, place: Place) -> None:
-        """Pack the rows of a tile."""
-        if self.packing:
-            self.packing.pack(place.at, place.rows)
-
-    def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]))
+        return VectorDot(b, target, pattern, factors.found.x, packed, packing, group=GROUP, unroll=UNROLLED_STEPS)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
         """Sixteen elements of a row of the tile."""
-        (k,) = self.axes
-        if self.packing:
-            buffer, start = self.packing.buffer, Affine.of(row * self.packing.stride)
-        else:
-            x, m = self.factors.found.x, self.pattern.m
-            here = {**place.at, **({m: place.at[m] + row} if m else {}), **{a: Affine() for a in self.pattern.reduce.axes}}
-            buffer, start = x.buffer, x.index[0].substitute(here)
-        vector = self.b.load(buffer, start + place.at[k], GROUP)
+        vector = self.b.load(*self.bytes_of(place.at, row), GROUP)
         return lambda _: vector
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:

@@ -1,0 +1,131 @@
+"""How a contraction is done, as data, and what all choices of it go by: the pattern, the machine, and what code costs."""
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.expression import Load, is_float
+from ...elements.traverse import loads, loads_beside
+from ...graph.types import ITEM_SIZES
+from ...target.target import Target
+from ..code_size_model import TileCode, share_of
+from ..nest.constant_data import constant, is_constant
+from ..nest.padding_conditions import PaddingConditions
+from ..nest.tile_axis import Cut, pieces
+from ..vectorize.epilogue import operations
+from .cache_blocking import CacheBlocks
+from .int8.byte_factors import bytes_of
+from .pack_b import have_four_bits
+from .pattern import Contraction
+from .register_tile import Tile, of_sums, panels
+
+MAX_PADDED_PLACES = 512
+"""Places of a kernel of which padding leaves some out, each with code of its own in products of four bytes: with more, none."""
+MIN_OUTER_ITERATIONS = 16
+"""Iterations of the outer loops that are enough to divide among threads."""
+MAX_UNDIVIDED_TERMS = 30_000
+"""Terms, for a lane, of a product that no threads divide: two of `Costs.task_grain_cycles`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionChoice:
+    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dot8", "dual", "pairs", "bytes", "dot", "widen",
+    "tiles", "bf16x6", "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each
+    panel stays in the cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
+    tile: Tile
+    lanes: int
+    step: str
+    packing: str
+    columns_first: bool
+    blocks: CacheBlocks | None = None
+    prefetching: bool = False
+    group: int | None = None
+    """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
+    wide_weights: bool = False
+    """Whether weights of bytes are kept as numbers of 16 bits."""
+
+    def cut(self, columns: int, target: Target) -> Cut:
+        """The panels of the columns, and the vectors of each."""
+        least = min(4, self.lanes) if self.step in ("dot4", "dot8") else 1
+        return [(t, pieces(t.size, self.lanes, target.has_masked, least)) for t in panels(columns, self.lanes, self.tile)]
+
+    def __str__(self) -> str:
+        when = {"compiling": "packed while compiling", "running": "packed while running", "never": "not packed"}
+        within = f" in groups of {self.group} rows" if self.group else ""
+        order = str(self.blocks) if self.blocks else ("columns" if self.columns_first else "rows") + " outermost" + within
+        tile = f"tiles of {self.tile.rows} rows by {self.tile.vectors} vectors of {self.lanes}"
+        prefetching = ", panels prefetched" if self.prefetching else ""
+        wide = " as int16" if self.wide_weights else ""
+        return f"contraction: {self.step}, {tile}, {when[self.packing]}{wide}, {order}{prefetching}"
+
+
+def in_pairs(pattern: Contraction, target: Target) -> bool:
+    """Whether weights can lie two in a byte, which are of neighbouring columns."""
+    if not target.keeps_int4 or is_float(pattern.reduce.dtype) or pattern.n.extent % 2:
+        return False
+    return have_four_bits(constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes)))
+
+
+def lanes_of_sums(pattern: Contraction, target: Target) -> int:
+    return target.lanes(ITEM_SIZES[pattern.reduce.dtype])
+
+
+def packing_of(pattern: Contraction) -> str:
+    """When b is packed, if it is."""
+    return "compiling" if is_constant(pattern.b) else "running"
+
+
+def has_byte_products(pattern: Contraction, target: Target) -> bool:
+    """Whether four products of bytes are done at a time in each lane."""
+    return (target.dot_product is not None and bytes_of(pattern) is not None and lanes_of_sums(pattern, target) >= 4
+            and places_with_conditions(pattern) <= MAX_PADDED_PLACES)
+
+
+def machine(pattern: Contraction, step: str, target: Target) -> Target:
+    """The machine as products see it that are done so: those of bytes share their registers with pointers."""
+    if step == "bytes":
+        return replace(target, vector_registers=target.integer_registers)
+    return of_sums(pattern.reduce.dtype, target) if step == "multiply" else target
+
+
+def code_of(pattern: Contraction, group: int = 1) -> TileCode:
+    """What the code of a tile costs, beside its work."""
+    steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
+    taps = math.prod(a.extent for a in PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).tapped)
+    last = pattern.reduce.axes[-1].extent if group == 1 else -(-pattern.depth // group)
+    return TileCode(steps, operations(pattern.a), operations(pattern.nest.value, pattern.reduce), taps, last,
+                    share_of(pattern.nest.value))
+
+
+def places_with_conditions(pattern: Contraction) -> int:
+    """How many places of K "dot4" distinguishes at most, each with code of its own."""
+    return math.prod(a.extent for a in pattern.reduce.axes if any(w.index.coefficient(a) for w in pattern.reduce.where))
+
+
+def may_repeat(pattern: Contraction, lanes: int) -> bool:
+    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
+    the iterations of a loop may do so."""
+    read = [x for x in loads_beside(pattern.nest.value, pattern.reduce) if x.buffer.data is None]
+    return has_outer_iterations(pattern, lanes) and not any(pattern.m in x.index[0].axes for x in read)
+
+
+def has_outer_iterations(pattern: Contraction, lanes: int) -> bool:
+    """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
+    iterations = pattern.iterations * math.prod(a.extent for a in pattern.outer)
+    return (
+        iterations >= MIN_OUTER_ITERATIONS
+        or iterations * pattern.rows * pattern.n.extent * pattern.depth <= MAX_UNDIVIDED_TERMS * lanes
+    )
+
+
+def aliased(pattern: Contraction, target: Target) -> bool:
+    """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
+    stride = target.costs.cache_set_stride_bytes
+    return pattern.m is not None and any(x.index[0].coefficient(pattern.m) * ITEM_SIZES[x.dtype] % stride == 0
+                                      and bytes_read(pattern, x) > target.l2_bytes for x in loads(pattern.a))
+
+
+def bytes_read(pattern: Contraction, x: Load) -> int:
+    """Bytes of a buffer that all rows read, at most."""
+    return min(x.buffer.nbytes, pattern.passes * pattern.depth * ITEM_SIZES[x.dtype])

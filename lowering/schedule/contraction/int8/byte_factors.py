@@ -1,0 +1,82 @@
+"""The factors of a product of bytes: each a byte less its zero point, and what of a contraction they allow."""
+from __future__ import annotations
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis, Range
+from ....elements.expression import Apply, Cast, Const, Expr, Load
+from ....elements.traverse import computed
+from ...nest.constant_data import is_constant
+from ..pack_a import run_of
+from ..pattern import Contraction
+
+GROUP = 4
+"""Bytes of a factor that most machines multiply at a time in a lane."""
+MIN_PASSES = 4
+"""Rows that make up for packing b at run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """The factors of a product of bytes: x less its zero point is a, y less its own is b; y is of int8."""
+    x: Load
+    of_x: int
+    y: Load
+    of_y: int
+
+
+def byte(e: Expr) -> tuple[Load, int] | None:
+    """(x, z) where e is x - z, in int32, and x is a byte."""
+    match e:
+        case Cast(Load() as x, "int32", False) if x.dtype in ("int8", "uint8"):
+            return x, 0
+        case Apply("sub", (inner, Const(z))) if (found := byte(inner)) and not found[1]:
+            return found[0], int(z)
+    return None
+
+
+def bytes_of(pattern: Contraction) -> Bytes | None:
+    """The factors, if a and b are products for `dot4`: a's bytes lie along K, zero points are bytes themselves, and b is
+    constant, or worth being packed at run time."""
+    a, b = byte(pattern.a), byte(pattern.b)
+    if not a or not b or b[0].dtype != "int8":
+        return None
+    x, of_x = a
+    y, of_y = b
+    lowest = -128 if x.dtype == "int8" else 0
+    plain = not computed(x.index) and x.index[0].coefficient(pattern.reduce.axes[-1]) == 1
+    if not plain or not lowest <= of_x < lowest + 256 or not -128 <= of_y < 128 or (pattern.inside and of_y):
+        return None
+    return Bytes(x, of_x, y, of_y) if is_constant(y) or can_pack(pattern, y) else None
+
+
+def is_one_run(pattern: Contraction, x: Load) -> bool:
+    """Whether K is one run of memory in x, of which nothing is left out."""
+    return not pattern.reduce.where and run_of(x, pattern.reduce.axes, ()) == pattern.reduce.axes
+
+
+def can_pack(pattern: Contraction, y: Load) -> bool:
+    """Whether panels can be packed at run time, and that pays."""
+    *outer, last = pattern.reduce.axes
+    whole = not outer or last.extent % GROUP == 0
+    return whole and not pattern.inside and not computed(y.index) and pattern.passes >= MIN_PASSES
+
+
+def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
+    """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
+    cannot be said."""
+    result, (outermost, *_) = [], pattern.reduce.axes
+    for w in pattern.inside:
+        others = [a for a in w.index.axes if a is not outermost]
+        if len(others) != 1 or not w.index.coefficient(outermost):
+            return None
+        (outer,) = others
+        holds = [[w.substitute({outer: Affine.of(i), outermost: Affine.of(j)}).known for j in range(outermost.extent)]
+                 for i in range(outer.extent)]
+        counts = [row.count(True) for row in holds]
+        step = counts[1] - counts[0]
+        if any(not all(row[:n]) or n != counts[0] + i * step for i, (row, n) in enumerate(zip(holds, counts))):
+            return None
+        size = pattern.depth // outermost.extent
+        reach = Affine.of(flat) - Affine.of(outer) * (step * size)
+        result.append(Range(reach, reach.bounds[0], counts[0] * size))
+    return tuple(result)

@@ -1,0 +1,85 @@
+"""What the steps of products of bytes share: b is packed with what its sums start from, and the bytes of a row are packed, or
+read where they lie."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine, Axis
+from ....elements.expression import Buffer, Expr, Load
+from ....loops.builder import Builder
+from ....loops.ir import Literal, Operand, Type
+from ....target.target import Target
+from ...nest.loop_nest import At
+from ...nest.padding_conditions import PaddingConditions
+from ...nest.tile_axis import Piece
+from ..int8.pack_b import BytePanels
+from ..macro_kernel import Place
+from ..pack_a import RowPacking
+from ..pack_b import Panels
+from ..pattern import Contraction
+
+NO_CONDITIONS = PaddingConditions((), (), (), frozenset())
+"""Of rows in which nothing is left out, or which are packed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteStep:
+    """A step of K over bytes: `packed` is b, `x` what rows are read from, `rows` what packs them, if they are packed."""
+    b: Builder
+    target: Target
+    pattern: Contraction
+    x: Load
+    packed: BytePanels
+    rows: RowPacking | None = None
+    conditions: PaddingConditions = NO_CONDITIONS
+    group: int = 1
+    unroll: int = 1
+
+    @property
+    def panels(self) -> Panels:
+        return self.packed.panels
+
+    @property
+    def known(self) -> Expr:
+        return self.packed.known
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """K, flat, with what fills it up."""
+        return self.panels.axes
+
+    @property
+    def packs_rows(self) -> bool:
+        return self.rows is not None
+
+    @property
+    def test_cycles(self) -> float | None:
+        return self.rows.test_cycles if self.rows else None
+
+    @property
+    def fills(self) -> Callable[[At], None] | None:
+        """What packs b for the batch at a place, where it is not constant."""
+        fill, cut = self.packed.fill, self.panels.layout.cut
+        return None if fill is None else lambda at: fill(at, Affine(), cut)
+
+    def pack(self, place: Place) -> None:
+        if self.rows:
+            self.rows.pack(place.at, place.rows)
+
+    def initial(self, at: At, row: int, piece: Piece) -> Operand:
+        if self.packed.is_zero:
+            return Literal(0, Type("int32", piece.lanes))
+        return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
+
+    def bytes_of(self, at: At, row: int) -> tuple[Buffer, Affine]:
+        """Where the bytes of a row of the tile are that a step takes."""
+        (k,), m = self.axes, self.pattern.m
+        if self.rows:
+            return self.rows.buffer, at[k] + self.packed_row(at, row) * self.rows.stride
+        here = {**at, **({m: at[m] + row} if m else {}), **{a: Affine() for a in self.pattern.reduce.axes}}
+        return self.x.buffer, self.x.index[0].substitute(here) + at[k]
+
+    def packed_row(self, at: At, row: int) -> Affine:
+        """Which row a row of the tile is, of those that are packed."""
+        return Affine.of(row)

@@ -1,0 +1,135 @@
+"""The micro-kernel of products of bytes by pairs of rows and of columns (SMMLA of 64-bit Arm's I8MM): a vector of sums has
+those of two rows and two columns, and a vector of each operand has eight elements of K of two of them.
+
+Rows come as for `dot4`: as they lie, or packed. Panels have eight elements of a column together. Before the epilogue, which
+takes rows of columns, the sums of two rows change places.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .....runtime.records import dataclass
+from ....elements.affine import Affine
+from ....loops.ir import Operand
+from ....target.target import Target
+from ...nest.constant_data import is_constant
+from ...nest.loop_nest import At
+from ...nest.reduction_loops import reduce_loops
+from ...nest.tile_axis import Piece, balanced, chunks
+from ...strategy import Constraints
+from ...vectorize.epilogue import OutputBlock
+from ..choice import MAX_PADDED_PLACES, ContractionChoice, places_with_conditions
+from ..int8.byte_factors import Bytes, bytes_of
+from ..macro_kernel import Place
+from ..micro_kernel import MicroKernel
+from ..pattern import Contraction
+from ..register_tile import Tile
+from .dot4 import DOT8_GROUP as GROUP
+from .dot4 import Dot4
+
+LANES = 4
+"""Sums of a vector: of two rows and two columns, or of a row and four columns."""
+MIN_FILLED_TERMS = 0.7
+"""Less of K than this part, the rest being what fills it up to whole steps, is done by fours. Estimated: an instruction makes
+twice as many products as the one by fours."""
+TILES = (Tile(12, 1), Tile(8, 2), Tile(6, 3), Tile(4, 4))
+"""Those whose sums, and two steps of rows and one of columns, fit 32 registers."""
+ROW_LOADS, VECTOR_LOADS, PANEL_INSTRUCTIONS = 1, 1, 8
+"""Instructions of a step beside its products: for a row, half a load and half of what puts two together; for four columns, a
+load of two registers; and those of a panel beside its steps. Counted."""
+STEPS_OF_A_LOAD = 2
+"""Steps whose elements of a row are loaded at once: those of a register."""
+HALVES = tuple(range(2 * GROUP)), tuple(range(2 * GROUP, 4 * GROUP))
+"""Two columns, and two more."""
+LOWER, UPPER = (0, 1, 4, 5), (2, 3, 6, 7)
+"""The first and the second row of two vectors of sums."""
+
+
+# ---- when ------------------------------------------------------------------------------------------------------------
+def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
+    """Products of bytes by pairs of rows and of columns."""
+    if not factors_of(pattern, constraints.target) or places_with_conditions(pattern) > MAX_PADDED_PLACES:
+        return None
+    return ContractionChoice(tile_of(pattern), LANES, "dot8", "compiling", False)
+
+
+def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
+    """The factors, if b is constant and has no zero point, and there are pairs of rows."""
+    if not target.has_byte_pairs or pattern.reduce.dtype != "int32" or pattern.inside or pattern.rows < 2:
+        return None
+    filled = -(-pattern.depth // GROUP) * GROUP
+    if pattern.depth < MIN_FILLED_TERMS * filled or pattern.n.extent < LANES:
+        return None
+    found = bytes_of(pattern)
+    return found if found and not found.of_y and is_constant(found.y) else None
+
+
+def tile_of(pattern: Contraction) -> Tile:
+    """The register tile with the fewest instructions."""
+    tiles = [Tile(min(tile.rows, pattern.rows), tile.vectors) for tile in TILES]
+    return min(tiles, key=lambda tile: instructions(pattern, tile))
+
+
+def instructions(pattern: Contraction, tile: Tile) -> float:
+    """About how many a matrix takes, without its epilogue."""
+    steps, total = -(-pattern.depth // GROUP), 0.0
+    for m in balanced(pattern.rows, tile.rows):
+        for n in chunks(pattern.n.extent, tile.vectors * LANES):
+            rows, vectors = m.size + m.size % 2, -(-n.size // LANES)
+            step = rows * vectors + ROW_LOADS * rows + VECTOR_LOADS * vectors
+            total += m.count * n.count * (steps * step + PANEL_INSTRUCTIONS)
+    return total
+
+
+# ---- a register tile -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Dot8Kernel(MicroKernel):
+    """The body of one register tile."""
+
+    def tile(self, place: Place) -> None:
+        block = OutputBlock(place.at, self.pattern.m, place.rows, self.pattern.n, place.vectors)
+        pairs = [(r, min(r + 1, place.rows - 1)) for r in range(0, place.rows, 2)]
+        inits = [self.initial(block, piece, half) for _ in pairs for piece in place.vectors for half in (0, 1)]
+
+        def steps(at: At, sums: Sequence[Operand]) -> list[Operand]:
+            return self.pair_products(place.moved(at), self.flat(at, 0), sums, pairs)
+
+        sums = reduce_loops(self.b, self.step.axes, (), place.at, inits, steps, unroll=STEPS_OF_A_LOAD, group=GROUP)
+        self.finish(place, block, self.by_rows(sums, place.rows, len(place.vectors)))
+
+    def initial(self, block: OutputBlock, piece: Piece, half: int) -> Operand:
+        """What the sums of two columns start from, in both rows."""
+        four = self.step.initial(block.place(0, piece.start), 0, piece)
+        return self.b.shuffle(four, four, (2 * half, 2 * half + 1) * 2)
+
+    def pair_products(self, place: Place, k: Affine, sums: Sequence[Operand], pairs: Sequence[tuple[int, int]]
+                      ) -> list[Operand]:
+        """One step of K for all sums of the tile."""
+        result = list(sums)
+        loaded = self.step.panels.load(self.b, self.target, place, k)
+        columns = [self.b.shuffle(four, four, half) for four in loaded for half in HALVES]
+        for number, (first, second) in enumerate(pairs):
+            rows = self.both(place.at, first, second)
+            for c, column in enumerate(columns):
+                i = number * len(columns) + c
+                result[i] = self.b.op("dot8", result[i], rows, column, type=result[i].type)
+        return result
+
+    def both(self, at: At, first: int, second: int) -> Operand:
+        """Eight elements of one row, then of another."""
+        assert isinstance(self.step, Dot4)
+        (k,) = self.step.axes
+        steps = (at[k].terms[0][1] if at[k].terms else k.extent) // GROUP
+        count = STEPS_OF_A_LOAD if steps % STEPS_OF_A_LOAD == 0 else 1
+        which = at[k].const // GROUP % count
+        loaded = []
+        for row in (first, second):
+            buffer, start = self.step.bytes_of(at, row)
+            loaded.append(self.b.load(buffer, start - which * GROUP, count * GROUP))
+        lanes = range(which * GROUP, (which + 1) * GROUP)
+        return self.b.shuffle(loaded[0], loaded[1], (*lanes, *(lane + count * GROUP for lane in lanes)))
+
+    def by_rows(self, sums: Sequence[Operand], rows: int, vectors: int) -> list[Operand]:
+        """The sums as vectors of four columns of a row."""
+        return [self.b.shuffle(sums[i], sums[i + 1], UPPER if r % 2 else LOWER)
+                for r in range(rows) for v in range(vectors) for i in [2 * (r // 2 * vectors + v)]]
