@@ -95,7 +95,12 @@ def are_traced(inputs: Sequence[Any], named: Mapping[str, Any]) -> bool:
     """Whether an input is a tensor of a function that is being traced, rather than an array."""
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         inputs = list(inputs[0].values())
-    return any(getattr(type(x), "_is_traced", False) for x in (*inputs, *named.values()))
+    return any(map(is_traced, (*inputs, *named.values())))
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value is a tensor of a function that is being traced."""
+    return getattr(type(value), "_is_traced", False)
 
 
 def until_quick(owner: Any, call: Call, quick: Callable[[], Call | None]) -> Call:

@@ -13,6 +13,7 @@ from ..runtime.arguments import MLIR_NAMES, Tensor, dtype_of
 from ..runtime.errors import KeyProblem, TypeProblem, printable
 from ..runtime.public_names import with_named
 from ..runtime.quantization import Quantization, quantization_from
+from .calls import is_traced
 
 if TYPE_CHECKING:
     from ..lowering.graph.types import Array
@@ -79,13 +80,22 @@ class TensorDescriptor(str):
         return None if self.quantization is None else self.zero_points[0] if self.axis is None else np.array(self.zero_points)
 
     def quantize(self, values: Any) -> Array:
-        """The stored array of real numbers: of a float tensor its array, of one that is quantized the nearest integers."""
+        """The stored array of real numbers: of a float tensor its array, of one that is quantized the nearest integers. Of a
+        tensor that is being traced a tensor."""
+        if is_traced(values):
+            from .tracing.quantized_values import quantized
+            found: Any = quantized(self.quantization, self.name, values, dtype_of(self.dtype))
+            return found
         if self.quantization is not None:
             return self.quantization.quantize(self.name, values, dtype_of(self.dtype))
         return self._as_stored(values)
 
     def dequantize(self, values: Any) -> Array:
-        """The real numbers of a stored array."""
+        """The real numbers of a stored array; of a tensor that is being traced a tensor."""
+        if is_traced(values):
+            from .tracing.quantized_values import dequantized
+            found: Any = dequantized(self.quantization, self.name, values, dtype_of(self.dtype))
+            return found
         if self.quantization is not None:
             return self.quantization.dequantize(self.name, values, dtype_of(self.dtype))
         return self._as_stored(values)

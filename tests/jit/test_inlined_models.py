@@ -154,3 +154,22 @@ def test_a_whole_network_with_what_is_around_it() -> None:
     image = rng.integers(0, 256, (1, 6, 6, 3)).astype(np.uint8)
     expected = network(image.astype(np.float32) / np.float32(127.5) - 1).sum(axis=(1, 2)).argmax(axis=1)
     np.testing.assert_array_equal(best(image), expected)
+
+
+QUANTIZED = """
+func.func @main(%x: tensor<3x7x!quant.uniform<{storage}:f32{axis}, {numbers}>>)
+    -> tensor<3x7x!quant.uniform<{storage}:f32{axis}, {numbers}>> {{
+  return %x : tensor<3x7x!quant.uniform<{storage}:f32{axis}, {numbers}>> }}"""
+HOSTILE = np.array([[0.25, -900, np.nan, np.inf, -np.inf, -0.0, 1e-45], [0.75, -0.75, 0.5, 1.5, -1.5, 2.5, 3e38],
+                    [63.3, 63.7, -62.4, -63.2, 0.15, 0.05, 12.345]], np.float32)
+
+
+@pytest.mark.parametrize(("storage", "axis", "numbers"), [
+    ("i8", "", "0.5:-3"), ("u8", "", "0.1:7"), ("i16", "", "0.001"), ("i8", ":0", "{0.5, 0.3:4, 1.7:-128}")], ids=str)
+def test_floats_and_what_stands_for_them_are_those_of_arrays(storage: str, axis: str, numbers: str) -> None:
+    m = tosaic.load(QUANTIZED.format(storage=storage, axis=axis, numbers=numbers)).main
+    stored = tosaic.jit(lambda x: m.quantize(x))(HOSTILE)
+    np.testing.assert_array_equal(stored, m.quantize(HOSTILE))
+    assert stored.dtype == m.quantize(HOSTILE).dtype
+    np.testing.assert_array_equal(tosaic.jit(lambda x: m.dequantize(x))(stored), m.dequantize(stored))
+    np.testing.assert_array_equal(tosaic.jit(m.on_floats)(HOSTILE), m.on_floats(HOSTILE))
