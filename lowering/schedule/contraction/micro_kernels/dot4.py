@@ -93,6 +93,12 @@ def is_direct(pattern: Contraction, found: Bytes, group: int) -> bool:
     return plain and pattern.depth % group == 0 and is_one_run(pattern, x)
 
 
+def step_of(pattern: Contraction, found: Bytes, target: Target, group: int) -> int:
+    """What K is filled up to a multiple of: a group, or two, so that those of a row can be loaded together."""
+    pairs = target.has_lane_products and group == GROUP < pattern.depth and not is_direct(pattern, found, group)
+    return 2 * group if pairs else group
+
+
 # ---- a step ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Dot4(ByteStep):
@@ -110,8 +116,10 @@ class Dot4(ByteStep):
         stored = found.of_x + 128 * (is_signed - signed)
         zero_points = stored, found.of_y
         group = GROUP if choice.step == "dot4" else DOT8_GROUP
-        packed = of_constants(b, pattern, found.y, zero_points, cut, group, group=group) if is_constant(found.y) else (
-            at_run_time(b, pattern, found.y, zero_points, cut, target))
+        if is_constant(found.y):
+            packed = of_constants(b, pattern, found.y, zero_points, cut, step_of(pattern, found, target, group), group=group)
+        else:
+            packed = at_run_time(b, pattern, found.y, zero_points, cut, target)
         (k,), costs = packed.panels.axes, target.costs
         packs_many_rows = choice.columns_first
         packed_rows = pattern.passes // (groups.extent if groups else 1) if packs_many_rows else choice.tile.rows
