@@ -21,6 +21,8 @@ Runs = Mapping[Axis, Sequence[range]]
 NOTHING: Runs = {}
 
 
+LONG_UNROLL = 8
+"""Steps of an iteration, of which a quarter is tried, too, where they are more: three are fewer than that."""
 MAX_UNROLLED_EXTENT, MAX_UNROLLED_SUMS = 4, 64
 """A last axis as short as the first is unrolled, if its steps update at most the second number of sums: more is much code."""
 
@@ -100,7 +102,8 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
                 return level(depth + 1, {**at, axis: Affine.of(int(low.value))}, acc)
             return b.loop(axis, lambda *acc: level(depth + 1, {**at, axis: Affine.of(axis)}, acc), acc, low, high)
         steps = axis.extent // size
-        times = next(u for u in (unroll, unroll // 2, 3, 2, 1) if 0 < u <= unroll and steps % u == 0) if last else 1
+        fewer = (unroll // 2, unroll // 4) if unroll > LONG_UNROLL else (unroll // 2,)
+        times = next(u for u in (unroll, *fewer, 3, 2, 1) if 0 < u <= unroll and steps % u == 0) if last else 1
         loop = Axis(axis.name, steps // times)
 
         def body(*acc: Operand) -> Accumulators:

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
+
+from tosaic import CompileOptions, target
+from tosaic.lowering.memory.planner import Memory
 
 from ...aot.machines import PROCESSORS, Machine
-from .virtual import VECTORS_128, VECTORS_256, arm64, riscv64
+from .virtual import VECTORS_128, VECTORS_256, arm64, riscv32, riscv64
 
 HERE = Path(__file__).parent
 SHIFT = 6
@@ -41,14 +45,23 @@ class Count:
 @dataclass(frozen=True, slots=True)
 class Board:
     """A machine of the tests of objects, which counts in ticks of its timer; on RISC-V of its counter of instructions, which
-    goes by the clock, too. `overhead` are the instructions of a mark itself."""
+    goes by the clock, too. `overhead` are the instructions of a mark itself, `weights` how weights of bytes are kept."""
     machine: Machine
     tick_nanoseconds: float
     overhead: int = 0
+    weights: Literal["int8", "int16"] = "int8"
 
     @property
     def processor(self) -> str:
-        return self.machine.target
+        return self.machine.target + (", weights int16" if self.weights == "int16" else "")
+
+    @property
+    def is_cortex_m(self) -> bool:
+        return self.processor.startswith("cortex-m")
+
+    def options(self, memory: Memory = Memory()) -> CompileOptions:
+        """How to compile for it."""
+        return CompileOptions(target(self.machine.target), memory=memory, weights=self.weights)
 
     def calibrated(self, folder: Path) -> Board:
         """The same, which knows what a mark around a call of nothing counts."""
@@ -78,6 +91,9 @@ CORTEX_M = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 """Those with a timer, and a table of vectors that can be moved."""
 BOARDS: Mapping[str, Board] = {
     **{machine.name: cortex_m(machine) for machine in PROCESSORS if machine.name in CORTEX_M},
+    **{f"{machine.name}-int16": replace(cortex_m(machine), weights="int16") for machine in PROCESSORS
+       if machine.name in ("cortex-m4", "cortex-m7", "cortex-m33")},
+    "rv32imc": Board(riscv32("rv32imc"), 1.0),
     **{name: Board(arm64(name), ARM64_TICK_NANOSECONDS) for name in ("aarch64", "cortex-a76", "neoverse-v1")},
     **{name: Board(riscv64(name, cpu), 1.0) for name, cpu in (
         ("rv64gc", ""), ("rv64gcv", VECTORS_128), ("rv64gcv_zvl256b", VECTORS_256))}}

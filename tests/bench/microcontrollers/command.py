@@ -71,7 +71,8 @@ def rows(board: Board, networks: Mapping[str, Network], arenas: Mapping[str, int
     with tempfile.TemporaryDirectory(prefix="tosaic-bench-") as made_here:
         folder = Path(made_here)
         board = board.calibrated(folder)
-        archive = None if cmsis_nn.missing(options.cmsis_nn) else cmsis_nn.library(options.cmsis_nn, board, folder)
+        has_kernels = board.is_cortex_m and not cmsis_nn.missing(options.cmsis_nn)
+        archive = cmsis_nn.library(options.cmsis_nn, board, folder) if has_kernels else None
         for name, made in networks.items():
             layers = layer_counts(made, board, folder) if options.layers else []
             kernels = cmsis_nn.counts(options.cmsis_nn, archive, board, made.layers, folder) if archive else []

@@ -37,7 +37,7 @@ def figures(network: Network, board: Board, folder: Path) -> Figures:
     """A whole network, with inputs and outputs in its arena."""
     (entry,) = tosaic.load(network.data)
     traced = entry.trace()
-    options = tosaic.CompileOptions(tosaic.target(board.processor), memory=Memory(workspace_io=True))
+    options = board.options(Memory(workspace_io=True))
     lowered = traced.lower(options)
     artifact = save([lowered], folder, "network")
     (count,) = counted([lowered], artifact, [(0, network.inputs)], board, folder)
@@ -50,7 +50,7 @@ def figures(network: Network, board: Board, folder: Path) -> Figures:
 
 def layer_counts(network: Network, board: Board, folder: Path) -> list[Count]:
     """Each layer alone, all in one program."""
-    options = tosaic.CompileOptions(tosaic.target(board.processor))
+    options = board.options()
     lowered = [entry.lower(options) for entry in tosaic.load(network.cut)]
     calls = [(number, layer.arrays) for number, layer in enumerate(network.layers)]
     return counted(lowered, save(lowered, folder, "layers"), calls, board, folder)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import tosaic
 from tosaic.jit.aot import save
 from tosaic.jit.stages import Traced
 from tosaic.lowering.dialects.emitter import Emitter
@@ -114,7 +113,7 @@ def total(counts: Sequence[tuple[int, int]]) -> Rate:
 def singles(board: Board, folder: Path, wrong: list[str]) -> Iterator[Rate]:
     """Single layers, all in one program."""
     module = Module(tuple(single.function(f"layer_{number}") for number, single in enumerate(SINGLES)))
-    options = tosaic.CompileOptions(tosaic.target(board.processor))
+    options = board.options()
     lowered = [Traced(module, f.name).lower(options) for f in module.functions]
     inputs: list[Array] = [np.random.default_rng(n).integers(-128, 128, f.arguments[0].tensor.dims).astype(np.int8)
                            for n, f in enumerate(module.functions)]

@@ -1,9 +1,9 @@
-/* What a program needs on QEMU's board `virt` of a 64-bit processor (Arm or RISC-V) without an operating system: the start, the
+/* What a program needs on QEMU's board `virt` of a processor (64-bit Arm, or RISC-V) without an operating system: the start, the
    console by semihosting, and the end. */
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WRITE_TEXT = 0x04, EXIT = 0x18, EXIT_OF_APPLICATION = 0x20026 };
+enum { WRITE_TEXT = 0x04, EXIT = sizeof(long) == 8 ? 0x18 : 0x20, EXIT_OF_APPLICATION = 0x20026 };
 
 int main(void);
 void console_write(const char *text);
@@ -37,7 +37,7 @@ void console_write(const char *text) { semihosting(WRITE_TEXT, text); }
 
 void start_in_c(void) {
     for (;;) {
-        const uint64_t block[2] = {EXIT_OF_APPLICATION, (uint64_t)main()};
+        const unsigned long block[2] = {EXIT_OF_APPLICATION, (unsigned long)main()};
         semihosting(EXIT, block);
     }
 }

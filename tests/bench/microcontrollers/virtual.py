@@ -1,5 +1,5 @@
-"""QEMU's board `virt` with a 64-bit Arm or RISC-V processor and no operating system: programs that count (boards.py) are built
-for it, and run there.
+"""QEMU's board `virt` with a 64-bit Arm or a RISC-V processor and no operating system: programs that count (boards.py) are
+built for it, and run there.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOARD = (
 
 
 def virtual(target: str, gcc: str, flags: Sequence[str], start: int, emulator: Sequence[str], cpu: str) -> Machine:
-    """QEMU's board `virt` with a 64-bit processor; its memory is free from `start` on."""
+    """QEMU's board `virt` with a processor; its memory is free from `start` on."""
     compiler = (gcc, *flags, *BARE, "-static", "-no-pie", f"-Wl,--defsym=START={start:#x}", "-Wl,--no-warn-rwx-segments",
                 "-Wl,--build-id=none", "-T", str(HERE / "virt.ld"))
     runner = (*emulator, "-M", "virt", "-cpu", cpu, *BOARD, "-kernel")
@@ -30,6 +30,12 @@ def riscv64(target: str, cpu: str = "") -> Machine:
     """`cpu` are the vectors that it has."""
     flags = ("-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany")
     return virtual(target, "riscv64-unknown-elf-gcc", flags, 0x80000000, ("qemu-system-riscv64", "-bios", "none"), f"rv64{cpu}")
+
+
+def riscv32(target: str) -> Machine:
+    flags = (f"-march={target}_zicsr", "-mabi=ilp32", "-mcmodel=medany")
+    cpu = "rv32,f=false,d=false,a=false"
+    return virtual(target, "riscv64-unknown-elf-gcc", flags, 0x80000000, ("qemu-system-riscv32", "-bios", "none"), cpu)
 
 
 VECTORS_128 = ",v=true,vlen=128,vext_spec=v1.0"

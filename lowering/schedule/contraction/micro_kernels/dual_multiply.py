@@ -35,8 +35,9 @@ INT32, FOUR_BYTES = Type("int32"), Type("int8", GROUP)
 WIDEN_INSTRUCTIONS, STAGE_INSTRUCTIONS = 2, 5
 """Of four bytes of a row: widening them in each tile; doing it before all columns, with the store and a share of the loop.
 Counted."""
-UNROLLED_STEPS = 8
-"""Steps in an iteration of the loop over K. Measured: four took 1 to 4 % more instructions, two 2 to 15 %."""
+UNROLLED_STEPS, UNROLLED_WIDE_STEPS = 8, 16
+"""Steps in an iteration of the loop over K. Measured: of weights as bytes, four took 1 to 4 % more instructions, two 2 to 15 %;
+of weights as pairs, eight 2 to 10 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,9 @@ def tile_of(pattern: Contraction, target: Target) -> Tile:
 
 
 def is_staged(pattern: Contraction, factors: ByteRows, tile: Tile) -> bool:
-    """Whether rows are widened before all columns: what each tile then has less to do makes up for it."""
-    if pattern.tested:
+    """Whether rows are widened before all columns: what each tile then has less to do makes up for it. For a single row that is
+    an eighth of its work, and it would take twice the row's memory."""
+    if pattern.tested or (pattern.rows == 1 and factors.by_words):
         return False
     columns = -(-pattern.n.extent // tile.vectors)
     return not factors.by_words or columns * WIDEN_INSTRUCTIONS > STAGE_INSTRUCTIONS
@@ -107,8 +109,9 @@ class DualMultiply(ByteStep):
         if is_staged(pattern, found, choice.tile):
             (k,) = packed.panels.axes
             staged = PairRows.of(b, pattern, found.x, found.zero_point, choice.tile.rows, k.extent, target)
+        steps = UNROLLED_WIDE_STEPS if choice.wide_weights else UNROLLED_STEPS
         return DualMultiply(b, target, pattern, found.x, packed, None, NO_CONDITIONS if staged else conditions, GROUP,
-                            UNROLLED_STEPS, found.zero_point, staged)
+                            steps, found.zero_point, staged)
 
     @property
     def packs_rows(self) -> bool:
