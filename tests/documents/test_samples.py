@@ -150,6 +150,13 @@ def test_a_model_runs_on_other_processes_data(name: str, package: str, printed: 
     assert printed in output(name)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("pymicro_wakeword") is None, reason="the extra `samples` is not installed")
+def test_what_stands_around_a_model_is_compiled_with_it(tmp_path: pathlib.Path) -> None:
+    heard, memory, written = output("17_around_a_model.py", str(tmp_path)).splitlines()
+    assert re.fullmatch(r"heard in step \d+ of \d+; the same by hand: True", heard) and "bytes of memory" in memory
+    assert written == "written: heard.o and tosaic_heard.h" and (tmp_path / "heard.o").exists()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are the system's")
 def test_models_from_strangers_run_or_are_refused_in_processes_of_their_own() -> None:
     good, splat, calls, picture = output("16_strangers.py").splitlines()
