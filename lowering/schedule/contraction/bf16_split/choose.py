@@ -15,6 +15,9 @@ than bf16x6 from K = 29 on. The last term is for sums below 2^-126, which the un
 In range is 0, and what has three limbs that are normal numbers and sums that cannot overflow. A row of a, or 16 columns of b,
 with anything else (subnormal, nearly infinite, infinite, NaN) are found while they are split, and computed in float32.
 
+Vectors without a matrix unit gain nothing: VDPBF16PS makes twice as many products as a fused multiply-add, or half as many
+where it starts every second cycle, and bf16x3 needs three for one.
+
 Whether a kernel is done by limbs is a choice for a whole kernel, by what is the same however its rows are cut, so that results
 do not depend on that or on the number of threads.
 """
