@@ -50,7 +50,7 @@ OPS = {
     "any": "b, 1", "max": "x, 1", "min": "x, 1", "amax": "x, 1", "amin": "x, 1", "sum": "x, 0", "mean": "x, 0", "prod": "x, 1",
     "einsum": "'ij,kj->ik', x, x", "arange": "5", "empty": "(2, 3)", "eye": "3", "full": "(2, 3), 7", "identity": "3",
     "linspace": "0.0, 1.0, 5", "ones": "(2, 3)", "zeros": "(2, 3)", "tri": "3", "permute_dims": "x, (1, 0)",
-    "take_along_axis": "x, np.array([[2], [0]]), 1", "linalg.matrix_power": "s, 2",
+    "sliding_window_view": "y, 2", "take_along_axis": "x, np.array([[2], [0]]), 1", "linalg.matrix_power": "s, 2",
     "complex": "x, x", "fft.fftfreq": "4", "fft.rfftfreq": "4",
     "softmax": "x", "special.softmax": "x, -1", "special.log_softmax": "x, -1", "special.logsumexp": "x, -1",
 }
@@ -60,7 +60,7 @@ REFERENCES = {
     "relu": "np.maximum(z, 0)", "sigmoid": "1 / (1 + np.exp(-x))", "rsqrt": "1 / np.sqrt(x)", "astype": "z.astype(np.int32)",
     "erf": "np.vectorize(math.erf)(x)", "softmax": "np.exp(x) / np.exp(x).sum(-1, keepdims=True)",
     "logsumexp": "np.log(np.exp(x).sum(-1))", "empty": "np.zeros((2, 3))", "empty_like": "np.zeros_like(x)",
-    "complex": "x + 1j * x",
+    "complex": "x + 1j * x", "sliding_window_view": "np.lib.stride_tricks.sliding_window_view(y, 2)",
 }
 """What functions compute that NumPy has under no such name, or takes otherwise."""
 

@@ -39,6 +39,8 @@ from .sorting import *  # noqa: F403
 from .sorting import __all__ as _sorting
 from .statistics import *  # noqa: F403
 from .statistics import __all__ as _statistics
+from .windows import *  # noqa: F403
+from .windows import __all__ as _windows
 
 abs = absolute
 true_divide = divide
@@ -52,9 +54,9 @@ amax, amin = max, min
 concat = concatenate
 
 __all__ = [*_arithmetic, *_complex, *_contractions, *_creation, *_floats, *_functions, *_integers, *_layout, *_rearranging,
-           *_reduction, *_running, *_sorting, *_statistics, "abs", "acos", "acosh", "amax", "amin", "asin", "asinh", "atan",
-           "atan2", "atanh", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "concat", "conj",
-           "fft", "linalg", "mod", "pow", "true_divide"]
+           *_reduction, *_running, *_sorting, *_statistics, *_windows, "abs", "acos", "acosh", "amax", "amin", "asin", "asinh",
+           "atan", "atan2", "atanh", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_right_shift", "concat",
+           "conj", "fft", "linalg", "mod", "pow", "true_divide"]
 
 for _name in __all__:
     if callable(globals()[_name]) and _name not in _complex:

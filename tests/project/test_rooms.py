@@ -36,7 +36,7 @@ CIRCLES = {
     "jit.tracing": ("arithmetic", "array_namespace", "complex_functions", "complex_tensor", "contractions", "control_flow",
                     "conversion", "creation", "elementwise", "fft", "floats", "functions", "indexing", "integers", "layout",
                     "linear_algebra", "numpy_protocol", "ops", "promotion", "rearranging", "reduction", "running", "sorting",
-                    "special", "statistics", "tensor", "trace", "ufunc_methods"),
+                    "special", "statistics", "tensor", "trace", "ufunc_methods", "windows"),
     "jit.op_by_op.programs": ("control", "execution", "handlers", "kernels"),
     "runtime.op_by_op": ("asynchronous", "buffer_reuse", "chain", "core", "deferred", "effects", "handle", "handler",
                          "kernel_handler", "operands", "operation", "recording", "stealing")}
