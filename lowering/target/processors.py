@@ -74,6 +74,33 @@ X86_PRODUCTS = """define <8 x i32> @products(<8 x i32> %x, <16 x i16> %y, <16 x 
 """
 """Products with their sums: one instruction where a processor has VNNI, in one of two encodings."""
 
+ARM64_FUNCTIONS = """declare <4 x i32> @llvm.vector.partial.reduce.add.v4i32.v16i32(<4 x i32>, <16 x i32>)
+define <4 x i32> @signed_products(<4 x i32> %total, <16 x i8> %x, <16 x i8> %y) #0 {
+ %a = sext <16 x i8> %x to <16 x i32>
+ %b = sext <16 x i8> %y to <16 x i32>
+ %products = mul <16 x i32> %a, %b
+ %r = call <4 x i32> @llvm.vector.partial.reduce.add.v4i32.v16i32(<4 x i32> %total, <16 x i32> %products)
+ ret <4 x i32> %r
+}
+define <4 x i32> @mixed_products(<4 x i32> %total, <16 x i8> %x, <16 x i8> %y) #0 {
+ %a = zext <16 x i8> %x to <16 x i32>
+ %b = sext <16 x i8> %y to <16 x i32>
+ %products = mul <16 x i32> %a, %b
+ %r = call <4 x i32> @llvm.vector.partial.reduce.add.v4i32.v16i32(<4 x i32> %total, <16 x i32> %products)
+ ret <4 x i32> %r
+}
+define <8 x half> @halves(<8 x half> %x, <8 x half> %y) #0 {
+ %r = fadd <8 x half> %x, %y
+ ret <8 x half> %r
+}
+define <4 x bfloat> @narrowed(<4 x float> %x) #0 {
+ %r = fptrunc <4 x float> %x to <4 x bfloat>
+ ret <4 x bfloat> %r
+}
+"""
+ARM64_MARKS = {"dotprod": r"\bsdot\b", "fullfp16": r"\bfadd\s+v0\.8h", "i8mm": r"\busdot\b", "bf16": r"\bbfcvtn\b"}
+"""By feature: what stands in the code of these functions where a processor has it."""
+
 ARM_ARCHITECTURES = {"11": ("thumbv6m", V6M), "12": ("thumbv6m", V6M), "10": ("thumbv7m", V7M), "13": ("thumbv7em", V7EM),
                      "16": ("thumbv8m.base", V8M_BASE), "17": ("thumbv8m.main", V7M), "21": ("thumbv8.1m.main", V7M)}
 """By Tag_CPU_arch of the build attributes: LLVM's architecture, and features."""
@@ -133,7 +160,10 @@ def riscv64(cpu: str) -> Target | None:
 
 
 def aarch64(cpu: str) -> Target | None:
-    return None if output(ARM64_LINUX, cpu, EMPTY) is None else arm64(ARM64_LINUX, cpu, NEON)
+    written = output(ARM64_LINUX, cpu, ARM64_FUNCTIONS)
+    if written is None:
+        return None
+    return arm64(ARM64_LINUX, cpu, ",".join([NEON, *(f"+{f}" for f, mark in ARM64_MARKS.items() if re.search(mark, written))]))
 
 
 def x86_64(cpu: str) -> Target | None:

@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from tosaic.lowering.machine_code.codegen import assembly
 from tosaic.lowering.target.features import enabled, merged
-from tosaic.lowering.target.machines import ALIASES, BY_ANY_NAME, MACHINES
+from tosaic.lowering.target.machines import ALIASES, ARM64, BY_ANY_NAME, MACHINES
 from tosaic.lowering.target.presets import PRESETS, host, target
-from tosaic.lowering.target.processors import described_processors
+from tosaic.lowering.target.processors import aarch64, described_processors
 from tosaic.runtime.errors import Problem
 
 
@@ -95,6 +95,19 @@ def test_llvm_has_no_back_end_for_xtensa() -> None:
 
 
 # ---- processors that only LLVM knows ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", [name for name, _, cpu, *_ in ARM64 if cpu != "generic"])
+def test_the_table_of_64_bit_arm_says_what_llvm_knows(name: str) -> None:
+    described = aarch64(name)
+    assert described is not None and described.enabled == target(name).enabled
+
+
+@pytest.mark.parametrize(("cpu", "dot_product", "has_pairs"), [
+    ("neoverse-n2", "s8s8", True), ("apple-m3", "s8s8", True), ("cortex-a78", "s8s8", False), ("cortex-a57", None, False)])
+def test_what_64_bit_arm_multiplies_is_found_for_any_processor(cpu: str, dot_product: str | None, has_pairs: bool) -> None:
+    found = target(cpu=cpu)
+    assert (found.dot_product, found.has_byte_pairs) == (dot_product, has_pairs)
+
+
 @pytest.mark.parametrize(("cpu", "like"), [
     ("sc300", "cortex-m3"), ("cortex-m35p", "cortex-m33"), ("cortex-m1", "cortex-m0plus")])
 def test_an_arm_processor_has_what_its_build_attributes_say(cpu: str, like: str) -> None:
