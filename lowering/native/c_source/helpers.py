@@ -12,6 +12,8 @@ from ..llvm.expansions import ROUNDER
 from ..llvm.llvm_text import KINDS
 from .c_text import BITS, SCALARS, SHORT, WRAPPING, memory_type, vector, vector_definition
 
+PAIRS = "defined(__ARM_FEATURE_SIMD32)"
+"""Whether a compiler has the instructions for pairs of 16 bits, by Arm's rules for C (ACLE)."""
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
@@ -151,6 +153,28 @@ class Helpers:
             "lookup_i8", "int8_t", f"int8_t x, const {quarter} *a, const {quarter} *b, const {quarter} *c, const {quarter} *d",
             "const int at = x + 128;", f"const {quarter} *const quarters[4] = {{a, b, c, d}};",
             "return quarters[at / 64]->at[at % 64];")
+
+    # ---- pairs of 16 bits --------------------------------------------------------------------------------------------
+    def of_pairs(self, name: str, parameters: str, instruction: str, otherwise: str) -> str:
+        """A function that Arm's DSP extension has as an instruction."""
+        self.define("arm_acle", f"#if {PAIRS}\n#include <arm_acle.h>\n#endif")
+        return self.function(name, "int32_t", parameters, f"#if {PAIRS}", f"return {instruction};", "#else",
+                             f"return {otherwise};", "#endif")
+
+    def pair(self, dtype: str) -> str:
+        """Bytes 0 and 2 of a word, plus an offset, as two numbers of 16 bits."""
+        both, byte = "(uint32_t)(offset & 0xffff) * 0x10001u", SCALARS[dtype]
+        wide = "(int32_t)__uxtab16({0}, word)" if dtype == "uint8" else "__sxtab16((int32_t)({0}), (int32_t)word)"
+        first, second = (f"(uint32_t)({byte})({word} & 0xffu) + (uint32_t)offset" for word in ("word", "(word >> 16)"))
+        return self.of_pairs(f"pair_{SHORT[dtype]}", "uint32_t word, int32_t offset", wide.format(both),
+                             f"(int32_t)((({first}) & 0xffffu) | ({second}) << 16)")
+
+    def dot_pair(self) -> str:
+        """acc + the products of two numbers of 16 bits each."""
+        low, high = (" * ".join(f"(int16_t)({part} & 0xffffu)" for part in parts) for parts in (
+            ("(uint32_t)x", "(uint32_t)y"), ("((uint32_t)x >> 16)", "((uint32_t)y >> 16)")))
+        return self.of_pairs("dot_pair", "int32_t total, int32_t x, int32_t y", "__smlad(x, y, total)",
+                             f"(int32_t)((uint32_t)total + (uint32_t)({low}) + (uint32_t)({high}))")
 
     def saturated(self, source: str, result: str) -> str:
         """The nearest integer of half the size."""

@@ -303,17 +303,15 @@ class KernelFunction:
 
     def pairs(self, result: Var, x: Operand, offset: Operand) -> None:
         """Four bytes plus an offset, two to a word."""
-        source, added = self.whole(x), self.value(offset)
-        first, second = (f"(((uint32_t){source}.at[l{more}] + (uint32_t){added}) & 0xffffu)" for more in ("", " + 2"))
-        self.define(result, f"(int32_t)({first} | {second} << 16)")
+        word = self.as_bits(result, x, Type("uint32"), "w")
+        rotated = f"{word} >> 8 * l | {word} << (32 - 8 * l) % 32"
+        self.define(result, f"{self.helpers.pair(x.type.dtype)}({rotated}, {self.value(offset)})")
 
     def dot_pairs(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
         """acc + the products of all numbers of 16 bits."""
-        lanes = 2 * x.type.lanes
-        a, b = (self.as_bits(result, v, Type("int16", lanes), which) for v, which in ((x, "x"), (y, "y")))
-        terms, add = self.value(total), self.helpers.wrapping("add", "int32")
-        for i in range(lanes):
-            terms = f"{add}({terms}, (int32_t){a}.at[{i}] * {b}.at[{i}])"
+        terms, dot = self.value(total), self.helpers.dot_pair()
+        for i in range(x.type.lanes):
+            terms = f"{dot}({terms}, {self.one(x, str(i))}, {self.one(y, str(i))})"
         self.define(result, terms)
 
     def dot8(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
