@@ -16,9 +16,8 @@ from . import blocked_loops, register_tiles
 from .bf16_split.choose import choose_limbs
 from .choice import ContractionChoice
 from .choose import choose_vectors, others
-from .int8 import amx_macro_loops
 from .int8.amx_choose import choose_amx
-from .micro_kernels import amx_limbs, dot4, dot8, dual_multiply, vector_dot, widening
+from .micro_kernels import amx_bytes, amx_limbs, dot4, dot8, dual_multiply, vector_dot, widening
 from .pattern import Contraction
 from .recognise import recognise
 
@@ -59,7 +58,7 @@ class Int8MatrixTiles(ContractionStrategy):
     __slots__ = ()
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        amx_macro_loops.lower(b, self.pattern, self.target, rows)
+        amx_bytes.lower(b, self.pattern, self.target, rows)
 
 
 class Int8PairTiles(ContractionStrategy):

@@ -11,10 +11,13 @@ from collections.abc import Iterator, Sequence
 from ...elements.affine import Axis
 from ...elements.expression import Expr, Reduce
 from ...elements.traverse import nodes
+from ...loops.builder import Builder
 from ...loops.ir import TILE_ROWS
-from ..nest.loop_nest import free_axes, operands
+from ...target.target import Target
+from ..nest.loop_nest import At, free_axes, operands
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.tile_axis import Cut, Piece, Tiles, chunks, interior
+from ..vectorize.vectorize import Vectorizer
 from .pattern import Contraction
 
 LANES = 16
@@ -83,3 +86,13 @@ def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iter
             yield e
         else:
             stack.extend(operands(e))
+
+
+def outside_rows(b: Builder, target: Target, pattern: Contraction, at: At, piece: Piece, around: frozenset[Axis | None],
+                 known: Expr) -> Vectorizer:
+    """What is the same in all rows of a vector of outputs, computed."""
+    n = pattern.n
+    v = Vectorizer(b, target, {**at, n: at[n] + piece.start}, n, piece.lanes, piece.active)
+    for e in unchanging(pattern.nest.value, around, known):
+        v.value(e)
+    return v

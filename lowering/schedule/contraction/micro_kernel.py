@@ -15,7 +15,7 @@ from ...elements.expression import Expr
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand
 from ...target.target import Target
-from ..nest.loop_nest import At
+from ..nest.loop_nest import At, number_of
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.reduction_loops import alike, reduce_loops, unsettled
 from ..nest.tile_axis import Piece
@@ -105,26 +105,21 @@ class MicroKernel:
         single = rows == 1
         bounds = (*conditions.bounds, *failing) if single else conditions.bounds
         runs = alike(conditions.tapped, failing, places) if failing and not single else {}
-        last, group, n = self.step.axes[-1], self.step.group, len(inits)
+        axes, group, n = self.step.axes, self.step.group, len(inits)
+        last = axes[-1]
         whole = single and self.beside and not any(w.index.coefficient(last) for w in bounds)
         beside = sums_beside(n, last.extent // group, self.most_beside(place.vectors)) if whole else 1
         tested = () if single else failing
 
         def steps(at: At, sums: Sequence[Operand]) -> list[Operand]:
+            k = number_of(axes, at)
             return [total for i in range(beside) for total in self.products(
-                place.moved({**at, last: at[last] + i * group}), self.flat(at, i * group), sums[i * n:(i + 1) * n], tested)]
+                place.moved({**at, last: at[last] + i * group}), k + i * group, sums[i * n:(i + 1) * n], tested)]
 
         zeros = [Literal(0, x.type) for x in inits] * (beside - 1)
         unroll = max(1 if n >= MIN_SUMS_OF_ONE_STEP else 2, self.step.unroll)
-        sums = reduce_loops(self.b, self.step.axes, bounds, place.at, [*inits, *zeros], steps, runs, unroll, group * beside)
+        sums = reduce_loops(self.b, axes, bounds, place.at, [*inits, *zeros], steps, runs, unroll, group * beside)
         return [self.added(sums[i::n]) for i in range(n)]
-
-    def flat(self, at: At, further: int) -> Affine:
-        """Which element of K it is, counted through all of its axes; `further` along the last."""
-        k = Affine()
-        for axis in self.step.axes:
-            k = k * axis.extent + at[axis]
-        return k + further
 
     def most_beside(self, vectors: tuple[Piece, ...]) -> int:
         """How many times the sums of a row fit the registers, beside a vector of b."""
@@ -146,7 +141,7 @@ class MicroKernel:
         self.prefetching.epilogue(place.at, k, place.rows, vectors)
         for r in range(place.rows):
             if failing and self.pattern.m:
-                at = {**place.at, self.pattern.m: place.at[self.pattern.m] + r}
+                at = self.pattern.row_at(place.at, r)
                 if any(w.substitute(at).known is False for w in failing):
                     continue
             row = self.step.row(place, r)

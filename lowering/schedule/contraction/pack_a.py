@@ -17,7 +17,7 @@ from ...graph.types import ITEM_SIZES
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
-from ..nest.loop_nest import At
+from ..nest.loop_nest import At, number_of
 from ..nest.reduction_loops import alike, bounds
 from ..nest.row_range import nested
 from ..nest.tile_axis import Tiles, chunks, in_steps, over, pieces
@@ -63,7 +63,7 @@ class RowPacking:
         """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
         are copied in longer runs than those around."""
         where = [w for w in self.pattern.reduce.where if w not in self.pattern.inside and any(
-            w.substitute(self.row_at(at, r)).known is not True for r in (0, rows - 1))]
+            w.substitute(self.pattern.row_at(at, r)).known is not True for r in (0, rows - 1))]
         self.pack_rows(at, rows, where)
         if self.fills:
             self.fill_up(rows)
@@ -80,9 +80,9 @@ class RowPacking:
         """Rows that meet conditions, and those between; one by one where it is not known which do."""
         if rows > 1 and self.pattern.m and at[self.pattern.m].terms and any(map(self.on_rows, where)):
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: replace(self, first=self.first + start).lines(
-                self.row_at(at, start), range(1), where))
+                self.pattern.row_at(at, start), range(1), where))
             return
-        free = [r for r in range(rows) if all(w.substitute(self.row_at(at, r)).known for w in where if self.on_rows(w))]
+        free = [r for r in range(rows) if all(w.substitute(self.pattern.row_at(at, r)).known for w in where if self.on_rows(w))]
         low, high = (free[0], free[-1] + 1) if free else (0, 0)
         around = [w for w in where if not self.on_rows(w)]
         for span, conditions in ((range(low), where), (range(low, high), around), (range(high, rows), where)):
@@ -96,7 +96,7 @@ class RowPacking:
         unrolled = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
         looped = [a for a in axes[:len(axes) - len(run)] if a not in unrolled]
-        runs = alike(unrolled, where, [self.row_at(at, r) for r in rows], tested=True)
+        runs = alike(unrolled, where, [self.pattern.row_at(at, r) for r in rows], tested=True)
         for position in itertools.product(*(runs[a] for a in unrolled)):
             loops = [Axis(a.name, len(values)) for a, values in zip(unrolled, position)]
             here = {**at, **{a: Affine.of(loop) + values.start for a, loop, values in zip(unrolled, loops, position)},
@@ -124,7 +124,7 @@ class RowPacking:
         if not where:
             return [(rows, ())]
         for r in rows:
-            placed = [w.substitute(self.row_at(at, r)) for w in where]
+            placed = [w.substitute(self.pattern.row_at(at, r)) for w in where]
             failing = any(w.known is False for w in placed)
             condition = None if failing else tuple(w for w in placed if w.known is None)
             if result and result[-1][1] == condition:
@@ -154,12 +154,10 @@ class RowPacking:
 
     def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
         """One run of each row."""
-        k = Affine()
-        for axis in self.pattern.reduce.axes:
-            k = k * axis.extent + at[axis]
+        k = number_of(self.pattern.reduce.axes, at)
 
         def line(start: Affine, _: Tiles) -> None:
-            source = self.x.index[0].substitute(self.row_at(at, start))
+            source = self.x.index[0].substitute(self.pattern.row_at(at, start))
             over(self.b, chunks(length, 4 * self.lanes), lambda s, t: self.vectors(
                 source + s, (self.first + start) * self.stride + k + s, t.size, None if inside else self.fill))
 
@@ -204,9 +202,6 @@ class RowPacking:
         (total,) = in_steps(self.b, self.depth, 4 * lanes, summed, [Literal(0, Type("int32", lanes))])
         one = self.b.op("reduce_add", total, type=Type("int32")) if lanes > 1 else total
         self.b.store(self.terms, row, self.b.op("mul", one, Literal(self.factor, one.type)))
-
-    def row_at(self, at: At, row: Affine | int) -> At:
-        return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
 
 
 def run_of(x: Load, axes: tuple[Axis, ...], excluded: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -25,7 +25,7 @@ from ..code_size_model import price_of, share_of
 from ..derived_constants import Made, derive
 from ..elementwise.elementwise import scattered
 from ..nest.constant_data import constant, stays_half
-from ..nest.loop_nest import At, free_axes
+from ..nest.loop_nest import At, free_axes, number_of
 from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import Cut, Piece, over
 from ..vectorize.vectorize import Vectorizer
@@ -59,10 +59,7 @@ class Panels:
 
     def number_of_batch(self, at: At) -> Affine:
         """Which batch it is, of those that are packed."""
-        number = Affine()
-        for a in self.batch:
-            number = number * a.extent + at[a]
-        return number
+        return number_of(self.batch, at)
 
     def place(self, at: At, column: Affine, k: Affine, width: int, limb: int = 0) -> Affine:
         """Where the elements of K from k on are, of the panel that begins with a column of those that are packed."""
@@ -177,10 +174,7 @@ def pack_at_run_time(b: Builder, pattern: Contraction, cut: Cut, target: Target)
         width, columns = sum(piece.lanes for piece in vectors), Axis("column", sum(piece.active for piece in vectors))
 
         def row(at: At, _: Sequence[Operand]) -> tuple[()]:
-            k = Affine()
-            for axis in axes:
-                k = k * axis.extent + at[axis]
-            row = layout.place(start, k, width)
+            row = layout.place(start, number_of(axes, at), width)
             if singly:
                 if width > columns.extent:
                     b.store(scratch, row + vectors[-1].start, Literal(0, Type(source.dtype, vectors[-1].lanes)))

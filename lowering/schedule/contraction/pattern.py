@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ....runtime.records import dataclass
-from ...elements.affine import Axis, Range
+from ...elements.affine import Affine, Axis, Range
 from ...elements.expression import Expr, Reduce
-from ..nest.loop_nest import Nest, free_axes
+from ..nest.loop_nest import At, Nest, free_axes, number_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +39,14 @@ class Contraction:
         """Outer axes in b: each has panels of its own."""
         free = free_axes(self.b)
         return tuple(a for a in self.outer if a in free)
+
+    def row_at(self, at: At, row: Affine | int) -> At:
+        """The place of a row, counted from a place on."""
+        return {**at, self.m: at[self.m] + row} if self.m else at
+
+    def number_of_row(self, at: At) -> Affine:
+        """Which row it is, at all places of the outer axes."""
+        return number_of((*self.outer, *((self.m,) if self.m else ())), at)
 
     @property
     def inside(self) -> tuple[Range, ...]:

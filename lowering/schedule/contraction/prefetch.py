@@ -54,16 +54,9 @@ class Prefetching:
         line, depth = self.line_bytes // ITEM_SIZES[self.panels.dtype], -(-self.pattern.depth // self.group) * self.group
         each = -(-depth * width // pattern.passes)  # elements for a row
         share = -(-rows * each // depth)  # for each term
-        start = (at[pattern.n] + width) * depth + self.passed(at) * each + k * share
+        start = (at[pattern.n] + width) * depth + pattern.number_of_row(at) * each + k * share
         for first in range(0, share * self.group, line):
             self.b.prefetch(self.panels, start + first)
-
-    def passed(self, at: At) -> Affine:
-        """Rows that have read the panel before this tile."""
-        number = Affine()
-        for axis in (*self.pattern.outer, *([self.pattern.m] if self.pattern.m else [])):
-            number = number * axis.extent + at[axis]
-        return number
 
     def epilogue(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
         """For step `k` of a tile: a row of what is read with its sums, and of where these go; the last row at further steps."""

@@ -5,7 +5,7 @@ by its pattern.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Computed, Range, Term, Wrapped
@@ -31,6 +31,14 @@ class Nest:
     value: Expr
     low: int = 0
     where: tuple[Range, ...] = ()
+
+
+def number_of(axes: Iterable[Axis], at: At) -> Affine:
+    """Which place it is, counted through these axes."""
+    number = Affine()
+    for axis in axes:
+        number = number * axis.extent + at[axis]
+    return number
 
 
 def operands(e: Expr) -> tuple[Expr, ...]:

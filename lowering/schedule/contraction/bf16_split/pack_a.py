@@ -105,7 +105,7 @@ class SplitRows:
 
     def row(self, at: At, block: Affine, tile: int, first: int, row: Affine) -> Operand:
         """One row; whether it is out of range."""
-        here = self.row_at(at, row + first)
+        here = self.pattern.row_at(at, row + first)
         least, most = in_steps(self.b, self.shape.depth, STEP, lambda step, active, before: self.step(
             here, row + first, self.place(block, step, 0, tile) + row * STEP, step, active, before), NOTHING)
         outside = out_of_range(self.b, (least, most), self.power)
@@ -163,9 +163,6 @@ class SplitRows:
         return [self.b.op("bits", self.b.shuffle(words[0], words[1], lanes), type=Type("bfloat16", STEP))
                 for lanes in (ODD, EVEN)]
 
-    def row_at(self, at: At, row: Affine) -> At:
-        return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
-
     def element(self, at: At, block: Affine, tile: int, row: Affine, step: Affine, term: Affine) -> Operand:
         """A term of a row out of range as it is, for what is computed in float32. `at` is where the block begins, `row` counts
         from its tile's first one."""
@@ -174,7 +171,7 @@ class SplitRows:
             both = self.b.op("or", self.b.op("shl", upper, Literal(16, Type("int32"))), lower)
             return self.b.op("bits", both, type=Type("float32"))
         (axis,) = self.pattern.reduce.axes
-        place = self.row_at(at, row + self.shape.halves[tile][0])
+        place = self.pattern.row_at(at, row + self.shape.halves[tile][0])
         return Vectorizer(self.b, self.target, {**place, axis: at[axis] + step * STEP + term}).value(self.pattern.a)
 
     def half(self, place: Affine) -> Operand:

@@ -1,9 +1,9 @@
 """When a product of bytes is done on a matrix unit, and in which blocks: a choice by pattern and target, of which
-`amx_macro_loops` writes the loops.
+`micro_kernels.amx_bytes` writes the loops.
 
-A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two
-threads of a processor share the memory behind the tile registers, and where the other one uses it, each instruction waits for
-one that writes a tile to end. With half as many tiles in use there is room for those to come.
+A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two threads of a processor share
+the memory behind the tile registers, and where the other one uses it, each instruction waits for one that writes a tile to end.
+With half as many tiles in use there is room for those to come.
 """
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ...code_size_model import LINE_CYCLES
 from ...derived_constants import Made, derive
 from ...elementwise.transpose import iteration
 from ...nest.constant_data import constant
-from ...nest.loop_nest import At
+from ...nest.loop_nest import At, number_of
 from ...nest.tile_axis import Cut, Piece, Tiles, in_steps, over
 from ...vectorize.vectorize import Vectorizer
 from ..initial_sums import biased, sum_of
@@ -222,10 +222,7 @@ class Packing:
              totals: Sequence[Operand]) -> list[Operand]:
         """One group, of which the first `rows` rows exist."""
         *outer, last = self.pattern.reduce.axes
-        flat = Affine()
-        for axis in outer:
-            flat = flat * axis.extent + at[axis]
-        flat = flat * (last.extent // GROUP) + group
+        flat = number_of(outer, at) * (last.extent // GROUP) + group
         if self.has_groups and len(totals) == 1:
             place = {**at, last: group * GROUP}
             return [self.column_by_column(place, start, piece, flat, rows, width, totals[0])]

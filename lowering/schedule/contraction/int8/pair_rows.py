@@ -12,7 +12,7 @@ from ....elements.expression import Buffer, Load
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
-from ...nest.loop_nest import At
+from ...nest.loop_nest import At, number_of
 from ...nest.tile_axis import Tiles, chunks, over
 from ..pack_a import RowPacking
 from ..pack_b import divided
@@ -44,13 +44,11 @@ class WidenedRows(RowPacking):
 
     def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
         """One run of each row."""
-        k = Affine()
-        for axis in self.pattern.reduce.axes:
-            k = k * axis.extent + at[axis]
+        k = number_of(self.pattern.reduce.axes, at)
 
         def some(row: Affine, start: Affine, count: int) -> None:
             for first in (start + i for i in range(0, count, GROUP)):
-                x = self.x.index[0].substitute(self.row_at(at, row)) + first
+                x = self.x.index[0].substitute(self.pattern.row_at(at, row)) + first
                 self.store(self.first + row, k + first, self.b.load(self.x.buffer, x, GROUP) if inside else None)
 
         over(self.b, [Tiles(rows.start, 1, len(rows))], lambda row, _: over(

@@ -1,44 +1,169 @@
-"""The micro-kernel of products of bytes on a matrix unit (AMX), one panel of `amx_macro_loops`: the steps of its sums, and
-their epilogue, vector by vector, between the steps of the panel after it.
+"""The micro-kernel of products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements
+of K at a step. `int8.amx_choose` says when, and in which shapes.
+
+Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for VNNI. Panels are
+taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
+the chunks before wait in scratch. What is done with the sums of a panel, a loop over rows of vectors, is written between the
+steps of the panel after it, so that both units work at the same time.
 """
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis, Wrapped
-from ....elements.expression import Buffer
+from ....elements.expression import Buffer, Load
 from ....loops.builder import Builder
-from ....loops.ir import Operand
+from ....loops.ir import TILE_BYTES, Operand
 from ....target.target import Target
+from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At
-from ...nest.tile_axis import Tiles, over
+from ...nest.row_range import RowRange, nested
+from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
-from ..int8.amx_choose import ByteBlockShape
-from ..int8.byte_factors import GROUP, Bytes
-from ..int8.pack_b import BytePanels
-from ..macro_kernel import Place
-from ..matrix_tiles import LANES, unchanging
+from ..choice import has_outer_iterations
+from ..int8.amx_choose import ByteBlockShape, groups, is_direct
+from ..int8.byte_factors import GROUP, bytes_of
+from ..int8.pack_b import BytePanels, at_run_time, of_constants
+from ..layout import PanelLayout
+from ..macro_kernel import START, MacroKernel, Place, Run, packing, run
+from ..matrix_tiles import LANES, blocks_of, border_blocks, is_plain, outside_rows, panels_of
 from ..pack_a import RowPacking
 from ..pattern import Contraction
 
 TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
 """Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""
+MIN_SHARED_BLOCKS = 8
+"""Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""
+
+
+def lower(b: Builder, pattern: Contraction, target: Target, rows: RowRange | None) -> None:
+    """The loops: see `macro_kernel`."""
+    tiles = ByteTiles.of(b, pattern, target, pattern.outer[1:] if rows else pattern.outer)
+    macro, line, fill = tiles.macro, tiles.line, tiles.packed.fill
+    batches, places = macro.outer(fill is not None, rows, line)
+    loops = [batches, macro.columns(tiles.groups)]
+    if fill:
+        loops.append(packing(lambda place: fill(place.at, place.first, place.cut or [])))
+    b.shape_tiles(tiles.shape.tiles)
+    start = Place({pattern.m: START} if line and pattern.m else {})
+    run([*loops, places, tiles.blocks, packing(tiles.pack)], tiles.block, start)
 
 
 @dataclass(frozen=True, slots=True)
-class TilePanels:
-    """`plain` sums are outputs as they are. `sums` are none where these need no scratch."""
+class ByteTiles:
+    """The product. `groups` are the columns that are done together, and their panels; `rows` packs those of a block, if they
+    are not read as they lie; `line` is the axis around m of which blocks take in more than one place. `plain` sums are outputs
+    as they are; `sums` are none where they need no scratch."""
     b: Builder
-    pattern: Contraction
-    found: Bytes
     target: Target
+    pattern: Contraction
+    x: Load
     shape: ByteBlockShape
+    groups: list[tuple[Tiles, Cut]]
     packed: BytePanels
-    row_packing: RowPacking | None
+    rows: RowPacking | None
     line: Axis | None
     sums: Buffer | None
     plain: bool
     writer: EpilogueWriter
+
+    @staticmethod
+    def of(b: Builder, pattern: Contraction, target: Target, outer: tuple[Axis, ...]) -> ByteTiles:
+        found = bytes_of(pattern)
+        assert found
+        shape, cut = ByteBlockShape.of(pattern, found, target, outer), panels_of(pattern.n.extent)
+        direct, zero_points = is_direct(pattern, found), (found.of_x, found.of_y)
+        panel_groups = groups(pattern, shape, cut, target)
+        if is_constant(found.y):
+            packed = of_constants(b, pattern, found.y, zero_points, cut, shape.step, direct and pattern.depth > shape.step)
+        else:
+            largest = max((panels for _, panels in panel_groups), key=lambda cut: PanelLayout(cut, shape.depth).columns)
+            packed = at_run_time(b, pattern, found.y, zero_points, largest, target, shape.step)
+        stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
+        rows = None if direct else RowPacking.of(
+            b, pattern, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
+        plain = is_plain(pattern, packed.known) and not found.of_y
+        writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
+        return ByteTiles(b, target, pattern, found.x, shape, panel_groups, packed, rows, outer[-1] if shape.lines > 1 else None,
+                         sums_of(b, pattern, shape, panel_groups, plain), plain, writer)
+
+    @property
+    def macro(self) -> MacroKernel:
+        return MacroKernel(self.b, self.pattern)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the panels of a group are packed while running."""
+        return self.packed.fill is not None
+
+    # ---- blocks of rows ----------------------------------------------------------------------------------------------
+    def blocks(self, place: Place, body: Run) -> None:
+        """Blocks of rows, or of places of the axis around."""
+        again, line, m = self.b.keeps == 0 or has_outer_iterations(self.pattern, LANES), self.line, self.pattern.m
+        tiles = blocks_of(line.extent, self.shape.lines, again=again) if line else blocks_of(
+            self.pattern.rows, self.shape.rows, border_blocks(self.pattern), again)
+        axis = line or m
+        assert axis
+        self.macro.along(axis, tiles)(place, body)
+
+    @property
+    def blocks_around(self) -> int:
+        """How many blocks of rows there are."""
+        places = math.prod(a.extent for a in self.pattern.outer)
+        return places // self.shape.lines if self.line else places * -(-self.pattern.rows // self.shape.rows)
+
+    def pack(self, place: Place) -> None:
+        """Copy the rows of a block, if they are not read as they lie."""
+        rows, line, width = self.rows, self.line, self.shape.width
+        if rows is None:
+            return
+        if line is None:
+            rows.pack(place.at, width)
+            return
+        number = Axis("line", self.shape.lines)
+        at = {**place.at, line: place.at[line] + number}
+        self.b.loop(number, lambda: replace(rows, first=Affine.of(number) * width).pack(at, width))
+
+    def block(self, place: Place) -> None:
+        """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
+        before, size = self.shape.chunks - 1, self.shape.chunk
+        if before:
+            self.chunk(place, START, True)
+        if before > 1:
+            number = Axis("chunk", before - 1)
+            self.b.loop(number, lambda: self.chunk(place, Affine.of(number) * size + size, False))
+        for t, vectors in place.cut or []:
+            self.last(replace(place, cut=[(t, vectors)]), t, vectors)
+
+    def chunk(self, place: Place, number: Affine, begins: bool) -> None:
+        """Steps from `number` on, for all panels."""
+        run([self.macro.panels(is_packed=self.is_packed)], lambda panel: self.add(panel, number, begins), place)
+
+    def last(self, place: Place, t: Tiles, vectors: tuple[Piece, ...]) -> None:
+        """The last chunk of neighbouring panels: each finishes the one before."""
+        if self.plain or (self.b.depth < self.b.keeps and self.blocks_around < MIN_SHARED_BLOCKS):
+            def alone(panel: Place) -> None:
+                self.end(panel, None)
+                self.finish(panel)
+            run([self.macro.panels(is_packed=self.is_packed)], alone, place)
+            return
+
+        once = tuple(Axis("once", 1) for _ in range(self.b.depth, self.b.keeps))  # threads cannot share what comes inside
+        nested(self.b, once, {}, lambda _: self.one_by_one(place, t, vectors))
+
+    def one_by_one(self, place: Place, t: Tiles, vectors: tuple[Piece, ...]) -> None:
+        def panel(number: Affine) -> Place:
+            found = self.macro.panel(place, number * t.size + t.start, t.size, vectors, self.is_packed)
+            return replace(found, number=number)
+
+        self.end(panel(START), None)
+        number = Axis("panel", t.count - 1)
+        if t.count > 1:
+            self.b.loop(number, lambda: self.end(panel(Affine.of(number) + 1), panel(Affine.of(number))))
+        self.finish(panel(Affine.of(t.count - 1)))
 
     # ---- sums --------------------------------------------------------------------------------------------------------
     def slot(self, panel: Place) -> Affine:
@@ -57,7 +182,7 @@ class TilePanels:
     def end(self, panel: Place, before: Place | None) -> None:
         """The last chunk of steps, and the outputs of the panel `before`."""
         first = (self.shape.chunks - 1) * self.shape.chunk
-        short = self.pattern.depth % self.shape.step if self.row_packing is None else 0
+        short = self.pattern.depth % self.shape.step if self.rows is None else 0
         self.begin(panel, first == 0)
         count = self.shape.count - first - bool(short)
         pace = self.shape.pace(count) if before and self.shape.slots == 1 else None
@@ -119,19 +244,19 @@ class TilePanels:
         place = panels.place(panel.at, panel.column, number * self.shape.step, LANES)
         self.b.load_tile(COLUMNS, panels.buffer, place, LANES * GROUP)
         for first, i in self.halves:
-            rows = OTHER_ROWS if len(self.shape.tiles) > OTHER_ROWS and i else ROWS
-            self.load_rows(panel.at, rows, first, k)
-            self.b.multiply_tiles(TOTALS[i], rows, COLUMNS, self.found.x.dtype == "int8")
+            tile = OTHER_ROWS if len(self.shape.tiles) > OTHER_ROWS and i else ROWS
+            self.load_rows(panel.at, tile, first, k)
+            self.b.multiply_tiles(TOTALS[i], tile, COLUMNS, self.x.dtype == "int8")
 
     def load_rows(self, at: At, tile: int, first: int, k: Affine) -> None:
         """A tile of rows, from the block's row `first` on."""
-        if self.row_packing:
-            stride = self.row_packing.stride
-            self.b.load_tile(tile, self.row_packing.buffer, k + first * stride, stride)
+        if self.rows:
+            stride = self.rows.stride
+            self.b.load_tile(tile, self.rows.buffer, k + first * stride, stride)
             return
-        x, m, start = self.found.x, self.pattern.m, {a: Affine() for a in self.pattern.reduce.axes}
+        x, m, start = self.x, self.pattern.m, {a: Affine() for a in self.pattern.reduce.axes}
         assert m
-        place = x.index[0].substitute({**at, **start, m: at[m] + first})
+        place = x.index[0].substitute({**self.pattern.row_at(at, first), **start})
         self.b.load_tile(tile, x.buffer, place + k, x.index[0].coefficient(m))
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
@@ -159,11 +284,8 @@ class TilePanels:
 
     def known(self, panel: Place) -> Vectorizer:
         """What is the same in all rows."""
-        v = Vectorizer(self.b, self.target, panel.at, self.pattern.n, LANES, panel.vectors[0].active)
         around = frozenset({self.pattern.m, self.line} if self.line else {self.pattern.m})
-        for e in unchanging(self.pattern.nest.value, around, self.packed.known):
-            v.value(e)
-        return v
+        return outside_rows(self.b, self.target, self.pattern, panel.at, panel.vectors[0], around, self.packed.known)
 
     def row(self, panel: Place, line: Affine, row: Affine, outer: Vectorizer) -> None:
         """The outputs of one row of the block."""
@@ -173,6 +295,15 @@ class TilePanels:
             at[self.line] = panel.at[self.line] + line
         number = line * self.shape.width + row
         value: Operand = self.b.load(self.sums, self.slot(panel) + number * LANES, LANES)
-        if self.row_packing and self.row_packing.terms:
-            value = self.b.op("add", value, self.b.splat(self.b.load(self.row_packing.terms, number), LANES))
+        if self.rows and self.rows.terms:
+            value = self.b.op("add", value, self.b.splat(self.b.load(self.rows.terms, number), LANES))
         self.writer.write(OutputBlock(at, self.pattern.m, 1, self.pattern.n, panel.vectors), [value], outer)
+
+
+def sums_of(b: Builder, pattern: Contraction, shape: ByteBlockShape, panel_groups: list[tuple[Tiles, Cut]],
+            plain: bool) -> Buffer | None:
+    """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
+    if plain and shape.chunks == 1:
+        return None
+    panels = max(sum(t.count for t, _ in cut) for _, cut in panel_groups) if shape.chunks > 1 else shape.slots
+    return b.scratch(Buffer(f"{pattern.nest.name}.tiles", "int32", (panels * shape.rows * LANES,), "scratch"))

@@ -23,7 +23,7 @@ from ..bf16_split.choose import STEP, LimbBlockShape, power_of, row_blocks, row_
 from ..bf16_split.pack_a import FLOATS, SplitRows
 from ..bf16_split.pack_b import LimbPanels, number_of
 from ..macro_kernel import MacroKernel, Place, Run, packing, run
-from ..matrix_tiles import LANES, is_plain, panels_of, unchanging
+from ..matrix_tiles import LANES, is_plain, outside_rows, panels_of
 from ..pack_a import RowPacking
 from ..pattern import Contraction
 
@@ -123,7 +123,8 @@ class LimbProduct:
         m, rows, before = self.pattern.m, self.shape.rows, line * self.shape.grouped_blocks
         if not (m and self.split.row_packing and self.shape.grouped_blocks > 1):
             block = Axis("block", count)
-            self.b.loop(block, lambda: self.split.fill(self.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
+            self.b.loop(block, lambda: self.split.fill(
+                self.pattern.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
             return
         for t in row_blocks(self.pattern, rows):  # conditions are settled at constant places
             number = Axis("block", t.count)
@@ -135,13 +136,10 @@ class LimbProduct:
         line, block = Axis("line", place.lines), Axis("block", place.rows // self.shape.rows)
 
         def one() -> None:
-            at = self.row_at(self.line_at(place.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
+            at = self.pattern.row_at(self.line_at(place.at, Affine.of(line)), Affine.of(block) * self.shape.rows)
             body(replace(place, at=at, tile=Affine.of(line) * self.shape.grouped_blocks + Affine.of(block)))
 
         self.b.loop(line, lambda: self.b.loop(block, one))
-
-    def row_at(self, at: At, row: Affine) -> At:
-        return {**at, self.pattern.m: at[self.pattern.m] + row} if self.pattern.m else at
 
     def line_at(self, at: At, line: Affine) -> At:
         return {**at, self.line: at[self.line] + line} if self.line else at
@@ -284,25 +282,19 @@ class LimbProduct:
     # ---- what becomes of the sums ------------------------------------------------------------------------------------
     def write(self, place: Place) -> None:
         """The outputs of one block of rows and one panel."""
-        known = [self.known(place, piece) for piece in place.vectors]
+        around = frozenset({self.pattern.m})
+        known = [outside_rows(self.b, self.target, self.pattern, place.at, piece, around, self.pattern.reduce)
+                 for piece in place.vectors]
         row = Axis("row", self.shape.rows)
 
         def line() -> None:
-            at = self.row_at(place.at, Affine.of(row))
+            at = self.pattern.row_at(place.at, Affine.of(row))
             for piece, outer in zip(place.vectors, known, strict=True):
                 buffer, start, _ = self.sum_at(place, Affine.of(row), piece.start)
                 value = self.b.load(buffer, start, LANES)
                 self.writer.write(OutputBlock(at, self.pattern.m, 1, self.pattern.n, (piece,)), [value], outer)
 
         self.b.loop(row, line)
-
-    def known(self, place: Place, piece: Piece) -> Vectorizer:
-        """What is the same in all rows of a vector."""
-        at = {**place.at, self.pattern.n: place.at[self.pattern.n] + piece.start}
-        v = Vectorizer(self.b, self.target, at, self.pattern.n, piece.lanes, piece.active)
-        for e in unchanging(self.pattern.nest.value, frozenset({self.pattern.m}), self.pattern.reduce):
-            v.value(e)
-        return v
 
 
 def packed_rows(b: Builder, pattern: Contraction, shape: LimbBlockShape, target: Target) -> RowPacking:

@@ -74,10 +74,10 @@ class ByteStep:
 
     def bytes_of(self, at: At, row: int) -> tuple[Buffer, Affine]:
         """Where the bytes of a row of the tile are that a step takes."""
-        (k,), m = self.axes, self.pattern.m
+        (k,) = self.axes
         if self.rows:
             return self.rows.buffer, at[k] + self.packed_row(at, row) * self.rows.stride
-        here = {**at, **({m: at[m] + row} if m else {}), **{a: Affine() for a in self.pattern.reduce.axes}}
+        here = {**self.pattern.row_at(at, row), **{a: Affine() for a in self.pattern.reduce.axes}}
         return self.x.buffer, self.x.index[0].substitute(here) + at[k]
 
     def packed_row(self, at: At, row: int) -> Affine:

@@ -135,10 +135,7 @@ class Dot4(ByteStep):
             replace(self.rows, first=self.packed_row(place.at, 0)).pack(place.at, place.rows)
 
     def packed_row(self, at: At, row: int) -> Affine:
-        number = Affine()
-        if self.packs_many_rows:
-            for axis in (*self.pattern.outer, *([self.pattern.m] if self.pattern.m else [])):
-                number = number * axis.extent + at[axis]
+        number = self.pattern.number_of_row(at) if self.packs_many_rows else Affine()
         if self.groups:
             number -= Affine.of(self.groups) * (self.pattern.rows // self.groups.extent)
         return number + row

@@ -13,7 +13,7 @@ from ....elements.affine import Affine
 from ....loops.ir import Operand
 from ....target.target import Target
 from ...nest.constant_data import is_constant
-from ...nest.loop_nest import At
+from ...nest.loop_nest import At, number_of
 from ...nest.reduction_loops import reduce_loops
 from ...nest.tile_axis import Piece, balanced, chunks
 from ...strategy import Constraints
@@ -92,7 +92,7 @@ class Dot8Kernel(MicroKernel):
         inits = [self.initial(block, piece, half) for _ in pairs for piece in place.vectors for half in (0, 1)]
 
         def steps(at: At, sums: Sequence[Operand]) -> list[Operand]:
-            return self.pair_products(place.moved(at), self.flat(at, 0), sums, pairs)
+            return self.pair_products(place.moved(at), number_of(self.step.axes, at), sums, pairs)
 
         sums = reduce_loops(self.b, self.step.axes, (), place.at, inits, steps, unroll=STEPS_OF_A_LOAD, group=GROUP)
         self.finish(place, block, self.by_rows(sums, place.rows, len(place.vectors)))

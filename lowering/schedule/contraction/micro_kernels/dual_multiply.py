@@ -134,8 +134,8 @@ class DualMultiply(ByteStep):
         if self.staged:
             pairs = self.staged.load(place.at[self.axes[0]], row)
         else:
-            (i,), m = self.x.index, self.pattern.m
-            at = place.at if m is None else {**place.at, m: place.at[m] + row}
+            (i,) = self.x.index
+            at = self.pattern.row_at(place.at, row)
             pairs = self.widened(self.b.load(self.x.buffer, i.substitute(at), GROUP), -self.zero_point)
         return lambda _: pairs
 

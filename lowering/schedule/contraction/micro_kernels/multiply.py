@@ -81,8 +81,8 @@ class Multiply:
         return None if beside or a.index[0].coefficient(last) != 1 or last in a.index[0].hidden else a
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        m, last = self.pattern.m, self.axes[-1]
-        at = place.at if m is None else {**place.at, m: place.at[m] + row}
+        last = self.axes[-1]
+        at = self.pattern.row_at(place.at, row)
         if not self.rows and (x := self.run) and (found := lanes_of_row(
                 self.b, x.buffer, x.index[0].substitute(at), at[last], last.extent, 1)):
             return lambda lanes: in_all_lanes(self.b, *found, lanes)

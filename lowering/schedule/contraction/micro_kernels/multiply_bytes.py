@@ -58,8 +58,7 @@ class ByteMultiply(ByteStep):
         return self.pattern.reduce.axes
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        m = self.pattern.m
-        at = place.at if m is None else {**place.at, m: place.at[m] + row}
+        at = self.pattern.row_at(place.at, row)
         value = self.widened(self.b.load(self.x.buffer, self.x.index[0].substitute(at)))
         if self.offset:
             value = self.b.op("add", value, Literal(self.offset, INT32))
