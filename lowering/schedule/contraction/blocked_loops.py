@@ -145,9 +145,22 @@ class BlockedTiles:
     def tile(self, place: Place) -> None:
         terms, is_short = self.loops.terms, self.blocks.depth <= MAX_UNROLLED_TERMS and place.rows == 1
         block = OutputBlock(place.at, self.pattern.m, place.rows, self.pattern.n, place.vectors)
-        sums = terms.loop(lambda term, *acc: self.step(place, term, acc), self.initial(place), unrolled=is_short)
+        times = self.steps_at_once
+
+        def steps(term: Affine, *sums: Operand) -> Sequence[Operand]:
+            for number in range(times):
+                sums = tuple(self.step(place, term + number, sums))
+            return sums
+
+        sums = terms.loop(steps, self.initial(place), times, unrolled=is_short)
         terms.when_last(lambda: self.kernel.finish(place, block, sums))
         terms.when_more(lambda: self.keep(place, sums))
+
+    @property
+    def steps_at_once(self) -> int:
+        """Steps whose elements of a row are loaded at once, where they lie together and all blocks have whole ones."""
+        times, terms = self.kernel.step.unroll, self.loops.terms
+        return 1 if (self.rows and self.rows.interleaved) or terms.axis.extent % times or terms.size % times else times
 
     def initial(self, place: Place) -> list[Operand]:
         """The sums of the block of K before; zeros, which are stored first where there is none."""

@@ -18,6 +18,7 @@ from ..nest.tile_axis import Piece, pieces
 from ..vectorize.vectorize import Vectorizer
 from .layout import PanelLayout
 from .macro_kernel import Place
+from .row_lanes import lanes_of_row
 
 Each = Callable[[Callable[[Affine], None]], object]
 """Runs something for the number of each panel or tile."""
@@ -136,6 +137,20 @@ class PackedRows:
 
         self.terms.loop(lambda term: copy_vector(term, Piece(0, self.lanes, self.lanes)), step=self.lanes)
         self.terms.tail(self.lanes, rest)
+
+    def lanes_of(self, place: Place, row: int) -> tuple[Operand, int] | None:
+        """The vector that has an element of a row of the tile, of other rows or terms, too, and which lane it is."""
+        if self.scratch.dtype != "float32":
+            return None
+        if not self.interleaved:
+            start = place.term + row * row_stride(self.terms.size, self.lanes)
+            return lanes_of_row(self.b, self.scratch, start, place.term, self.terms.size, 1)
+        first = row - row % self.lanes
+        count = min(self.lanes, place.rows - first)
+        if count & (count - 1) or count == 1:
+            return None
+        start = (place.tile * self.terms.size + place.term) * place.rows + first
+        return self.b.load(self.scratch, start, count), row - first
 
     def load(self, place: Place, row: int) -> Operand:
         """One element of a row of the tile."""

@@ -4,6 +4,8 @@ steps.
 """
 from __future__ import annotations
 
+import math
+
 from ...elements.affine import Affine
 from ...elements.expression import Buffer
 from ...loops.builder import Builder
@@ -18,9 +20,7 @@ def lanes_of_row(b: Builder, buffer: Buffer, place: Affine, k: Affine, extent: i
     """The vector that has the factors of this step of K, and which lane they are; `place` is where its first one is, `k` the
     step's first element of K, which has `extent` of them and all of whose steps are done, and `size` how many a step
     has; `most` steps are loaded at once. None where the loop over K goes by single steps."""
-    if len(k.terms) > 1:
-        return None
-    stride = k.terms[0][1] if k.terms else extent
+    stride = math.gcd(*(coefficient for _, coefficient in k.terms)) if k.terms else extent
     steps = next((n for n in (2 * ROW_STEPS, ROW_STEPS, ROW_STEPS // 2) if n <= most and stride % (n * size) == 0), 1)
     if steps == 1:
         return None

@@ -81,13 +81,20 @@ class Multiply:
         return None if beside or a.index[0].coefficient(last) != 1 or last in a.index[0].hidden else a
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        last = self.axes[-1]
         at = self.pattern.row_at(place.at, row)
-        if not self.rows and (x := self.run) and (found := lanes_of_row(
-                self.b, x.buffer, x.index[0].substitute(at), at[last], last.extent, 1)):
+        if found := self.lanes_of(place, row, at):
             return lambda lanes: in_all_lanes(self.b, *found, lanes)
         value = self.rows.load(place, row) if self.rows else Vectorizer(self.b, self.target, at).value(self.pattern.a)
         return lambda lanes: self.b.splat(value, lanes)
+
+    def lanes_of(self, place: Place, row: int, at: At) -> tuple[Operand, int] | None:
+        """The vector that has the element of a row, where products take lanes of one, and which lane it is."""
+        if self.rows:
+            return self.rows.lanes_of(place, row) if self.target.has_lane_products else None
+        if (x := self.run) is None:
+            return None
+        last = self.axes[-1]
+        return lanes_of_row(self.b, x.buffer, x.index[0].substitute(at), at[last], last.extent, 1)
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand:
         if is_float(total.type.dtype):
