@@ -1,10 +1,12 @@
 """The macro-kernel of a contraction: the loops around its micro-kernel, as BLIS has them, each written once. What computes a
 product puts them into its order, with the packing of operands between them, as a list; `run` writes it. Outermost first:
 
-    batches, pack b, places, rows, pack a, panels                register tiles: the rows of a tile pass all panels
-    batches, pack b, pack a, panels, places, rows                register tiles: a panel passes all rows
-    places, blocks of columns, blocks of K, pack b, groups of tiles, pack a, rows, panels             in cache blocks
-    batches, groups of columns, pack b, places, rows, pack a, panels                                  the matrix unit
+    batches, pack b, places, rows, pack a, panels               register tiles: the rows of a tile pass all panels
+    batches, pack b, pack a, panels, places, rows               register tiles: a panel passes all rows
+    places, blocks of columns, blocks of K, pack b, groups of tiles, pack a, rows, panels      register tiles in cache blocks
+    places, rows, pack a, groups of columns, panels             sums in scalar registers, an epilogue after each group
+    batches, groups of columns, pack b, places, rows, pack a, panels                           bytes on a matrix unit
+    batches, groups of columns, pack b, places, groups of rows, blocks of K, pack a, panels, rows     limbs on a matrix unit
 """
 from __future__ import annotations
 

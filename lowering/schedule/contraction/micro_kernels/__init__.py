@@ -1,1 +1,11 @@
-"""The micro-kernels, one for each instruction that sums products: what a step of K does, and how its operands are packed."""
+"""The micro-kernels of contractions, one for each instruction that sums products: when it is chosen, what a step of K does, and
+how its operands are packed.
+
+    multiply         fused multiply-adds of floats; products of integers that are added
+    multiply_bytes   bytes that are widened as they are loaded, one number at a time
+    dot4, dot8       four bytes to a lane (VNNI, SDOT); two rows by two columns of eight bytes (SMMLA)
+    dual_multiply    two pairs of 16 bits (SMLAD)
+    widening         bytes of columns that are widened once for all rows (VWMACC, SMLAL)
+    vector_dot       a vector of bytes into a scalar register (VMLADAVA)
+    amx_bytes        tiles of bytes; amx_limbs: tiles of bfloat16 limbs of float32
+"""
