@@ -10,7 +10,7 @@ import pytest
 import tosaic
 
 SCHEDULE = Path(str(tosaic.__file__)).parent / "lowering" / "schedule"
-ROOMS = ("nest", "vectorize", "elementwise", "row_reduction", "contraction", "window")
+ROOMS = ("nest", "vectorize", "elementwise", "row_reduction", "contraction", "window", "winograd")
 UPPER = ("strategies", "parallelize", "schedule", "schedule_cache", "search_space", "schedule_text", "fft")
 """What stands above all rooms."""
 
