@@ -13,6 +13,7 @@ from ..tflite.files import Graph, Operator, Scalar, Tensor, file
 from .microcontrollers import cmsis_nn, compiled, quantization
 from .microcontrollers.boards import BOARDS, SHIFT, Board
 from .microcontrollers.layers import Network, network, padding
+from .microcontrollers.rates import BOUNDS, SINGLES, rate_table, rates
 from .microcontrollers.table import Row, differences, layer_table, network_table
 
 M4 = BOARDS["cortex-m4"]
@@ -27,7 +28,13 @@ static int32_t few(void) { __asm__ volatile(".rept 100\\n nop\\n .endr"); return
 static int32_t more(void) { __asm__ volatile(".rept 357\\n nop\\n .endr"); return 0; }
 static int32_t many(void) {
     uint32_t n = 7000000;
+#if defined(__riscv)
+    __asm__ volatile("1: addi %0, %0, -1\\n bnez %0, 1b" : "+r"(n));
+#elif defined(__aarch64__)
+    __asm__ volatile("1: subs %w0, %w0, #1\\n bne 1b" : "+r"(n) : : "cc");
+#else
     __asm__ volatile("1: subs %0, %0, #1\\n bne 1b" : "+r"(n) : : "cc");
+#endif
     return (int32_t)n;
 }
 int main(void) {
@@ -137,3 +144,12 @@ def test_padding_is_tensorflow_s() -> None:
                 outside = max(0, places[-1] + window - size)
                 assert padding(size, window, stride, 1, 0) == outside // 2
                 assert padding(size, window, stride, 1, 1) == 0
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=needs(BOARDS[n].machine)) for n in ("neoverse-v1", "rv64gcv")])
+def test_rates_are_of_outputs_that_are_equal_and_below_the_bound(name: str, small: Network) -> None:
+    wrong: list[str] = []
+    found = rates(BOARDS[name], {"small": small}, wrong)
+    assert not wrong and list(found) == ["small", *(single.name for single in SINGLES)]
+    assert all(0 < rate.products / rate.instructions < BOUNDS[name][0] for rate in found.values())
+    assert rate_table({name: found}).splitlines()[-1].startswith("| an instruction, at most |")
