@@ -2,7 +2,7 @@
 
     python tests/bench/microcontrollers                         the table, Cortex-M4 and Cortex-M55
     python tests/bench/microcontrollers keyword --layers        one network, and its layers beside CMSIS-NN's kernels
-    python tests/bench/microcontrollers --processors cortex-m7 cortex-m33
+    python tests/bench/microcontrollers --processors cortex-m7 cortex-m4-int16 rv32imc      int16: weights are kept as pairs
     python tests/bench/microcontrollers --rates                 multiply-adds an instruction, 64-bit Arm and RISC-V (rates.py)
 
 The networks are as the benchmark's rules describe them, with weights by lot (peers/tiny_networks.py), converted by TensorFlow
