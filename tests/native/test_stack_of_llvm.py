@@ -43,9 +43,15 @@ def test_a_frame_is_what_llvm_says_it_is(name: str, machine: str, capfd: pytest.
         capfd.readouterr()
         code = object_file(text.replace("attributes #0 = {", f"attributes #0 = {{{WARNED}"), there)
     use, said = StackUse(code, there), said_by_llvm(capfd)
-    own = {section: use.frame(name).nbytes - use.family.return_address for name, section in use.functions.items()}
+    own, unknown = dict[str, int](), set[str]()
+    for function, section in use.functions.items():
+        try:
+            own[section] = use.frame(function).nbytes - use.family.return_address
+        except UnknownStack:
+            unknown.add(section)
     expected = {use.functions[name]: nbytes for name, nbytes in said.items()}
-    assert expected and own == dict.fromkeys(own, 0) | expected
+    assert expected and own == dict.fromkeys(own, 0) | {s: n for s, n in expected.items() if s not in unknown}
+    assert not unknown or there.has_vector_length, "only where vectors are as long as a run finds them"
 
 
 TAKES = """
