@@ -52,6 +52,10 @@ OPS = {
     "linspace": "0.0, 1.0, 5", "ones": "(2, 3)", "zeros": "(2, 3)", "tri": "3", "permute_dims": "x, (1, 0)",
     "sliding_window_view": "y, 2", "take_along_axis": "x, np.array([[2], [0]]), 1", "linalg.matrix_power": "s, 2",
     "complex": "x, x", "fft.fftfreq": "4", "fft.rfftfreq": "4",
+    "apply_along_axis": "lambda row: row[::-1], 1, x", "apply_over_axes": "ops.sum, x, (0, 1)", "choose": "n % 2, [x, z]",
+    "dsplit": "volume[0], 2", "histogram": "x, 3", "piecewise": "y, [y < 2, y > 2], [-1, lambda v: v * v]",
+    "select": "[b, c], [x, z]", "insert": "x, 1, 7, 1", "delete": "x, 1, 1",
+    "block": "[[x, z], [z, x]]", "digitize": "x, [1, 2, 4]", "interp": "u, [0, 1], [10, 20]", "resize": "y, (2, 3)",
     "softmax": "x", "special.softmax": "x, -1", "special.log_softmax": "x, -1", "special.logsumexp": "x, -1",
 }
 """Arguments of functions of `ops`, and of those of its namespaces."""
@@ -61,6 +65,7 @@ REFERENCES = {
     "erf": "np.vectorize(math.erf)(x)", "softmax": "np.exp(x) / np.exp(x).sum(-1, keepdims=True)",
     "logsumexp": "np.log(np.exp(x).sum(-1))", "empty": "np.zeros((2, 3))", "empty_like": "np.zeros_like(x)",
     "complex": "x + 1j * x", "sliding_window_view": "np.lib.stride_tricks.sliding_window_view(y, 2)",
+    "apply_over_axes": "np.apply_over_axes(np.sum, x, (0, 1))",
 }
 """What functions compute that NumPy has under no such name, or takes otherwise."""
 

@@ -16,6 +16,7 @@ from ...lowering.formulas.working_types import working_type
 from ...lowering.graph.types import I1
 from .conversion import broadcast, converted, element_type, operands, tensor
 from .elementwise import checked_loop, elementwise, recorded_as, results
+from .refusals import refusal
 from .tensor import Tensor
 from .trace import recorded
 
@@ -239,8 +240,11 @@ def logical_not(x: Any) -> Tensor:
     return elementwise("logical_not", x)
 
 
-def where(condition: Any, a: Any, b: Any) -> Tensor:
-    """a where the condition is true, else b."""
+def where(condition: Any, a: Any = None, b: Any = None) -> Tensor:
+    """a where the condition is true, else b; both are needed, as the places alone, NumPy's result without them, have no shape
+    that is known."""
+    if a is None or b is None:
+        raise refusal("where")
     x, y = operands(a, b, operator="where")
     chosen = astype(tensor(condition, I1), I1)
     dims = broadcast(chosen.shape, x.shape, y.shape, operator="where")

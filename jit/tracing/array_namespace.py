@@ -2,7 +2,7 @@
 by its names and with its arguments.
 
 Most are those of `tosaic.ops`. Those that the standard calls otherwise, or of which it wants another type, are here. What a
-graph cannot have (a shape that depends on numbers) is not there; `numpy_protocol.REASONS` says why.
+graph cannot have (a shape that depends on numbers) is not there; `refusals.REASONS` says why.
 """
 from __future__ import annotations
 

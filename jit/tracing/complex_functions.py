@@ -39,12 +39,12 @@ from .trace import problem
 Function = Callable[..., Any]
 
 PART_BY_PART = frozenset((
-    "append", "around", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",
-    "column_stack", "concat", "concatenate", "cumsum", "cumulative_sum", "diag", "diagflat", "diagonal", "diff", "dstack",
-    "ediff1d", "empty_like", "expand_dims", "flip", "fliplr", "flipud", "hstack", "matrix_transpose", "mean", "meshgrid",
-    "moveaxis", "negative", "permute_dims", "positive", "ravel", "repeat", "reshape", "rint", "roll", "rollaxis", "rot90",
-    "round", "split", "squeeze", "stack", "sum", "swapaxes", "take", "take_along_axis", "tile", "trace", "transpose", "tril",
-    "triu", "unstack", "vstack", "zeros_like"))
+    "around", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "column_stack",
+    "concat", "concatenate", "copy", "cumsum", "cumulative_sum", "delete", "diag", "diagflat", "diagonal", "diff", "dsplit",
+    "dstack", "ediff1d", "empty_like", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "matrix_transpose",
+    "mean", "meshgrid", "moveaxis", "negative", "permute_dims", "positive", "ravel", "repeat", "reshape", "resize", "rint",
+    "roll", "rollaxis", "rot90", "round", "sliding_window_view", "split", "squeeze", "stack", "sum", "swapaxes", "take",
+    "take_along_axis", "tile", "trace", "transpose", "tril", "triu", "unstack", "vsplit", "vstack", "zeros_like"))
 """Functions of NumPy that do the same to both parts."""
 OF_PRODUCTS = frozenset(("convolve", "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot"))
 """Sums of products of two operands."""
@@ -62,6 +62,20 @@ def part_by_part(function: Function) -> Function:
             return type(real)(map(ComplexTensor, real, imag))
         return ComplexTensor(real, imag)
     return both
+
+
+def itself(function: Function) -> Function:
+    """What is the same of a tensor of pairs."""
+    return function
+
+
+def append(function: Function) -> Function:
+    """Both of them complex, in the type of both."""
+    def appended(arr: Any, values: Any, axis: int | None = None) -> ComplexTensor:
+        element = common_part_type([arr, values])
+        x, y = complex_tensor(arr, element), complex_tensor(values, element)
+        return ComplexTensor(function(x.real, y.real, axis), function(x.imag, y.imag, axis))
+    return appended
 
 
 def spread(values: Iterable[Any]) -> list[Any]:
@@ -245,9 +259,10 @@ def full(function: Function) -> Function:
 
 
 def pad(function: Function) -> Function:
-    def padded(x: Any, width: Any, value: Any = 0) -> ComplexTensor:
+    def padded(x: Any, width: Any, value: Any = 0, **options: Any) -> ComplexTensor:
         z = complex_tensor(x)
-        return ComplexTensor(*(function(part, width, border) for part, border in zip((z.real, z.imag), parts_of(value))))
+        return ComplexTensor(*(function(part, width, border, **options) for part, border in zip(
+            (z.real, z.imag), parts_of(value))))
     return padded
 
 
@@ -333,9 +348,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "asarray": asarray, "full_like": full_like, "ones_like": ones_like, "prod": prod, "var": var, "std": std, "vecdot": vecdot,
     "vdot": vdot, "vecmat": vecmat}
 MADE_OF: Mapping[str, Callable[[Function], Function]] = {
-    "zeros": of_shape, "ones": of_shape, "empty": of_shape, "full": full, "pad": pad, "einsum": einsum,
+    "zeros": of_shape, "ones": of_shape, "empty": of_shape, "full": full, "pad": pad, "append": append, "einsum": einsum,
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), of_two_truths),
     **dict.fromkeys(("logical_not", "any", "all", "count_nonzero"), of_truth),
+    **dict.fromkeys(("iscomplexobj", "isrealobj", "ndim", "shape", "size"), itself),
     **dict.fromkeys(PART_BY_PART, part_by_part), **dict.fromkeys(OF_PRODUCTS, of_products)}
 """What makes the complex function of the real one."""
 ALIASES = {"abs": "absolute", "conj": "conjugate", "true_divide": "divide", "pow": "power", "acos": "arccos",

@@ -16,7 +16,7 @@ from ...lowering.graph.types import F16, F32, I1, I16, I32, I64, UI8, UI32, UI64
 from .arithmetic import multiply, subtract
 from .conversion import axis_of, broadcast, common_element, converted, from_python, is_number, tensor
 from .creation import zeros
-from .layout import broadcast_to, expand_dims, flip, moveaxis, pad, reshape, squeeze, transpose
+from .layout import bordered, broadcast_to, expand_dims, flip, moveaxis, reshape, squeeze, transpose
 from .rearranging import diagonal, roll
 from .reduction import sum
 from .tensor import Tensor
@@ -250,7 +250,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     if count is None:
         raise problem(f"the mode of convolve is 'full', 'same' or 'valid', not {mode!r}", "argument")
     first = {"full": 0, "same": (y.size - 1) // 2, "valid": y.size - 1}[mode]
-    wide = pad(x, (y.size - 1, y.size - 1))
+    wide = bordered(x, (y.size - 1, y.size - 1))
     places = np.arange(count)[:, None] + first + np.arange(y.size)
     return matmul(wide[places], flip(y))
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...lowering.formulas import layout
 from ...runtime.errors import IndexProblem, TypeProblem
 from .arithmetic import add, multiply
-from .layout import expand_dims, flip, moveaxis, pad, places, reshape, take
+from .layout import bordered, expand_dims, flip, moveaxis, places, reshape, take
 from .tensor import Tensor
 from .trace import problem, recorded
 
@@ -124,7 +124,7 @@ def strided(x: Tensor, axis: int, start: int, count: int, step: int) -> Tensor:
     begin = min(start, x.shape[axis] - count * step)
     if begin < 0:
         missing = start + count * step - x.shape[axis]
-        x, begin = pad(x, [(0, missing if a == axis else 0) for a in range(x.ndim)]), start
+        x, begin = bordered(x, [(0, missing if a == axis else 0) for a in range(x.ndim)]), start
     x = part(x, axis, begin, count * step)
     before, after = x.shape[:axis], x.shape[axis + 1:]
     rows = reshape(x, (math.prod(before), count, step, math.prod(after)))

@@ -166,7 +166,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     return [x[(slice(None),) * place + (slice(a, b),)] for a, b in pairwise(ends)]
 
 
-def pad(x: Any, width: Any, value: Any = 0) -> Tensor:
+def bordered(x: Any, width: Any, value: Any = 0) -> Tensor:
     """A border of `value`: `width` is a number, (before, after), or one such pair for each axis."""
     x = tensor(x)
     try:
@@ -236,5 +236,5 @@ def broadcast_arrays(*values: Any) -> list[Tensor]:
     return [broadcast_to(x, dims) for x in given]
 
 
-__all__ = ["broadcast_arrays", "broadcast_to", "concatenate", "expand_dims", "flip", "moveaxis", "pad", "ravel", "reshape",
+__all__ = ["broadcast_arrays", "broadcast_to", "concatenate", "expand_dims", "flip", "moveaxis", "ravel", "reshape",
            "split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose"]

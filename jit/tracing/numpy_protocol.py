@@ -11,24 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import Problem, TypeProblem
+from .refusals import IN_PLACE, refusal
 from .trace import problem
-
-SHAPE_DEPENDS = "the shape of its result depends on the numbers in it"
-NO_VALUES = "it needs the numbers of a tensor, which a traced one has not"
-IN_PLACE = "a traced tensor cannot be changed: write x = ..., with tosaic.ops.where for a part of it"
-REASONS = {
-    "isnat": "no tensor holds dates",
-    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse",
-                     "unique_values", "compress", "extract", "union1d", "intersect1d", "setdiff1d", "setxor1d", "trim_zeros",
-                     "bincount"), SHAPE_DEPENDS),
-    **dict.fromkeys(("copyto", "put", "putmask", "place", "put_along_axis", "fill_diagonal"), IN_PLACE),
-    **dict.fromkeys(("save", "savez", "savetxt", "array2string", "array_repr", "array_str", "allclose", "array_equal",
-                     "from_dlpack"), NO_VALUES),
-    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "pinv", "matrix_rank", "lstsq", "cond"),
-                    "tosaic has no decomposition that iterates until it converges"),
-    "qr": "tosaic has no orthogonal decomposition",
-}
-"""Why functions of NumPy and of the array API standard are not there."""
 
 
 # ---- universal functions -----------------------------------------------------------------------------------------
@@ -98,9 +82,7 @@ def named(name: str) -> Callable[..., Any]:
         if namespace is not None and last in namespace.__all__:
             found: Callable[..., Any] = getattr(namespace, last)
             return found
-    reason = REASONS.get(last)
-    raise problem(f"numpy.{name} cannot be traced{f': {reason}' if reason else ''}", "unsupported",
-                  help="see tosaic.ops for what can")
+    raise refusal(name)
 
 
 @cache

@@ -59,6 +59,36 @@ def check_kind(kind: str | None) -> None:
         raise problem(f"a sort is no {kind!r}", "argument", help=f"one of {', '.join(map(repr, KINDS[1:]))}; all are stable")
 
 
+def partition(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
+    """The elements along an axis of which those at the places `kth` are where a sort puts them: here all are, by a sort."""
+    return take_along_axis(*partitioned(a, kth, axis))
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
+    """Which elements `partition` puts where, in i32."""
+    return partitioned(a, kth, axis)[1]
+
+
+def partitioned(a: Any, kth: Any, axis: int | None) -> tuple[Tensor, Tensor, int]:
+    x, found, place = order(a, axis, False)
+    if not isinstance(kth, Tensor):
+        places(kth, x, place)
+    return x, found, place
+
+
+def lexsort(keys: Any, axis: int = -1) -> Tensor:
+    """Which element comes first by the last of several keys, where that is equal by the one before it, and so on; in i32."""
+    given = [tensor(key) for key in keys]
+    if not given:
+        raise problem("lexsort has one key or more", "argument")
+    found = argsort(given[0], axis)
+    for key in given[1:]:
+        if key.shape != given[0].shape:
+            raise problem(f"lexsort of {given[0].type} and {key.type}: their shapes differ", "shape")
+        found = take_along_axis(found, argsort(take_along_axis(key, found, axis), axis), axis)
+    return found
+
+
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Tensor:
     """Elements along an axis by indices, of which each row has its own. Known ones are checked, negative ones count from the
     end; all others must be within the extent."""
@@ -110,4 +140,4 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     return logical_not(found) if invert else found
 
 
-__all__ = ["argsort", "isin", "searchsorted", "sort", "take_along_axis"]
+__all__ = ["argpartition", "argsort", "isin", "lexsort", "partition", "searchsorted", "sort", "take_along_axis"]

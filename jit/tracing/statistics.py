@@ -1,7 +1,8 @@
-"""Roundings to decimals, medians and quantiles, and reductions that leave NaN out. NumPy's names."""
+"""Roundings to decimals, comparisons within a tolerance, medians and quantiles. NumPy's names."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from .arithmetic import absolute, add, divide, less_equal, logical_and, logical_
 from .arithmetic import equal as equals
 from .conversion import axis_of, converted, tensor
 from .floats import isfinite, isnan, rint, trunc
-from .layout import moveaxis, reshape
-from .reduction import Axes, all, any, count_nonzero, max, min, prod, sum
+from .layout import moveaxis, reshape, stack
+from .reduction import any
 from .sorting import sort
 from .tensor import Tensor
 from .trace import problem
@@ -60,12 +61,27 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
 
 # ---- quantiles ---------------------------------------------------------------------------------------------------
-def quantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """What the part q of the elements is below, between two elements in proportion; NaN where one is NaN. q is a Python
-    number."""
-    x = tensor(x)
-    if not isinstance(q, int | float) or not 0 <= q <= 1:
+    number, or a list of them, for which the result has a first axis."""
+    return of_each_part(q, lambda part: one_quantile(tensor(x), checked_part(part), axis, keepdims))
+
+
+def of_each_part(q: Any, function: Callable[[Any], Tensor]) -> Tensor:
+    """A function of a number; of a list the results along a new first axis, of nested lists along several."""
+    if isinstance(q, list | tuple) or (isinstance(q, np.ndarray) and q.ndim):
+        return stack([of_each_part(part, function) for part in q])
+    return function(q)
+
+
+def checked_part(q: Any) -> float:
+    """A number that says which part of the elements a quantile is above."""
+    if not isinstance(q, int | float | np.floating | np.integer) or not 0 <= q <= 1:
         raise problem(f"a quantile is a Python number from 0 to 1, not {q!r}", "argument")
+    return float(q)
+
+
+def one_quantile(x: Tensor, q: float, axis: int | None, keepdims: bool) -> Tensor:
     kept = tuple(1 if axis is None or a == axis_of(axis, x.ndim) else n for a, n in enumerate(x.shape))
     rows = reshape(x, -1) if axis is None else moveaxis(x, axis, -1)
     if not rows.shape[-1]:
@@ -80,9 +96,9 @@ def quantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) 
     return reshape(found, kept) if keepdims else found
 
 
-def percentile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def percentile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """`quantile` in percent."""
-    return quantile(x, q / 100, axis, keepdims)
+    return of_each_part(q, lambda part: quantile(x, part / 100, axis, keepdims))
 
 
 def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -90,42 +106,4 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     return quantile(x, 0.5, axis, keepdims)
 
 
-# ---- without NaN -------------------------------------------------------------------------------------------------
-def nansum(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The sum without NaN."""
-    return sum(where(isnan(x), 0, x), axis, keepdims)
-
-
-def nanprod(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The product without NaN."""
-    return prod(where(isnan(x), 1, x), axis, keepdims)
-
-
-def nanmean(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The mean without NaN; NaN of none."""
-    x = tensor(x)
-    x = x if x.element.is_float else converted(x, F32)
-    count = converted(count_nonzero(equals(x, x), axis, keepdims), x.element)
-    return divide(nansum(x, axis, keepdims), count)
-
-
-def nanmax(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The greatest element that is a number; NaN where none is."""
-    return without_nan(x, axis, keepdims, max, -math.inf)
-
-
-def nanmin(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The least element that is a number; NaN where none is."""
-    return without_nan(x, axis, keepdims, min, math.inf)
-
-
-def without_nan(x: Any, axis: Axes, keepdims: bool, choice: Any, instead: float) -> Tensor:
-    x = tensor(x)
-    if not x.element.is_float:
-        found: Tensor = choice(x, axis, keepdims)
-        return found
-    return where(all(isnan(x), axis, keepdims), math.nan, choice(where(isnan(x), instead, x), axis, keepdims))
-
-
-__all__ = ["around", "fix", "isclose", "median", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nansum", "percentile",
-           "quantile", "round"]
+__all__ = ["around", "fix", "isclose", "median", "nan_to_num", "percentile", "quantile", "round"]

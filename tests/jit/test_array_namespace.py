@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tosaic
-from tosaic.jit.tracing import array_namespace, numpy_protocol
+from tosaic.jit.tracing import array_namespace, refusals
 
 STANDARD = {
     "creation": "arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones "
@@ -45,7 +45,7 @@ def there(chapter: str) -> list[str]:
 
 def refused(chapter: str) -> dict[str, str]:
     """The functions that are not there, and why."""
-    return {name: numpy_protocol.REASONS[name] for name in STANDARD[chapter].split() if name not in there(chapter)}
+    return {name: refusals.REASONS[name] for name in STANDARD[chapter].split() if name not in there(chapter)}
 
 
 def table() -> str:
