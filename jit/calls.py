@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..runtime.errors import printable
-from ..runtime.function_object import NEVER, function_object
+from ..runtime.executable import MAX_LOCKED_STEPS
 from ..runtime.public_names import with_named
 from ..runtime.variables import checked_context
 
@@ -71,12 +71,13 @@ class Calls:
         run = self.executable if context is None else self.bound(context)
         return self._rebuild(run(*inputs, out=out, num_threads=num_threads))
 
-    def quick(self, slow: Call | None = None, gate: ctypes.c_int64 = NEVER) -> Call | None:
+    def quick(self, slow: Call | None = None, gate: ctypes.c_int64 | None = None) -> Call | None:
         """The built-in function, which leaves to `slow` what it cannot do, and everything while `gate` is not 0; None where
         the program cannot be called like this."""
-        if self._in_tuple is None:
+        if self._in_tuple is None or self.executable.code.steps > MAX_LOCKED_STEPS:
             return None
-        return function_object(self.executable, slow or self.ordinary, self._in_tuple, gate)
+        from ..runtime.function_object import NEVER, function_object
+        return function_object(self.executable, slow or self.ordinary, self._in_tuple, NEVER if gate is None else gate)
 
     def bound(self, context: Context) -> Executable:
         """The code with the variables of `context`; a Problem where that is none."""

@@ -24,6 +24,10 @@ from .threads import process as threads
 from .variable import Declaration, Locks
 from .variables import Context, process
 
+MAX_LOCKED_STEPS = 200_000
+"""Steps of a run (terms of sums, or cycles where vectors make those fewer) for which the interpreter's lock may be held: well
+under a millisecond."""
+
 
 class Failure(NamedTuple):
     """An error that only a run can show, and the kind of the Problem that it becomes."""

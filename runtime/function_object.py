@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import LARGE, Tensor
-from .executable import Binding, Executable
+from .executable import MAX_LOCKED_STEPS, Binding, Executable
 from .python_layout import empty_function, function_address, is_known
 
 MAX_TENSORS = 32
@@ -25,10 +25,6 @@ MAX_TENSORS = 32
 
 TENSOR_WORDS = 4
 """Words of a tensor in the table: dtype, rank, pointer to the extents, bytes."""
-
-MAX_LOCKED_STEPS = 200_000
-"""Steps of a run (terms of sums, or cycles where vectors make those fewer) for which the interpreter's lock may be held: well
-under a millisecond."""
 
 NEVER = ctypes.c_int64(0)
 """A word that is 0 for ever."""

@@ -31,8 +31,9 @@ Form = Literal["text", "bytes", "tflite", "onnx"]
 OPERATORS = PACKAGE + "lowering.graph.operator"
 """The module with the table of operators, where a process has needed it."""
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
-LARGE = 1 << 20
-"""Bytes of a file from which its digest is remembered."""
+LARGE = 1 << 15
+"""Bytes of a file from which its digest is remembered. Measured: to read a smaller one, and to look at what it is, takes a start
+two milliseconds."""
 
 
 class Outline(NamedTuple):

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtime.errors import Position, Source
-from ...runtime.executable import Code, Executable
-from ...runtime.function_object import MAX_LOCKED_STEPS
+from ...runtime.executable import MAX_LOCKED_STEPS, Code, Executable
 from ...runtime.later import Later
 from ...runtime.machine_code import Image
 from ...runtime.threads import get_num_threads

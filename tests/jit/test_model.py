@@ -134,9 +134,10 @@ def test_a_missing_converter_names_the_extra() -> None:
     assert 'pip install "tosaic[tflite]"' in done.stdout and "is not installed" in done.stdout
 
 
-def test_importing_tosaic_costs_little_more_than_numpy() -> None:
+def test_importing_tosaic_imports_neither_numpy_nor_the_compiler() -> None:
     code = ("import sys, tosaic\n"
             "heavy = {'llvmlite', 'lark', 'rich', 'ml_dtypes', 'hypothesis', 'tosa_converter_for_tflite', 'argparse'}\n"
+            "assert 'numpy' not in sys.modules and sum(m.startswith('tosaic') for m in sys.modules) < 12\n"
             "names = [n for n in tosaic.__all__ if n != 'onnx']  # its module is for those who have the package\n"
             "print(sorted(heavy & set(sys.modules)), callable(tosaic.jit), sorted(n for n in names if not hasattr(tosaic, n)), "
             "sorted(heavy & set(sys.modules)))")
