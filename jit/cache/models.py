@@ -32,8 +32,8 @@ OPERATORS = PACKAGE + "lowering.graph.operator"
 """The module with the table of operators, where a process has needed it."""
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 LARGE = 1 << 15
-"""Bytes of a file from which its digest is remembered. Measured: to read a smaller one, and to look at what it is, takes a start
-two milliseconds."""
+"""Bytes of a file from which its digest is remembered. Measured: to read one, and to look at what it is, takes a start two
+milliseconds."""
 
 
 class Outline(NamedTuple):
