@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tosaic import CompileOptions
 from tosaic.jit.stages import Traced
+from tosaic.jit.tools.report.judge_boards import for_boards
 from tosaic.lowering.dialects.emitter import Emitter
 from tosaic.lowering.elements.affine import Affine
 from tosaic.lowering.elements.expression import Buffer
@@ -124,6 +125,11 @@ def test_weights_kept_as_pairs_take_twice_the_flash_and_the_report_says_so() -> 
     assert reports[1].constants - reports[0].constants == nbytes
     assert [narrow.type for narrow in reports[0].narrow] == [] and reports[1].narrow[0].saved == -nbytes
     assert f"in int16 {nbytes:,} bytes of flash more" in " ".join(str(reports[1]).split())
+
+
+def test_boards_without_the_extension_are_judged_with_weights_as_bytes() -> None:
+    assert [for_boards(CompileOptions(M4, weights="int16"), target(name)).weights for name in ("cortex-m7", "cortex-m3")] == [
+        "int16", "int8"]
 
 
 @pytest.mark.parametrize("name", ["cortex-m3", "cortex-m55", "rv32imc"])

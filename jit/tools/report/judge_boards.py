@@ -104,16 +104,19 @@ class Judge:
 
 
 def for_boards(options: CompileOptions, target: Target) -> CompileOptions:
-    """The options for a board: one RAM, one flash, one thread, no schedule that was made for another machine."""
+    """The options for a board: one RAM, one flash, one thread, no schedule that was made for another machine, and weights as
+    pairs only where these are multiplied."""
     memory = replace(options.memory, pools=(PoolInfo("workspace"),), constant_pools=(), pins={}, accessor=None, alignment=None)
-    return replace(options, target=target, threads=1, tuning=(), schedule=None, memory=memory)
+    weights = options.weights if target.keeps_pairs else "int8"
+    return replace(options, target=target, threads=1, tuning=(), schedule=None, memory=memory, weights=weights)
 
 
 def lowering_key(target: Target) -> Hashable:
     """What the passes from fusion to the plan may see of a microcontroller: all but its name, and of its features those that
     they ask for, or that products are made of. A test holds this for every pair of machines that boards have."""
     return (seen_by_graph(target), replace(target, triple="", cpu="", features=""), target.micro_kernels,
-            target.has_slow_integer_products, target.has_float16, target.keeps_float16, target.keeps_int4)
+            target.has_slow_integer_products, target.has_float16, target.keeps_float16, target.keeps_int4,
+            target.integer_registers)
 
 
 def distinct_bytes(lowered: LoweredData) -> int:
