@@ -71,6 +71,10 @@ class Pending:
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The parameters of a function; a Problem for what can be called and has none that Python knows."""
+    if isinstance(function, np.vectorize):
+        raise TypeProblem("numpy.vectorize calls a Python function for each number, and a traced tensor has none",
+                          tracing.caller(), kind="argument", help="tosaic.jit of the function itself: operators and tosaic.ops "
+                          "take whole tensors, and tosaic.ops.where(test, x, y) stands for an if")
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):

@@ -1,4 +1,5 @@
-"""The user's place: the line and columns of the innermost frame outside this package, which operations and errors carry."""
+"""The user's place: the line and columns of the innermost frame outside this package and NumPy, which operations and errors
+carry."""
 from __future__ import annotations
 
 import sys
@@ -7,10 +8,13 @@ from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 
+import numpy as np
+
 from ...runtime.errors import Position, Source
 
 PACKAGE = Path(__file__).parents[2]
-OURS = tuple(str(Path(PACKAGE, folder)) + "/" for folder in ("jit", "lowering", "runtime"))
+OURS = (*(str(Path(PACKAGE, folder)) + "/" for folder in ("jit", "lowering", "runtime")), str(Path(np.__file__).parent) + "/")
+"""Where no user's code is: this package, and NumPy, which calls it."""
 
 
 def caller() -> Position | None:

@@ -5,6 +5,7 @@ results may be nested in tuples, lists and dicts.
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -33,14 +34,30 @@ class TracedRegion:
         position = caller()
         with self.trace.inside(self.scope):
             self.scope.label = name
-            arguments = [self.scope.argument(x.type, f"arg{i}", position) for i, x in enumerate(state)]
-            self.structure = flatten(function(*unflatten(structure, iter(arguments))), self.leaves)
+            leaves = [self.scope.argument(x.type, f"arg{i}", position) for i, x in enumerate(state)]
+            arguments: Sequence[Any] = unflatten(structure, iter(leaves))
+            check_parameters(name, function, arguments)
+            self.structure = flatten(function(*arguments), self.leaves)
 
     def finish(self, like: Sequence[Any], position: Position | None) -> Block:
         """The block; numbers among the results take the element types of `like`."""
         with self.trace.inside(self.scope):
             elements = [x.element if isinstance(x, Tensor) else None for x in like]
             return self.scope.finish([with_elements(leaf_tensor(x, e)) for x, e in zip(self.leaves, elements)], position)
+
+
+def check_parameters(name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    """A Problem unless the function takes so many arguments; nothing where Python does not know its parameters."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        given = ", ".join(str(x.type) if isinstance(x, Tensor) else class_of(x) for x in arguments) or "nothing"
+        raise problem(f"{name} has the parameters {signature} and is called with {given}: {error}", "argument",
+                      help=f"give it {len(arguments)} parameter{'s' * (len(arguments) != 1)}", raised=TypeProblem) from None
 
 
 def with_elements(x: Tensor) -> Tensor:
@@ -57,7 +74,9 @@ def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., R
     included. A Python bool chooses when tracing.
     """
     if isinstance(predicate, bool):
-        return (then if predicate else otherwise)(*arguments)
+        chosen = then if predicate else otherwise
+        check_parameters("the function for true" if predicate else "the function for false", chosen, arguments)
+        return chosen(*arguments)
     test = tensor(predicate)
     if test.element != I1 or test.size != 1:
         raise problem(f"the condition of cond is {test.type}, it must be one bool", help="x.any() or x.all() make one")

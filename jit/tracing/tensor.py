@@ -229,11 +229,13 @@ class Tensor:
 
     def __bool__(self) -> NoReturn:
         raise self._problem("the truth of a traced tensor is only known when it runs", "tosaic.cond(test, then, "
-                            f"otherwise) chooses when running, tosaic.ops.where element by element; {self._static()}")
+                            "otherwise) chooses when running, tosaic.ops.where element by element, tosaic.ops.minimum "
+                            f"and maximum stand for Python's min and max; {self._static()}")
 
     def __array__(self, *args: Any, **options: Any) -> NoReturn:
         raise self._problem("a traced tensor has no values to make an array of",
-                            "use tosaic.ops in place of NumPy here", TypeProblem)
+                            "use tosaic.ops in place of NumPy here; tosaic.ops.stack makes a tensor of a list of tensors",
+                            TypeProblem)
 
     def _number(self) -> NoReturn:
         raise self._problem("a traced tensor has no values to make a Python number of",

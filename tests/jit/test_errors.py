@@ -70,6 +70,31 @@ def test_the_truth_of_a_tensor_points_to_cond() -> None:
     assert "tosaic.ops" in problem(lambda x: np.linalg.norm(np.array([x])), X)
 
 
+def test_pythons_own_extremes_point_to_those_of_tensors() -> None:
+    text = problem(lambda x: min(x.max(), 3), X)
+    assert "tosaic.ops.minimum and maximum" in text and marked(text) == "min(x.max(), 3)"
+
+
+def test_functions_with_other_parameters_than_they_are_called_with_say_what_is_expected() -> None:
+    def text(function: Any) -> str:
+        found = problem(lambda x: function(x, x.sum() > 0), X)
+        assert marked(found).startswith("tosaic.")
+        return found
+
+    found = text(lambda x, c: tosaic.while_loop(lambda i: i < 3, lambda i, v: (i + 1, v), 0, x))
+    assert "the test of while_loop has the parameters (i) and is called with tensor<i32>, tensor<2x3xf32>" in found
+    assert "give it 2 parameters" in found
+    assert "the body of while_loop has" in text(lambda x, c: tosaic.while_loop(lambda i, v: i < 3, lambda s: s, 0, x))
+    assert "missing a required argument: 'w'" in text(lambda x, c: tosaic.cond(c, lambda v: v, lambda v, w: v, x))
+    assert "the function for true has the parameters ()" in text(lambda x, c: tosaic.cond(True, lambda: 1, lambda: 2, x))
+
+
+def test_a_function_of_single_numbers_is_refused_with_what_takes_whole_tensors() -> None:
+    assert "tosaic.jit of the function itself" in problem(lambda: tosaic.jit(np.vectorize(lambda v: v + 1))(X))
+    text = problem(lambda x: np.vectorize(lambda v: v + 1)(x), X)
+    assert "has no values" in text and marked(text) == "np.vectorize(lambda v: v + 1)(x)"
+
+
 def test_what_cannot_be_traced_says_so() -> None:
     assert "a mask would give a shape that is not known" in problem(lambda x: x[x > 0], X)
     assert "numpy.unique cannot be traced" in problem(lambda x: np.unique(x), X)
