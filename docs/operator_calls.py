@@ -51,6 +51,7 @@ OPS = {
     "einsum": "'ij,kj->ik', x, x", "arange": "5", "empty": "(2, 3)", "eye": "3", "full": "(2, 3), 7", "identity": "3",
     "linspace": "0.0, 1.0, 5", "ones": "(2, 3)", "zeros": "(2, 3)", "tri": "3", "permute_dims": "x, (1, 0)",
     "sliding_window_view": "y, 2", "take_along_axis": "x, np.array([[2], [0]]), 1", "linalg.matrix_power": "s, 2",
+    "linalg.cond": "s, 1", "polyfit": "y, [2, 4, 7], 1",
     "complex": "x, x", "fft.fftfreq": "4", "fft.rfftfreq": "4",
     "apply_along_axis": "lambda row: row[::-1], 1, x", "apply_over_axes": "ops.sum, x, (0, 1)", "choose": "n % 2, [x, z]",
     "dsplit": "volume[0], 2", "histogram": "x, 3", "piecewise": "y, [y < 2, y > 2], [-1, lambda v: v * v]",

@@ -24,6 +24,7 @@ from .creation import full, ones
 from .floats import isnan
 from .functions import log, sqrt
 from .layout import broadcast_to, concatenate, distinct, expand_dims, moveaxis, reshape
+from .orthogonal import qr
 from .rearranging import matrix_transpose
 from .tensor import Tensor
 from .trace import problem
@@ -142,6 +143,18 @@ def cholesky(x: Any, *, upper: bool = False) -> Tensor:
     return matrix_transpose(found) if upper else found
 
 
+def pinv(x: Any) -> Tensor:
+    """The pseudo-inverse of matrices whose rows or columns, whichever are fewer, are independent; of others there are
+    infinities or NaN, where NumPy leaves the least singular values out."""
+    x = rearranging.matrices(x, "pinv")
+    if not x.size:
+        return matrix_transpose(x if x.element.is_float else converted(x, F32))
+    is_wide = x.shape[-1] > x.shape[-2]
+    q, r = qr(matrix_transpose(x) if is_wide else x)
+    found = solve(r, matrix_transpose(q))
+    return matrix_transpose(found) if is_wide else found
+
+
 def matrix_power(x: Any, n: int) -> Tensor:
     """A square matrix multiplied n times; of a negative n its inverse."""
     x = tensor(x)
@@ -163,6 +176,14 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
 
 
 # ---- norms -------------------------------------------------------------------------------------------------------
+def cond(x: Any, p: Any = None) -> Tensor:
+    """The norm of square matrices times that of their inverses, of the norms "fro", 1, -1, inf and -inf."""
+    if p in (None, 2, -2, "nuc"):
+        raise problem(f"the condition of matrices by the norm {p!r} needs singular values", "unsupported",
+                      help="p='fro', 1, -1, inf or -inf")
+    return multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+
+
 def vector_norm(x: Any, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord), for infinite orders the greatest or least
     magnitude, for 0 the number of elements that are not 0."""
@@ -224,5 +245,5 @@ def trace(x: Any, *, offset: int = 0, dtype: Any = None) -> Tensor:
     return contractions.trace(x, offset, -2, -1, dtype=dtype)
 
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose",
-           "multi_dot", "norm", "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm"]
+__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose",
+           "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm"]

@@ -10,12 +10,14 @@ import numpy as np
 
 from ...lowering.graph.types import F32
 from .arithmetic import add, divide, multiply, negative, subtract
-from .contractions import convolve, factors
+from .contractions import convolve, factors, matmul
 from .conversion import converted, tensor
 from .creation import ones, ones_like, zeros, zeros_like
+from .functions import sqrt
 from .layout import concatenate, reshape, stack
+from .linear_algebra import pinv
 from .rearranging import atleast_1d
-from .reduction import type_of_sum
+from .reduction import sum, type_of_sum
 from .tensor import Tensor
 from .trace import problem
 
@@ -97,6 +99,25 @@ def poly(seq_of_zeros: Any) -> Tensor:
     return found
 
 
+def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Tensor:
+    """The polynomial of degree `deg` through the points (x, y), or next to them: the sum of the squares of its distances, each
+    times its weight w, is the least. More than `deg` of the x differ; y has one column for each of several polynomials."""
+    at, values = factors("polyfit", x, y)
+    at, values = (v if v.element.is_float else converted(v, F32) for v in (at, values))
+    is_one = at.ndim == 1 and values.ndim in (1, 2) and values.shape[0] == at.size
+    if not is_one or not isinstance(deg, int) or not 0 <= deg < at.size:
+        raise problem(f"polyfit of degree {deg!r} through {at.type} and {values.type}", "shape",
+                      help="a vector, as many values, and a degree below their number")
+    powers = vander(at, deg + 1)
+    if w is not None:
+        weights = reshape(converted(tensor(w), at.element), (-1, 1))
+        powers = multiply(powers, weights)
+        values = multiply(values, weights if values.ndim == 2 else reshape(weights, -1))
+    scale = sqrt(sum(multiply(powers, powers), 0))
+    found = matmul(pinv(divide(powers, scale)), values)
+    return divide(found, scale if values.ndim == 1 else reshape(scale, (-1, 1)))
+
+
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector, N of them (as many as it has elements), as columns, the highest first, or the lowest first if
     `increasing`."""
@@ -114,4 +135,4 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     return stack(columns if increasing else columns[::-1], 1)
 
 
-__all__ = ["poly", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "vander"]
+__all__ = ["poly", "polyadd", "polyder", "polyfit", "polyint", "polymul", "polysub", "polyval", "vander"]

@@ -36,8 +36,9 @@ CIRCLES = {
     "jit.tracing": ("arithmetic", "array_namespace", "choosing", "complex_functions", "complex_tensor", "contractions",
                     "control_flow", "conversion", "counting", "creation", "editing", "elementwise", "fft", "floats",
                     "functions", "indexing", "integers", "known_facts", "layout", "linear_algebra", "numpy_protocol", "ops",
-                    "padding", "polynomials", "promotion", "rearranging", "reduction", "refusals", "running", "sampled",
-                    "sorting", "special", "statistics", "tensor", "trace", "ufunc_methods", "windows", "without_nan"),
+                    "orthogonal", "padding", "polynomials", "promotion", "rearranging", "reduction", "refusals", "running",
+                    "sampled", "sorting", "special", "statistics", "tensor", "trace", "ufunc_methods", "windows",
+                    "without_nan"),
     "jit.op_by_op.programs": ("control", "execution", "handlers", "kernels"),
     "runtime.op_by_op": ("asynchronous", "buffer_reuse", "chain", "core", "deferred", "effects", "handle", "handler",
                          "kernel_handler", "operands", "operation", "recording", "stealing")}
