@@ -72,7 +72,7 @@ def of_constants(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tensor
             borders = [full(with_extent(x, axis, n), tensor(side, x.element), x.element) for n, side in zip(width, sides)]
             x = concatenate([borders[0], x, borders[1]], axis)
         return x
-    return bordered(x, widths, value)
+    return bordered(x, widths, value) if widths else x
 
 
 def with_extent(x: Tensor, axis: int, extent: int) -> tuple[int, ...]:

@@ -10,10 +10,10 @@ import numpy as np
 from ...lowering.graph.types import F32
 from .arithmetic import absolute, add, divide, less_equal, logical_and, logical_or, multiply, subtract, where
 from .arithmetic import equal as equals
-from .conversion import axis_of, converted, tensor
+from .conversion import converted, tensor
 from .floats import isfinite, isnan, rint, trunc
-from .layout import moveaxis, reshape, stack
-from .reduction import any
+from .layout import distinct, moveaxis, reshape, stack
+from .reduction import Axes, any
 from .sorting import sort
 from .tensor import Tensor
 from .trace import problem
@@ -61,7 +61,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
 
 # ---- quantiles ---------------------------------------------------------------------------------------------------
-def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def quantile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """What the part q of the elements is below, between two elements in proportion; NaN where one is NaN. q is a Python
     number, or a list of them, for which the result has a first axis."""
     return of_each_part(q, lambda part: one_quantile(tensor(x), checked_part(part), axis, keepdims))
@@ -81,9 +81,17 @@ def checked_part(q: Any) -> float:
     return float(q)
 
 
-def one_quantile(x: Tensor, q: float, axis: int | None, keepdims: bool) -> Tensor:
-    kept = tuple(1 if axis is None or a == axis_of(axis, x.ndim) else n for a, n in enumerate(x.shape))
-    rows = reshape(x, -1) if axis is None else moveaxis(x, axis, -1)
+def rows_along(x: Tensor, axis: Axes) -> tuple[Tensor, tuple[int, ...]]:
+    """The elements along some axes, or along all, as rows; and the shape that a result keeps."""
+    axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)
+    last = moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
+    others = last.shape[:x.ndim - len(axes)]
+    extent = math.prod(x.shape[a] for a in axes)
+    return reshape(last, (*others, extent)), tuple(1 if a in axes else n for a, n in enumerate(x.shape))
+
+
+def one_quantile(x: Tensor, q: float, axis: Axes, keepdims: bool) -> Tensor:
+    rows, kept = rows_along(x, axis)
     if not rows.shape[-1]:
         raise problem(f"quantile of {x.type}: there are no elements to choose from", "shape")
     rows = rows if rows.element.is_float else converted(rows, F32)
@@ -96,12 +104,12 @@ def one_quantile(x: Tensor, q: float, axis: int | None, keepdims: bool) -> Tenso
     return reshape(found, kept) if keepdims else found
 
 
-def percentile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def percentile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """`quantile` in percent."""
     return of_each_part(q, lambda part: quantile(x, part / 100, axis, keepdims))
 
 
-def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def median(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The element in the middle, or the mean of both that are."""
     return quantile(x, 0.5, axis, keepdims)
 

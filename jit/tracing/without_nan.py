@@ -8,14 +8,14 @@ import numpy as np
 
 from ...lowering.graph.types import F32, Array
 from .arithmetic import add, divide, equal, multiply, subtract, where
-from .conversion import axis_of, converted, tensor
+from .conversion import converted, tensor
 from .floats import isnan
 from .functions import sqrt
-from .layout import moveaxis, reshape, take
+from .layout import reshape, take
 from .reduction import Axes, all, argmax, argmin, count_nonzero, max, min, prod, sum
 from .running import cumprod, cumsum
 from .sorting import sort, take_along_axis
-from .statistics import checked_part, of_each_part
+from .statistics import checked_part, of_each_part, rows_along
 from .tensor import Tensor
 from .trace import problem
 
@@ -101,16 +101,15 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 # ---- quantiles ---------------------------------------------------------------------------------------------------
-def nanquantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanquantile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """`quantile` of the elements that are numbers; NaN where none is."""
     x = floats(x)
     return of_each_part(q, lambda part: one_nanquantile(x, checked_part(part), axis, keepdims))
 
 
-def one_nanquantile(x: Tensor, q: float, axis: int | None, keepdims: bool) -> Tensor:
+def one_nanquantile(x: Tensor, q: float, axis: Axes, keepdims: bool) -> Tensor:
     """NaN is last in a sorted row; where the quantile lies is known for each number of others."""
-    kept = tuple(1 if axis is None or a == axis_of(axis, x.ndim) else n for a, n in enumerate(x.shape))
-    rows = reshape(x, -1) if axis is None else moveaxis(x, axis, -1)
+    rows, kept = rows_along(x, axis)
     extent = rows.shape[-1]
     if not extent:
         raise problem(f"nanquantile of {x.type}: there are no elements to choose from", "shape")
@@ -125,12 +124,12 @@ def one_nanquantile(x: Tensor, q: float, axis: int | None, keepdims: bool) -> Te
     return reshape(found, kept) if keepdims else found
 
 
-def nanpercentile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanpercentile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """`nanquantile` in percent."""
     return of_each_part(q, lambda part: nanquantile(x, part / 100, axis, keepdims))
 
 
-def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanmedian(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The median of the elements that are numbers; NaN where none is."""
     return nanquantile(x, 0.5, axis, keepdims)
 

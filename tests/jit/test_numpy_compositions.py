@@ -221,6 +221,8 @@ def test_what_leaves_nan_out_agrees() -> None:
         WITH_NAN, rtol=1e-5)
     agree({"quantiles": lambda a: np.quantile(a, [0, 0.25, 1], axis=1), "percentiles": lambda a: np.percentile(a, (10, 50)),
            "nan": lambda a: np.nanpercentile(a, [[5], [95]], axis=0)}, F)
+    agree({"two axes": lambda a: np.median(a, axis=(0, 2)), "kept": lambda a: np.quantile(a, 0.4, axis=(-1, 0), keepdims=True),
+           "nan": lambda a: np.nanmedian(a, axis=(1, 2)), "of a number": lambda a: np.pad(a[0, 0, 0], 1)}, CUBE)
 
 
 def test_compositions_take_complex_tensors_where_they_only_move_them() -> None:
