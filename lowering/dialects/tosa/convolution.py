@@ -61,8 +61,8 @@ class Convolution(Op):
         batch, *extents, channels = ranked(x, self.spatial + 2, "the input")
         filters, *kernel, inputs = ranked(weight, self.spatial + 2, "the weight")
         require(same(channels, inputs), f"the input has {channels} channels, the weight {inputs}", kind="shape")
-        return TensorType((batch, *output_extents(extents, kernel, self.pad, self.stride, self.dilation), filters),
-                          result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
+        element = result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters)
+        return TensorType((batch, *output_extents(extents, kernel, self.pad, self.stride, self.dilation), filters), element)
 
     def reference(self, x: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array:
         kernel = weight.shape[1:-1]
@@ -119,8 +119,8 @@ class DepthwiseConv2D(Convolution, name="tosa.depthwise_conv2d"):
         require(same(channels, inputs), f"the input has {channels} channels, the weight {inputs}", kind="shape")
         inputs = channels if inputs is None else inputs
         filters = None if inputs is None or multiplier is None else inputs * multiplier
-        return TensorType((batch, *output_extents(extents, kernel, self.pad, self.stride, self.dilation), filters),
-                          result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
+        element = result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters)
+        return TensorType((batch, *output_extents(extents, kernel, self.pad, self.stride, self.dilation), filters), element)
 
     def reference(self, x: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array:
         height, width, channels, multiplier = weight.shape
@@ -166,9 +166,8 @@ class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
         batch, *extents, channels = ranked(x, 4, "the input")
         filters, *kernel, inputs = ranked(weight, 4, "the weight")
         require(same(channels, inputs), f"the input has {channels} channels, the weight {inputs}", kind="shape")
-        places = [self.extent(d, extents[d], kernel[d]) for d in range(2)]
-        return TensorType((batch, *places, filters),
-                          result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters))
+        element = result_element(self.combinations, self.acc_type, x, weight, bias, input_zp, weight_zp, filters)
+        return TensorType((batch, *(self.extent(d, extents[d], kernel[d]) for d in range(2)), filters), element)
 
     def extent(self, d: int, extent: int | None, kernel: int | None) -> int | None:
         """The output's extent along spatial axis `d`."""
