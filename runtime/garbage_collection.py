@@ -49,7 +49,7 @@ def seldom_collecting() -> Iterator[None]:
 
 
 def call_old() -> None:
-    """Let the collector take all that there is for old, without a look at it, at a start; unless the program has told it to
+    """Let the collector take all that there is for old, without a look at it, at a start; unless the program has set it to
     leave some alone for ever. It would be looked through as soon as the usual threshold holds again, which takes longer than
     most imports."""
     global _starts

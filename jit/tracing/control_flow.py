@@ -47,7 +47,7 @@ class TracedRegion:
 
 
 def check_parameters(name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-    """A Problem unless the function takes so many arguments; nothing where Python does not know its parameters."""
+    """A Problem unless the function takes that number of arguments; nothing where Python does not know its parameters."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -146,7 +146,8 @@ class Target:
 
     @property
     def has_vector_width(self) -> bool:
-        """Whether LLVM is told the width of vectors, and splits wider masked accesses so that it reads masked lanes."""
+        """Whether LLVM takes the width of vectors as an attribute, and splits wider masked accesses so that it reads masked
+        lanes."""
         return self.architecture == "x86"
 
     @property

@@ -16,7 +16,7 @@ from .llvm_text import llvm_type, splat_number
 
 # ---- operations of the loop IR ---------------------------------------------------------------------------------------
 BLOCK_BITS = 64
-"""LLVM counts the length of a vector register in blocks of so many bits."""
+"""LLVM counts the length of a vector register in blocks of this size."""
 MAX_GROUP = 8
 """Registers that an instruction takes as one, at most."""
 TO_NEAREST = "0"

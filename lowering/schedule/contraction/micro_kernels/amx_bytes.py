@@ -263,7 +263,7 @@ class ByteTiles:
     def steps_and_outputs(self, panel: Place, first: int, count: int, before: Place, pace: int) -> None:
         """Steps, and in each of the first ones `pace` rows of outputs."""
         outer, iterations = self.known(before), self.shape.width // pace
-        line, iteration = Axis("line", self.shape.lines), Axis("turn", iterations)
+        line, iteration = Axis("line", self.shape.lines), Axis("step", iterations)
 
         def both() -> None:
             number = Affine.of(line) * iterations + iteration + first

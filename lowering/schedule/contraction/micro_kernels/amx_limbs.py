@@ -183,7 +183,7 @@ class LimbProduct:
                     self.b.multiply_float_tiles(self.total(i, j), rows + i, tile)
 
     def sum_place(self, place: Place, i: int, column: int) -> tuple[Buffer, Affine, int]:
-        """Where sums are, of a tile of rows from a column of the panel on, and how far their rows are apart."""
+        """Where sums are, of a tile of rows from a column of the panel on, and the stride of their rows."""
         first, _, _ = self.shape.halves[i]
         return self.sum_at(place, Affine.of(first), column)
 
