@@ -15,6 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONSOLE, BOARD, HERE = ROOT / "samples" / "use_cases", ROOT / "samples" / "board", Path(__file__).parent
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1")
+MEMORY = HERE / "memory.c"
+"""`memcpy` and its like, where there is no C library."""
 BARE = ("-nostdlib", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-Wl,-z,noexecstack", "-Wl,--fatal-warnings")
 """No C library: what the program needs of it is in its own sources."""
 
@@ -64,7 +66,8 @@ def cortex(name: str, target: str, board: str, *flags: str, script: str = "corte
 def riscv32(name: str, march: str, extensions: str, mabi: str = "ilp32") -> Machine:
     """A RISC-V with Linux's system calls, and no extension that it lacks."""
     compiler = ("riscv64-unknown-elf-gcc", f"-march={march}", f"-mabi={mabi}", "-static", *BARE, "-Wl,--no-warn-rwx-segments")
-    return Machine(name, name, compiler, (HERE / "riscv32.c",), ("qemu-riscv32", *(("-cpu", extensions) if extensions else ())))
+    runner = ("qemu-riscv32", *(("-cpu", extensions) if extensions else ()))
+    return Machine(name, name, compiler, (HERE / "riscv32.c", MEMORY), runner)
 
 
 def linux(name: str, gcc: str, flags: str, *runner: str) -> Machine:

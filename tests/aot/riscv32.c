@@ -7,9 +7,6 @@ enum { WRITE = 64, EXIT = 93 };
 int main(void);
 void console_write(const char *text);
 void start_in_c(void);
-void *memcpy(void *restrict to, const void *restrict from, size_t size);
-void *memmove(void *to, const void *from, size_t size);
-void *memset(void *to, int value, size_t size);
 
 __asm__(".globl _start\n_start:\n .option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
         " andi sp, sp, -16\n call start_in_c\n");
@@ -31,25 +28,4 @@ void console_write(const char *text) {
 
 void start_in_c(void) {
     for (;;) system_call(EXIT, main(), 0, 0);
-}
-
-void *memcpy(void *restrict to, const void *restrict from, size_t size) {
-    unsigned char *t = to;
-    const unsigned char *f = from;
-    while (size--) *t++ = *f++;
-    return to;
-}
-
-void *memmove(void *to, const void *from, size_t size) {
-    unsigned char *t = to;
-    const unsigned char *f = from;
-    if (t <= f) return memcpy(to, from, size);
-    while (size--) t[size] = f[size];
-    return to;
-}
-
-void *memset(void *to, int value, size_t size) {
-    unsigned char *t = to;
-    while (size--) *t++ = (unsigned char)value;
-    return to;
 }

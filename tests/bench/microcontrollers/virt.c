@@ -8,9 +8,6 @@ enum { WRITE_TEXT = 0x04, EXIT = sizeof(long) == 8 ? 0x18 : 0x20, EXIT_OF_APPLIC
 int main(void);
 void console_write(const char *text);
 void start_in_c(void);
-void *memcpy(void *restrict to, const void *restrict from, size_t size);
-void *memmove(void *to, const void *from, size_t size);
-void *memset(void *to, int value, size_t size);
 
 #if defined(__aarch64__)
 __asm__(".section .text.start\n.globl _start\n_start:\n adrp x0, stack_end\n add x0, x0, :lo12:stack_end\n mov sp, x0\n"
@@ -40,25 +37,4 @@ void start_in_c(void) {
         const unsigned long block[2] = {EXIT_OF_APPLICATION, (unsigned long)main()};
         semihosting(EXIT, block);
     }
-}
-
-void *memcpy(void *restrict to, const void *restrict from, size_t size) {
-    unsigned char *t = to;
-    const unsigned char *f = from;
-    while (size--) *t++ = *f++;
-    return to;
-}
-
-void *memmove(void *to, const void *from, size_t size) {
-    unsigned char *t = to;
-    const unsigned char *f = from;
-    if (t <= f) return memcpy(to, from, size);
-    while (size--) t[size] = f[size];
-    return to;
-}
-
-void *memset(void *to, int value, size_t size) {
-    unsigned char *t = to;
-    while (size--) *t++ = (unsigned char)value;
-    return to;
 }

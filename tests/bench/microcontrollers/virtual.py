@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...aot.machines import BARE, Machine
+from ...aot.machines import BARE, MEMORY, Machine
 
 HERE = Path(__file__).parent
 BOARD = (
@@ -19,7 +19,7 @@ def virtual(target: str, gcc: str, flags: Sequence[str], start: int, emulator: S
     compiler = (gcc, *flags, *BARE, "-static", "-no-pie", f"-Wl,--defsym=START={start:#x}", "-Wl,--no-warn-rwx-segments",
                 "-Wl,--build-id=none", "-T", str(HERE / "virt.ld"))
     runner = (*emulator, "-M", "virt", "-cpu", cpu, *BOARD, "-kernel")
-    return Machine(target, target, compiler, (HERE / "virt.c",), runner)
+    return Machine(target, target, compiler, (HERE / "virt.c", MEMORY), runner)
 
 
 def arm64(target: str) -> Machine:
