@@ -25,6 +25,7 @@ ARM = ("aarch64-linux-gnu-gcc", "", "qemu-aarch64", "-cpu", "max")
 RISCV = ("riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu")
 MACHINES = (
     linux("aarch64", *ARM), linux("cortex-a55", *ARM), linux("neoverse-v1", *ARM),
+    linux("rv64gc", *RISCV, "rv64,v=false"),
     linux("rv64gcv", *RISCV, "rv64,v=true,vlen=128,vext_spec=v1.0"),
     linux("rv64gcv", *RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
     linux("rv64gcv_zvl256b", *RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),

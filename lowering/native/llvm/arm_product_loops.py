@@ -1,11 +1,11 @@
-"""Loops of products by pairs of 16 bits (SMLAD) on 32-bit Arm, written so that LLVM keeps the order and the registers that the
-schedule means (`schedule/contraction/int8/dual_multiply`).
+"""Loops of products by pairs of 16 bits (SMLAD) on 32-bit Arm, and of bytes on processors without vectors, written so that LLVM
+keeps the order and the registers that the schedule means (`schedule/contraction/micro_kernels`).
 
-LLVM has fourteen registers here, and spends them otherwise where it can: loop strength reduction shares one index among all
-streams and keeps a base for each, and the scheduler moves loads up until sums are spilled. So each stream has a pointer of its
-own, whose next value strength reduction does not look through; loads are volatile, by two words where they can be (LDRD); and
-before a load the sums that were computed pass through an empty piece of assembly, behind which nothing is moved. None of it is
-an instruction.
+LLVM has few registers here (fourteen of Arm, on RISC-V about 26), and spends them otherwise where it can: loop strength
+reduction shares one index among all streams and keeps a base for each, and the scheduler moves loads up until sums are spilled.
+So each stream has a pointer of its own, whose next value strength reduction does not look through; loads are volatile, by two
+words where they can be (LDRD); and before a load the sums that were computed pass through an empty piece of assembly, behind
+which nothing is moved. None of it is an instruction.
 """
 from __future__ import annotations
 
