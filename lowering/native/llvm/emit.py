@@ -343,6 +343,9 @@ class Emitter:
         if products := of_loop(f, self.target):
             self.values |= self.products(products).loop(f)
             return
+        if known and f.high.value - f.low.value == 1:  # type: ignore[union-attr]
+            self.once(f)
+            return
         w, (t, low, high) = self.writer, self.bounds(f)
         every, kept = list(zip(f.params, map(self.value, f.inits), f.yields, f.results)), unchanged(f)
         carried = [c for c in every if c[0] not in kept]  # what stays as it is needs no place in the loop
@@ -368,6 +371,17 @@ class Emitter:
         if known:
             w.enter(done)
         self.values |= {result: value for (*_, result), value in zip(carried, results)}
+
+    def once(self, f: For) -> None:
+        """The body alone. Loops of one iteration are there to be divided among threads; LLVM does not take all of them out, and
+        keeps more in registers around those that stay."""
+        t, low, _ = self.bounds(f)
+        self.values |= {p: self.value(i) for p, i in zip(f.params, f.inits)}
+        (self.narrow.names if self.narrow is not None and t == "i32" else self.values)[f.index] = low
+        self.pointers.enter()
+        self.inner(f.body)
+        self.pointers.leave()
+        self.values |= {r: self.value(y) for r, y in zip(f.results, f.yields)}
 
     def products(self, found: Products) -> ProductLoopWriter:
         return ProductLoopWriter(self.writer, found, self.index, self.value, self.pointers.buffers,
