@@ -42,6 +42,8 @@ class Machine:
 COMPILED_ONCE_COSTS = replace(COSTS, window_line_fraction=0.1)
 """Of machines for which code is compiled once, on another: it may be long. Counted on RISC-V: windows took half as many
 instructions."""
+CROWDED_COSTS = replace(COSTS, spare_registers=2)
+"""Of x86 machines without masks, whose products take no element of a row from memory."""
 
 REGISTER_GROUP = 4
 """Vector registers of RISC-V that instructions take as one (LMUL). Counted: with 2, layers of MLPerf Tiny took 1.3 to 1.7 times
@@ -51,8 +53,10 @@ as many instructions; with 8 the seven groups beside the mask are too few for su
 def x86(triple: str, cpu: str, features: str) -> Target:
     """An x86 machine; what it can do is in `features`."""
     on = enabled(features)
-    return Target(triple, cpu, features, vector_bytes=vector_bytes(on), vector_registers=32 if has_masks(on) else 16,
-                  has_masked=has_masks(on), dot_product=dot_product(on))
+    plain = Target(triple, cpu, features, vector_bytes=vector_bytes(on), dot_product=dot_product(on))
+    if has_masks(on):
+        return replace(plain, vector_registers=32, has_masked=True)
+    return replace(plain, vector_registers=16, costs=CROWDED_COSTS)
 
 
 def microcontroller(triple: str, cpu: str, features: str) -> Target:

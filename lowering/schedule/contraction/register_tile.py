@@ -74,9 +74,9 @@ class OutputMatrix:
 
     def tiles(self, few: bool) -> list[Tile]:
         """Those whose sums and a panel's vectors fill the registers, with one for the element of a row, or one for each row
-        where products take lanes of vectors; one is left, as LLVM needs more than all of 32."""
+        where products take lanes of vectors; some are left to LLVM."""
         held = int(self.target.has_lane_products)
-        free = self.target.vector_registers - 1
+        free = self.target.vector_registers - self.target.costs.spare_registers
         most = self.target.costs.crowded_tile_rows if few else free
         tiles = [Tile(max(1, min(self.rows, most, (free - v) // (v + held))), v)
                  for v in range(1, MAX_TILE_VECTORS + 1) if free > v]
