@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..lowering.dialects.tosa.data import Const
 from ..lowering.dialects.tosa.variable import Variable
 from ..lowering.graph.quantized import Quantized, quantization_of
+from ..lowering.graph.result_names import name_of_result
 from ..lowering.graph.types import TensorType, Type
 from ..runtime.errors import printable
 from .descriptors import Interface, TensorDescriptor
@@ -29,9 +30,10 @@ def interface_of(module: Module, function: Function, compiled: Function) -> Inte
 
 
 def result_names(function: Function, count: int) -> list[str]:
-    """What the results are called: as the file has it, or by their numbers."""
+    """What the results are called: as the file has it, or by their numbers, also where the file's name is another's, too."""
     attributes = function.result_attributes if len(function.result_attributes) == count else ({},) * count
-    return [str(own.get("onnx.name", f"result{i}")) for i, own in enumerate(attributes)]
+    names = [name_of_result(own) for own in attributes]
+    return [name if name and names.count(name) == 1 else f"result{i}" for i, name in enumerate(names)]
 
 
 def descriptor(spelling: str, name: str, type: Type) -> TensorDescriptor:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> Answer:
             restore(context, options.state)
         progress.update(f"running {entry.name}")
         results, microseconds = timed(compiled, arrays, options.calls)
-    outputs = {tensor.name: array for tensor, array in zip(compiled.outputs, results)}
+    outputs = {tensor.name: array for tensor, array in zip(entry.outputs, results, strict=True)}
     if options.save:
         save_arrays(options.save, outputs)
     if options.state:
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> Answer:
                  f"arena {report.arena:,} bytes, lower bound {report.lower_bound:,}")
     return Answer(YES, "\n".join(lines), {
         "entry": entry.name, "inputs": [t.as_json() for t in compiled.inputs],
-        "outputs": [t.as_json() | as_json(t.name, array) for t, array in zip(compiled.outputs, results)],
+        "outputs": [t.as_json() | as_json(name, array) for t, (name, array) in zip(compiled.outputs, outputs.items())],
         "microseconds": microseconds, "calls": options.calls, "arena": report.arena, "lower_bound": report.lower_bound})
 
 

@@ -7,14 +7,12 @@ import re
 from collections.abc import Sequence
 
 from ..graph.graph import Block, Function, Operation, Value, captures
+from ..graph.result_names import name_of_result
 from ..text.attribute_printer import quoted
 from ..text.printer import as_identifier
 
 NUMBER = re.compile(r"[0-9]+(?:_[0-9]+)*")
 """What values are called that nobody has named."""
-
-RESULT_NAMES = ("onnx.name", "tf_saved_model.index_path")
-"""Attributes of a result that say what callers know it by."""
 
 
 def location(operation: Operation) -> str:
@@ -27,9 +25,8 @@ def result_names(function: Function) -> dict[Value, str]:
     """What callers know the results of a function by, of those that it computes and that are only numbers."""
     found: dict[Value, str] = {}
     for value, attributes in zip(function.body.yields, function.result_attributes):
-        name = next((attributes[key] for key in RESULT_NAMES if key in attributes), None)
-        name = name[0] if isinstance(name, tuple) and len(name) == 1 else name
-        if isinstance(name, str) and name and is_called(value, name):
+        name = name_of_result(attributes)
+        if name and is_called(value, name):
             found.setdefault(value, name)
     return found
 

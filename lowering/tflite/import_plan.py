@@ -3,11 +3,11 @@ these that a converter is given.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...runtime.records import dataclass
 from .divide import Partition, Step, divide
-from .records import ModelRecord, SignatureRecord
+from .records import ModelRecord, SignatureRecord, SubgraphRecord
 
 MAIN = "main"
 
@@ -39,11 +39,15 @@ def plan_of(model: ModelRecord) -> ImportPlan:
 
 
 def unnamed(model: ModelRecord) -> SignatureRecord:
-    """The first subgraph as an entry, in a file without signatures; its inputs are called what their tensors are."""
+    """The first subgraph as an entry, in a file without signatures; inputs and outputs are called what their tensors are."""
     graph = model.subgraphs[0]
-    names = {t: graph.tensors[t].name for t in graph.inputs}
-    distinct = all(names.values()) and len(set(names.values())) == len(names)
-    return SignatureRecord(MAIN, 0, names if distinct else {}, {})
+    return SignatureRecord(MAIN, 0, distinct_names(graph, graph.inputs), distinct_names(graph, graph.outputs))
+
+
+def distinct_names(graph: SubgraphRecord, tensors: Sequence[int]) -> Mapping[int, str]:
+    """The names of tensors, where each has one of its own."""
+    names = {t: graph.tensors[t].name for t in tensors}
+    return names if all(names.values()) and len(set(names.values())) == len(names) else {}
 
 
 def effectful(model: ModelRecord) -> frozenset[int]:

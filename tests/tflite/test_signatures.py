@@ -41,6 +41,7 @@ def test_signatures_are_entries_by_their_names() -> None:
     model = tosaic.from_tflite(counter())
     assert [e.name for e in model] == ["set", "get"] and model.get is model["get"]
     assert model["set"].inputs == ("value: tensor<2xf32>",) and model.get.inputs == ()
+    assert [o.name for e in model for o in e.outputs] == ["now", "now"]
     context = tosaic.Context("entries")
     write, read = model["set"].compile(context=context), model.get.compile(context=context)
     assert read().tolist() == [1, 2]
@@ -76,6 +77,7 @@ def test_a_file_without_signatures_has_main_and_the_names_of_its_tensors() -> No
     graph = Graph("a b", "b a", [Tensor("a", (2,)), Tensor("b", (1,))])
     model = tosaic.from_tflite(file(graph))
     assert [e.name for e in model] == ["main"] and model.main.inputs == ("a: tensor<2xf32>", "b: tensor<1xf32>")
+    assert [o.name for o in model.main.outputs] == ["b", "a"]
     y, x = model(np.ones(2, np.float32), np.zeros(1, np.float32))
     assert (x.tolist(), y.tolist()) == ([1, 1], [0])
 
@@ -175,8 +177,9 @@ def one(kind: str, *tensors: Tensor, options: tuple[object, ...] = (), outputs: 
 
 @pytest.mark.usefixtures("converter")
 def test_what_the_converter_does_not_know_is_said_at_the_operator() -> None:
-    tensors = [Tensor("x", (2, 9)), Tensor("z", (2, 9)), constant("k", 3, "i32"), Tensor("y", (2, 3)),
-               Tensor("i", (2, 3), "i32")]
+    """TOPK_V2 of an extent that is open: what is known is written here."""
+    tensors = [Tensor("x", (-1, 9)), Tensor("z", (-1, 9)), constant("k", 3, "i32"), Tensor("y", (-1, 3)),
+               Tensor("i", (-1, 3), "i32")]
     data = file(Graph("x", "y i", tensors, [Operator("ABS", "x", "z"), Operator("TOPK_V2", "z k", "y i")]),
                 signatures=[Signature("best", 0, {"x": "x"})])
     text = problem(data)
@@ -245,3 +248,26 @@ def test_operations_are_at_their_operators() -> None:
     assert places["tosa.cond_if"] == "m.tflite: signature serving_default, operator 2 IF"
     assert places["tosa.negate"] == ("m.tflite: signature serving_default, operator 2 IF, subgraph 2 cond_false_80, "
                                      "operator 1 NEG")
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+def test_results_are_called_what_the_signature_calls_them_everywhere(tmp_path: Path) -> None:
+    """Several results of one shape: only their names say which is which."""
+    graph = Graph("x", "b a c", [Tensor("x", (2,)), *(Tensor(n, (2,)) for n in "abc"), constant("one", [1, 1])],
+                  [Operator("FLOOR_DIV", "x one", "a"), Operator("MAXIMUM", "x one", "b"), Operator("MINIMUM", "x one", "c")])
+    path = tmp_path / "named.tflite"
+    path.write_bytes(file(graph, signatures=[Signature("f", 0, {"x": "x"}, {"a": "floor", "b": "most", "c": "least"})]))
+    entry = tosaic.load(path)["f"]
+    assert [o.name for o in entry.outputs] == ["most", "floor", "least"]
+    found = dict(zip([o.name for o in entry.outputs], entry(np.array([0.5, 2.5], np.float32)), strict=True))
+    assert {k: v.tolist() for k, v in found.items()} == {"most": [1, 2.5], "floor": [0, 2], "least": [0.5, 1]}
+    saved = tmp_path / "results.npz"
+    subprocess.run([sys.executable, "-m", "tosaic", "run", str(path), "--save", str(saved)], check=True, capture_output=True)
+    assert sorted(np.load(saved)) == ["floor", "least", "most"]
+
+
+def test_results_of_one_tensor_keep_their_numbers() -> None:
+    """A signature may give a tensor twice, which has one name."""
+    model = tosaic.from_tflite(file(Graph("x", "x x", [Tensor("x", (2,))]), signatures=[
+        Signature("f", 0, {"x": "x"}, {"x": "y"})]))
+    assert [o.name for o in model["f"].outputs] == ["result0", "result1"]

@@ -10,8 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ....lowering.graph.result_names import name_of_result
 from ....lowering.graph.types import TensorType, Type
 from ....lowering.memory.plan import names_of
 
@@ -107,9 +108,3 @@ def names_of_results(function: Function) -> Iterator[str | None]:
     """What the model calls the results of a function, where it says it."""
     for attributes in function.result_attributes or ({},) * len(function.body.yields):
         yield name_of_result(attributes)
-
-
-def name_of_result(attributes: Mapping[str, Any]) -> str | None:
-    path = attributes.get("tf_saved_model.index_path")
-    found = attributes.get("onnx.name") or (path[0] if isinstance(path, tuple) and len(path) == 1 else None)
-    return found if isinstance(found, str) and found else None
