@@ -19,10 +19,13 @@ from ..graph.types import Array, TensorType, Type
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
 from .bindings import Bound, ResourceHandle, SubgraphScope, check_handles, symbol_of, tensors
+from .composed_kernels import is_composed_kernel, write_composed_kernel
 from .constants import array_of, type_of
+from .counterparts import has_counterpart, write_counterpart
 from .divide import Partition
 from .import_plan import MAIN, ImportPlan
 from .numbers import agreed, quantized_type, with_numbers
+from .quantized_kernels import is_quantized_kernel, write_quantized_kernel
 from .records import OperatorRecord, SignatureRecord, SubgraphRecord, TensorRecord
 from .resizes import write_resize
 from .settle import settle
@@ -219,6 +222,12 @@ class SubgraphWriter:
                 return [write_slice(self.builder, self.graph, operator, self.value(inputs[0]), begin, here)]
             case "RESIZE_NEAREST_NEIGHBOR", _:
                 return [write_resize(self.builder, self.graph, operator, self.value(inputs[0]), here)]
+            case _ if has_counterpart(self.graph, operator):
+                return write_counterpart(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)
+            case _ if is_composed_kernel(self.graph, operator):
+                return write_composed_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)
+            case _ if is_quantized_kernel(self.graph, operator):
+                return [write_quantized_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
             case kind, _ if kind in WRITE:
                 return [write_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
         raise Problem(f"{operator.kind} with {len(inputs)} operands", kind="syntax")

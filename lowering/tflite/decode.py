@@ -24,19 +24,15 @@ from .schema import (
     CUSTOM,
     EXTERNAL_BUFFERS,
     IDENTIFIER,
-    IS_APPROXIMATE,
-    IS_OFFSET,
-    MASKS,
     MODEL,
     NAMED,
     OPERATOR,
     OPTION_TYPES,
-    PLACES,
     QUANTIZATION,
     SIGNATURE,
+    SLOTS,
     SUBGRAPH,
     TENSOR,
-    VARIABLE_NAMES,
 )
 
 DAMAGED = "the file is damaged, or it is no flatbuffer of TensorFlow Lite"
@@ -215,19 +211,16 @@ def vector_of(table: FlatbufferTable, slot: int, dtype: np.dtype[Any], what: str
 
 
 def read_options(name: str, table: FlatbufferTable | None) -> Options:
-    match name:
-        case "STRIDED_SLICE" if table:
-            found = {key: table.scalar(slot, "int32", key) for key, slot in MASKS.items()}
-            return {**found, "offset": table.scalar(IS_OFFSET, "bool", "offset")}
-        case "STRIDED_SLICE":
-            return {**dict.fromkeys(MASKS, 0), "offset": 0}
-        case "GELU":
-            return {"approximate": table.scalar(IS_APPROXIMATE, "bool", "approximate") if table else 0}
-        case "RESIZE_NEAREST_NEIGHBOR":
-            return {key: table.scalar(slot, "bool", key) if table else 0 for key, slot in PLACES.items()}
-        case "VAR_HANDLE":
-            return {key: table.text(slot, key) if table else "" for key, slot in VARIABLE_NAMES.items()}
-    return {}
+    return {key: option(table, slot, kind, key) for key, (slot, kind) in SLOTS.get(name, {}).items()}
+
+
+def option(table: FlatbufferTable | None, slot: int, kind: str, what: str) -> int | float | str:
+    match kind:
+        case "text":
+            return table.text(slot, what) if table else ""
+        case "float":
+            return float(np.uint32(table.scalar(slot, "uint32", what) if table else 0).view(np.float32))
+    return table.scalar(slot, kind, what) if table else 0
 
 
 # ---- what records must agree on --------------------------------------------------------------------------------------

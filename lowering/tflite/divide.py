@@ -13,12 +13,19 @@ from typing import TypeAlias
 
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
+from ..graph.types import UI8
+from .composed_kernels import is_composed_kernel
+from .counterparts import has_counterpart
 from .kernels import is_kernel_of_ours
+from .quantized_kernels import is_quantized_kernel
 from .records import ModelRecord, OperatorRecord, SubgraphRecord
 from .resizes import is_resize_of_ours
-from .schema import CALLEES, OTHER_CALLERS, RESOURCE
+from .schema import CALLEES, ELEMENTS, OTHER_CALLERS, RESOURCE
 from .slices import is_slice_of_ours
 
+ARITHMETIC = frozenset({"MUL", "DIV", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "TANH", "LOGISTIC", "HARD_SWISH", "GELU",
+                        "LEAKY_RELU", "PRELU", "SUM", "MEAN", "REDUCE_PROD", "SQUARED_DIFFERENCE"})
+"""Operators that the converter computes with the wrong numbers where bytes without a sign are no quantized numbers."""
 OWN = frozenset({*CALLEES, "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 
@@ -37,7 +44,8 @@ Step: TypeAlias = Partition | int
 
 def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
     return operator.kind in OWN or any(
-        test(graph, operator) for test in (is_slice_of_ours, is_kernel_of_ours, is_resize_of_ours))
+        test(graph, operator) for test in (is_slice_of_ours, is_kernel_of_ours, is_resize_of_ours, has_counterpart,
+                                     is_quantized_kernel, is_composed_kernel))
 
 
 def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[Step, ...]:
@@ -58,6 +66,9 @@ def check_for_converter(graph: SubgraphRecord, index: int, operator: OperatorRec
     if any(t.type == RESOURCE for t in tensors):
         raise Problem(f"{operator.kind} has a resource that is no variable of a tensor, which is not supported",
                       graph.place(index), kind="unsupported", help="keep tables and queues outside of the model")
+    if operator.kind in ARITHMETIC and any(ELEMENTS.get(t.type) == UI8 and t.scales is None for t in tensors):
+        raise Problem(f"{operator.kind} computes with bytes without a sign, of which the file does not say what they stand for",
+                      graph.place(index), kind="unsupported", help="cast them to int32 or float32 first, or quantize the model")
     if any(t.is_state for t in tensors):
         raise Problem(f"{operator.kind} keeps its state in a tensor of its own, which is not supported", graph.place(index),
                       kind="unsupported", help="convert the model with its state in variables, or as inputs and outputs")

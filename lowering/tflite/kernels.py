@@ -1,15 +1,16 @@
 """Operators of TensorFlow Lite that are written as TOSA here, with the results of its kernels: a converter's are others.
 
-Arm's converter rounds where CAST drops the fraction; lets QUANTIZE drop the bits of integers that are out of range and round a
-half to even; forgets the divisor in FLOOR_MOD, and makes no TOSA of it for integers; may be one off in FLOOR_DIV; lets
-LOG_SOFTMAX overflow; has GELU to three digits; gives every NaN of MAXIMUM on; and stops RELU at the greatest finite number.
+Arm's converter rounds where CAST drops the fraction, and is 128 off in bytes without a sign; lets QUANTIZE drop the bits of
+integers that are out of range and round a half to even; forgets the divisor in FLOOR_MOD, and makes no TOSA of it for integers;
+may be one off in FLOOR_DIV; lets LOG_SOFTMAX overflow, and leaves SOFTMAX with a factor; has GELU to three digits; gives every
+NaN of MAXIMUM on; and stops RELU at the greatest finite number.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ..graph.types import F16, F32, I8, I16, I32, I64, UI8, ElementType
+from ..graph.types import F16, F32, I1, I8, I16, I32, I64, UI8, ElementType
 from .records import OperatorRecord, SubgraphRecord
 from .schema import ELEMENTS
 
@@ -32,14 +33,26 @@ def drops_fractions(elements: Elements, operator: OperatorRecord) -> bool:
     return elements[0] in FLOATS and elements[-1] in (I8, I16, I32, I64)
 
 
+def makes_bytes(elements: Elements, operator: OperatorRecord) -> bool:
+    return elements[-1] == UI8 and elements[0] in (*FLOATS, I1, I8, UI8, I16, I32, I64)
+
+
+def either(*conditions: Condition) -> Condition:
+    return lambda elements, operator: any(c(elements, operator) for c in conditions)
+
+
+def has_factor(elements: Elements, operator: OperatorRecord) -> bool:
+    return set(elements) <= {*FLOATS} and operator.options["beta"] != 1
+
+
 def is_exact(elements: Elements, operator: OperatorRecord) -> bool:
     return set(elements) == {F32} and not operator.options["approximate"]
 
 
 OURS: dict[str, tuple[int, Condition]] = {
-    "CAST": (1, drops_fractions), "QUANTIZE": (1, quantizes), "FLOOR_DIV": (2, all_in(*FLOATS)),
+    "CAST": (1, either(drops_fractions, makes_bytes)), "QUANTIZE": (1, quantizes), "FLOOR_DIV": (2, all_in(*FLOATS)),
     "FLOOR_MOD": (2, all_in(*FLOATS, I32)), "MAXIMUM": (2, all_in(*FLOATS)), "MINIMUM": (2, all_in(*FLOATS)),
-    "GELU": (1, is_exact), "LOG_SOFTMAX": (1, all_in(F32))}
+    "GELU": (1, is_exact), "LOG_SOFTMAX": (1, all_in(F32)), "SOFTMAX": (1, has_factor)}
 """The operators, with the number of their operands and when they are written here."""
 
 
@@ -52,6 +65,8 @@ def is_kernel_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
     tensors = [graph.tensors[t] for t in numbers]
     if any(None in t.shape for t in tensors) and len({len(t.shape) for t in tensors}) > 1:
         return False
-    if (operator.kind == "QUANTIZE" and tensors[-1].scale is None) or (operator.kind == "LOG_SOFTMAX" and not tensors[0].shape):
+    if operator.kind == "QUANTIZE" and tensors[-1].scale is None:
+        return False
+    if operator.kind in ("LOG_SOFTMAX", "SOFTMAX") and not tensors[0].shape:
         return False
     return condition([ELEMENTS.get(t.type) for t in tensors], operator)

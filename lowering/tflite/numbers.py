@@ -3,16 +3,17 @@ it: its operators hold the numbers. So inputs, results, variables and constants 
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...runtime.errors import Problem
 from ..dialects.tosa.data import Const, Identity
-from ..dialects.tosa.pooling import AvgPool2D
+from ..graph.agreement import check_agreement
 from ..graph.graph import Operation, Value
-from ..graph.quantized import STORAGE, Quantized, full_range, uniform
+from ..graph.quantized import STORAGE, Quantized, full_range, is_quantized, storage_type, uniform
 from ..graph.types import F32, TensorType, Type
 from ..rewrite.substitute import ValueSubstitution
 from ..text.attribute_printer import quoted
@@ -50,24 +51,31 @@ def with_numbers(function: Function, graph: SubgraphRecord) -> Function:
         return value if found is value.type else replace(value, type=found)
 
     results = tuple(quantized_type(type, graph.tensors[t]) for type, t in zip(function.result_types, graph.outputs))
-    changed = frozenset(v for v, found in types.items() if found is not v.type)
-    found = ValueSubstitution(typed).function(means_apart(function, changed)) if changed else function
+    changed = any(found is not v.type for v, found in types.items())
+    found = integers_apart(ValueSubstitution(typed).function(function)) if changed else function
     return replace(found, result_types=results)
 
 
-def means_apart(function: Function, arguments: Set[Value]) -> Function:
-    """The function, in which pools that average these arguments get them by way of an identity, without what their integers
-    stand for. A mean needs no zero point where its result has the same, and the converter's pools hold none, so that they do
-    not agree with a type that has one."""
+def integers_apart(function: Function) -> Function:
+    """The function, in which what takes quantized tensors as the integers that they are stored as gets them by way of an
+    identity, without what they stand for. A mean needs no zero point where its result has the same, nor does the greater of
+    two: the converter's operators for them hold none, so that they do not agree with a type that has one."""
     operations: list[Operation] = []
     for operation in function.body.operations:
-        if isinstance(operation.op, AvgPool2D) and operation.operands[0] in arguments:
-            x, *others = operation.operands
-            plain = Value(x.name, x.type, x.position)
-            operations.append(Operation(Identity(), (x,), (plain,), position=operation.position))
-            operation = replace(operation, operands=(plain, *others))
+        if not agrees(operation):
+            plain = {x: Value(x.name, storage_type(x.tensor), x.position) for x in operation.operands if is_quantized(x.type)}
+            operations += [Operation(Identity(), (x,), (own,), position=operation.position) for x, own in plain.items()]
+            operation = replace(operation, operands=tuple(plain.get(x, x) for x in operation.operands))
         operations.append(operation)
     return replace(function, body=replace(function.body, operations=tuple(operations)))
+
+
+def agrees(operation: Operation) -> bool:
+    try:
+        check_agreement(operation)
+    except Problem:
+        return False
+    return True
 
 
 def quantized_constants(graph: SubgraphRecord) -> Mapping[str, TensorRecord]:

@@ -10,7 +10,7 @@ from ...runtime.records import dataclass
 from ..graph.file_position import FilePosition
 from ..graph.types import Array
 
-Options = Mapping[str, int | str]
+Options = Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ from ...runtime.records import dataclass
 from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
-from ..graph.types import Array
+from ..graph.types import F16, F32, I8, I16, Array
 from .constants import integers
 from .records import OperatorRecord, SubgraphRecord
 
 LARGEST_SCALE = 1 << 11
 """Of RESIZE."""
+RESIZED = (I8, I16, F16, F32)
+"""Types that RESIZE takes; rows of others are gathered."""
 
 
 def is_resize_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
@@ -63,7 +65,7 @@ class ResizeWriter(PlacedBuilder):
 
     def resized(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
         numbers = [axis.numbers() for axis in axes]
-        if all(numbers):
+        if all(numbers) and x.tensor.element in RESIZED:
             (n, d, y, bottom), (m, e, z, right) = ((1, 1, 0, 0) if found is None else found for found in numbers)
             return self("resize", x, self.shape([n, d, m, e]), self.shape([y, z]),
                             self.shape([bottom, right]), mode="NEAREST_NEIGHBOR")

@@ -62,9 +62,27 @@ BUFFER = {"data": 0, "offset": 1, "size": 2}
 SIGNATURE = {"inputs": 0, "outputs": 1, "key": 2, "subgraph": 4}
 NAMED = {"name": 0, "tensor": 1}
 
-OPTION_TYPES = {"CALL": 16, "STRIDED_SLICE": 32, "IF": 92, "WHILE": 93, "CALL_ONCE": 103, "VAR_HANDLE": 111,
-                "GELU": 116, "STABLEHLO_COMPOSITE": 21, "RESIZE_NEAREST_NEIGHBOR": 74}
+OPTION_TYPES = {"CALL": 16, "STRIDED_SLICE": 32, "IF": 92, "WHILE": 93, "CALL_ONCE": 103, "VAR_HANDLE": 111, "GELU": 116,
+                "STABLEHLO_COMPOSITE": 21, "RESIZE_NEAREST_NEIGHBOR": 74, "CUMSUM": 102, "ONE_HOT": 61, "REVERSE_SEQUENCE": 87,
+                "LOCAL_RESPONSE_NORMALIZATION": 13, "BATCH_MATMUL": 101, "SOFTMAX": 9, "MEAN": 27, "UNPACK": 64,
+                "L2_NORMALIZATION": 12, "DIV": 29, "CONV_3D_TRANSPOSE": 106}
 """The number of an operator's table of options among all, for the operators whose options are looked at."""
+
+SLOTS: dict[str, dict[str, tuple[int, str]]] = {
+    "STRIDED_SLICE": {"begin_mask": (0, "int32"), "end_mask": (1, "int32"), "ellipsis_mask": (2, "int32"),
+                      "new_axis_mask": (3, "int32"), "shrink_axis_mask": (4, "int32"), "offset": (5, "bool")},
+    "RESIZE_NEAREST_NEIGHBOR": {"align_corners": (0, "bool"), "half_pixel_centers": (1, "bool")},
+    "GELU": {"approximate": (0, "bool")}, "VAR_HANDLE": {"container": (0, "text"), "shared_name": (1, "text")},
+    "CUMSUM": {"exclusive": (0, "bool"), "reverse": (1, "bool")}, "ONE_HOT": {"axis": (0, "int32")},
+    "REVERSE_SEQUENCE": {"seq_dim": (0, "int32"), "batch_dim": (1, "int32")},
+    "LOCAL_RESPONSE_NORMALIZATION": {"radius": (0, "int32"), "bias": (1, "float"), "alpha": (2, "float"), "beta": (3, "float")},
+    "BATCH_MATMUL": {"adj_x": (0, "bool"), "adj_y": (1, "bool")}, "SOFTMAX": {"beta": (0, "float")},
+    "MEAN": {"keep_dims": (0, "bool")}, "UNPACK": {"axis": (1, "int32")},
+    "L2_NORMALIZATION": {"activation": (0, "ubyte")}, "DIV": {"activation": (0, "ubyte")},
+    "CONV_3D_TRANSPOSE": {"padding": (0, "ubyte"), "stride_d": (1, "int32"), "stride_w": (2, "int32"), "stride_h": (3, "int32"),
+                          "activation": (4, "ubyte"), "dilation_d": (5, "int32"), "dilation_w": (6, "int32"),
+                          "dilation_h": (7, "int32")}}
+"""The options that are looked at: their slots, and what they are. One that a file leaves out is 0, or empty."""
 
 CALLEES: dict[str, tuple[int, ...]] = {"CALL": (0,), "IF": (0, 1), "WHILE": (0, 1), "CALL_ONCE": (0,),
                                        "STABLEHLO_COMPOSITE": (1,)}
@@ -73,14 +91,3 @@ CALLEES: dict[str, tuple[int, ...]] = {"CALL": (0,), "IF": (0, 1), "WHILE": (0, 
 OTHER_CALLERS = frozenset({"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_REDUCE", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SORT",
                            "STABLEHLO_SCATTER"})
 """Operators that run other subgraphs and are not understood."""
-
-MASKS = {"begin_mask": 0, "end_mask": 1, "ellipsis_mask": 2, "new_axis_mask": 3, "shrink_axis_mask": 4}
-"""Slots of the options of STRIDED_SLICE."""
-IS_OFFSET = 5
-"""A slot of the same: whether its ends count from its begins."""
-PLACES = {"align_corners": 0, "half_pixel_centers": 1}
-"""Slots of the options of RESIZE_NEAREST_NEIGHBOR."""
-IS_APPROXIMATE = 0
-"""A slot of the options of GELU."""
-VARIABLE_NAMES = {"container": 0, "shared_name": 1}
-"""Slots of the options of VAR_HANDLE."""

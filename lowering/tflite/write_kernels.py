@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..dialects.tosa.activation import Clamp
-from ..formulas.softmax import log_softmax
+from ..formulas.rounding import clamp
+from ..formulas.softmax import log_softmax, softmax
 from ..formulas.term import Function, Term
 from ..formulas.tosa_builder import PlacedBuilder, TosaBuilder
 from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
 from ..graph.operator import Op
-from ..graph.types import F16, F32
+from ..graph.types import F16, F32, UI8
 from .kernel_formulas import floored_division, gelu, greater, less, quantized, remainder
-from .records import OperatorRecord, SubgraphRecord, TensorRecord
+from .records import OperatorRecord, Options, SubgraphRecord, TensorRecord
 from .schema import ELEMENTS
 
 
@@ -24,32 +25,38 @@ def operand_terms(builder: TosaBuilder, operands: Sequence[Value]) -> list[Term]
     return [Term(builder, x) for x in builder.same_rank(*operands)]
 
 
-def quantize(x: Term, result: TensorRecord) -> Term:
+def quantize(x: Term, result: TensorRecord, options: Options) -> Term:
     assert result.scale is not None, "is_kernel_of_ours has seen it"
     return quantized(x, result.scale, result.zero_point, ELEMENTS[result.type])
 
 
-def cast(x: Term, result: TensorRecord) -> Term:
-    return x.cast(ELEMENTS[result.type])
+def cast(x: Term, result: TensorRecord, options: Options) -> Term:
+    """The fraction is dropped; a byte without a sign holds the nearest that it can."""
+    element = ELEMENTS[result.type]
+    return (clamp(x, 0, element.maximum) if element == UI8 and x.element.is_float else x).cast(element)
+
+
+def softmax_with_factor(x: Term, result: TensorRecord, options: Options) -> Term:
+    return softmax(x * float(options["beta"]), x.value.tensor.rank - 1)
 
 
 def of_operands(function: Function) -> Callable[..., Term]:
-    """A formula that needs nothing of the result."""
-    return lambda *terms: function(*terms[:-1])
+    """A formula that needs nothing of the result, and has no options."""
+    return lambda *terms: function(*terms[:-2])
 
 
 WRITE: dict[str, Callable[..., Term]] = {
-    "CAST": cast, "QUANTIZE": quantize, "FLOOR_DIV": of_operands(floored_division), "FLOOR_MOD": of_operands(remainder),
-    "MAXIMUM": of_operands(greater), "MINIMUM": of_operands(less), "GELU": of_operands(gelu),
-    "LOG_SOFTMAX": of_operands(lambda x: log_softmax(x, x.value.tensor.rank - 1))}
-"""Formulas of terms, the operands, and the record of the result."""
+    "CAST": cast, "QUANTIZE": quantize, "SOFTMAX": softmax_with_factor, "FLOOR_DIV": of_operands(floored_division),
+    "FLOOR_MOD": of_operands(remainder), "MAXIMUM": of_operands(greater), "MINIMUM": of_operands(less),
+    "GELU": of_operands(gelu), "LOG_SOFTMAX": of_operands(lambda x: log_softmax(x, x.value.tensor.rank - 1))}
+"""Formulas of terms, the operands, the record of the result, and the options."""
 
 
 def write_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
                  position: FilePosition) -> Value:
     """The result of an operator of the table."""
     terms = operand_terms(PlacedBuilder(block, position), operands)
-    return WRITE[operator.kind](*terms, graph.tensors[operator.outputs[0]]).value
+    return WRITE[operator.kind](*terms, graph.tensors[operator.outputs[0]], operator.options).value
 
 
 FARTHEST: dict[Any, float] = {F32: float(np.finfo(np.float32).max), F16: float(np.finfo(np.float16).max)}

@@ -15,7 +15,9 @@ OPTIONS = {"ADD": 11, "MUL": 21, "SUB": 28, "STRIDED_SLICE": 32, "SLICE": 48, "C
            "SPLIT": 35, "TOPK_V2": 34, "HASHTABLE": 107, "ABS": 78, "RESIZE_NEAREST_NEIGHBOR": 74, "RESIZE_BILINEAR": 15,
            "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5, "GATHER": 23, "SUM": 27, "MEAN": 27, "REDUCE_MAX": 27, "REDUCE_MIN": 27,
            "REDUCE_PROD": 27, "MIRROR_PAD": 77, "SPACE_TO_DEPTH": 19, "DEPTH_TO_SPACE": 94, "CUMSUM": 102, "LEAKY_RELU": 75,
-           "CONV_2D": 1, "FULLY_CONNECTED": 8, "SOFTMAX": 9}
+           "CONV_2D": 1, "FULLY_CONNECTED": 8, "SOFTMAX": 9, "UNPACK": 64, "ONE_HOT": 61, "REVERSE_SEQUENCE": 87, "DIV": 29,
+           "LOCAL_RESPONSE_NORMALIZATION": 13, "BATCH_MATMUL": 101, "CONV_3D_TRANSPOSE": 106, "L2_NORMALIZATION": 12,
+           "ARG_MIN": 57}
 """The number of an operator's table of options."""
 Numbers = Sequence[int]
 

@@ -28,7 +28,7 @@ def test_there_are_as_few_partitions_as_can_be(name: str, partitions: int) -> No
 
 
 def test_a_plain_model_is_one_partition_with_all_its_operators() -> None:
-    found = plan((CORPUS / "f_shape_ops.tflite").read_bytes())
+    found = plan((CORPUS / "f_attention_block.tflite").read_bytes())
     graph = found.model.subgraphs[0]
     (partition,) = found.partitions
     assert partition.operators == tuple(range(len(graph.operators))) and set(partition.inputs) == set(graph.inputs)

@@ -6,22 +6,14 @@ that do come first, -1 stands in the others, and a second result says how many t
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
-from ...formulas.division import divided
-from ...formulas.indexing import gathered
-from ...formulas.layout import part
-from ...formulas.term import Term, maximum, minimum, select
 from ...graph.graph import Value
-from ...graph.types import F32, I32, I64, Array, TensorType
-from ..control_flow import loop
-from ..data import Datum, ListOfTensors
+from ...graph.types import I64, Array, TensorType
 from ..emitter import Emitter, integers
-from ..tensor_lists import tensor_of, with_element
+from ..suppression import sides_of, suppressed
 from .gathering import depends
 from .operator import Operator, operator
 
@@ -97,87 +89,10 @@ class PaddedSuppression(Suppression):
         batches, classes, count = dims
         return batches * classes * min(max(limit, 0), count)
 
-    # ---- lowering ----------------------------------------------------------------------------------------------------
     def lower(self, e: Emitter, boxes: Value, scores: Value, most: Value | None = None, overlap: Value | None = None,
               least: Value | None = None) -> tuple[Value, Value]:
-        """All classes of all images together choose their best boxes, one after the other."""
         limit = 0 if most is None else integers(most, "the number of boxes")[0]
-        rows = self.rows(scores.tensor.dims, limit)
-        if not rows:
+        if not self.rows(scores.tensor.dims, limit):
             return e.zeros(TensorType((0, 3), I64)), e.constant(np.array(0, np.int64))
-        turns = min(limit, scores.tensor.dims[2])
-        given = Term(e, e.cast(scores, F32))
-        alive = given.equals(given) if least is None else given > self.number(e, least)
-        picks = self.chosen(e, self.sides(e, boxes), maximum(given, LOWEST), alive.value, turns, self.number(e, overlap))
-        return self.put_together(e, picks)
-
-    def number(self, e: Emitter, given: Value | None) -> Term:
-        """A threshold, for every class."""
-        return Term(e, e.constant(np.zeros((1, 1, 1), np.float32)) if given is None else e.reshape(given, (1, 1, 1)))
-
-    def sides(self, e: Emitter, boxes: Value) -> list[Term]:
-        """Top, left, bottom, right of each box, [batch, 1, N] each."""
-        batches, count, _ = boxes.tensor.dims
-        a, b, c, d = (Term(e, e.reshape(part(e, boxes, 2, k, k + 1), (batches, 1, count))) for k in range(4))
-        if self.center_point_box:
-            return [b - d * 0.5, a - c * 0.5, b + d * 0.5, a + c * 0.5]
-        return [minimum(a, c), minimum(b, d), maximum(a, c), maximum(b, d)]
-
-    def chosen(self, e: Emitter, sides: list[Term], scores: Term, alive: Value, turns: int, allowed: Term) -> Value:
-        """[turns, batch, classes]: the box that each turn chooses, -1 where there is none."""
-        batches, classes, count = scores.value.tensor.dims
-        table = e.concat([e.reshape(s.value, (batches, count, 1)) for s in sides], 2)
-        number = Term(e, e.constant(np.arange(count, dtype=np.int32).reshape(1, 1, count)))
-        none = TensorType((batches, classes), I32)
-        empty = e.constant(np.full((turns, *none.dims), -1, np.int32))
-
-        def body(state: list[Datum]) -> Sequence[Datum]:
-            turn, here, picks = state
-            assert isinstance(turn, Value) and isinstance(here, Value) and isinstance(picks, ListOfTensors)
-            left = Term(e, here)
-            best = e("argmax", select(left, scores, scores.term(-math.inf)).value, axis=2)
-            box = gathered(e, table, best, 1, 1)
-            own = [Term(e, part(e, box, 2, k, k + 1)) for k in range(4)]
-            stays = left & ~(overlap_of(own, sides) > allowed) & number.differs(Term(e, e.reshape(best, (batches, classes, 1))))
-            is_some = e.reshape(e("reduce_any", here, axis=2), none.dims)
-            found = e.select(is_some, best, e.splat(-1, best))
-            return e.sum(turn, e.splat(1, turn)), stays.value, with_element(e, picks, turn, found)
-
-        def test(state: list[Datum]) -> Value:
-            turn, here, _ = state
-            assert isinstance(turn, Value) and isinstance(here, Value)
-            some = e("reduce_any", e.reshape(here, (here.tensor.size,)), axis=0)
-            return e("logical_and", e.reshape(e("greater", e.splat(turns, turn), turn), ()), e.reshape(some, ()))
-        start: list[Datum] = [e.constant(np.array(0, np.int32)), alive, ListOfTensors(turns, none, empty)]
-        _, _, items = loop(e, start, test, body)
-        assert isinstance(items, ListOfTensors)
-        return tensor_of(e, items)
-
-    def put_together(self, e: Emitter, picks: Value) -> tuple[Value, Value]:
-        """The boxes of all classes one after the other: of each row it is found to which class it belongs."""
-        turns, batches, classes = picks.tensor.dims
-        groups = batches * classes
-        boxes = Term(e, e.reshape(e.transpose(picks, (1, 2, 0)), (groups, turns)))
-        counts = (boxes >= 0).cast(I32).reduced("reduce_sum", 1)
-        across = e.reshape(counts.value, (1, groups))
-        before = e.constant(np.tri(groups, k=-1, dtype=bool))
-        starts = Term(e, e("reduce_sum", e.select(before, across, e.splat(0, across)), axis=1))
-        row = Term(e, e.constant(np.arange(groups * turns, dtype=np.int32)[:, None]))
-        ends = Term(e, e.reshape((starts + counts).value, (1, groups)))
-        group = minimum((ends <= row).cast(I32).reduced("reduce_sum", 1), groups - 1)
-        place = group * turns + row - Term(e, gathered(e, e.reshape(starts.value, (groups,)), group.value, 0))
-        box = gathered(e, e.reshape(boxes.value, (groups * turns,)), place.value, 0)
-        batch = Term(e, e("intdiv", group.value, e.splat(classes, group.value)))
-        rows = Term(e, e.concat([batch.value, (group - batch * classes).value, box], 1))
-        total = Term(e, e("reduce_sum", counts.value, axis=0))
-        return select(row < total, rows, -1).cast(I64).value, e.reshape(e.cast(total.value, I64), ())
-
-
-def overlap_of(first: Sequence[Term], second: Sequence[Term]) -> Term:
-    """The part of their union that two boxes share; 0 where one has no area."""
-    top, left = (maximum(a, b) for a, b in zip(first[:2], second[:2]))
-    bottom, right = (minimum(a, b) for a, b in zip(first[2:], second[2:]))
-    both = maximum(bottom - top, 0) * maximum(right - left, 0)
-    areas = [(q[2] - q[0]) * (q[3] - q[1]) for q in (first, second)]
-    union = reduce(lambda a, b: a + b, areas) - both
-    return select((both > 0) & (union > 0), divided(both, union), both.term(0))
+        sides = sides_of(e, boxes, bool(self.center_point_box))
+        return suppressed(e, sides, scores, min(limit, scores.tensor.dims[2]), overlap, least)

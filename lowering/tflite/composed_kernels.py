@@ -1,0 +1,123 @@
+"""Operators of TensorFlow Lite that several of TOSA's make together, for which a converter has no form: rows written at places
+that a run computes, the extremes of segments, convolutions transposed in three dimensions, and which boxes stay.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..dialects.convolutions import transposed_convolution
+from ..dialects.emitter import Emitter
+from ..dialects.suppression import sides_of, suppressed
+from ..formulas.indexing import gathered
+from ..formulas.layout import part
+from ..formulas.rounding import clamp
+from ..formulas.term import Term, select
+from ..formulas.updates import combined, identity_of, updated_rows
+from ..graph.file_position import FilePosition
+from ..graph.graph import BlockBuilder, Value
+from ..graph.types import F32, I32
+from .records import OperatorRecord, SubgraphRecord
+from .schema import ELEMENTS
+
+SAME = 0
+"""The padding for which a result has an element for each place of a stride."""
+SEGMENTS = {"UNSORTED_SEGMENT_MAX": "maximum", "UNSORTED_SEGMENT_MIN": "minimum", "UNSORTED_SEGMENT_PROD": "mul",
+            "SEGMENT_SUM": "add"}
+
+
+def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    """Whether an operator is written here: one of the table, of known shapes."""
+    numbers = (*operator.inputs, *operator.outputs)
+    if operator.kind not in WRITE or min(numbers, default=-1) < 0:
+        return False
+    tensors = [graph.tensors[t] for t in numbers]
+    count, results = COUNTS[operator.kind]
+    if len(operator.inputs) not in count or len(operator.outputs) != results or any(None in t.shape for t in tensors):
+        return False
+    match operator.kind:
+        case "CONV_3D_TRANSPOSE":
+            options = operator.options
+            dilations = {options[f"dilation_{d}"] for d in "dwh"}
+            return all(ELEMENTS.get(t.type) == F32 for t in tensors[1:]) and not options["activation"] and dilations <= {0, 1}
+        case "NON_MAX_SUPPRESSION_V5":
+            return tensors[5].data is not None and not tensors[5].data.any()
+    return True
+
+
+def write_composed_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
+                          position: FilePosition) -> list[Value]:
+    """The results of an operator of the table."""
+    e = Emitter()
+    e.blocks[:] = [block]
+    e.position = position
+    return WRITE[operator.kind](e, graph, operator, operands)
+
+
+# ---- rows that are written -------------------------------------------------------------------------------------------
+def updated_slice(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
+    """x with a part replaced, which begins where the indices say, or as far from there as it fits."""
+    x, update, start = operands
+    dims, size = x.tensor.dims, update.tensor.dims
+    depth = next((d for d in range(len(dims), 0, -1) if dims[d - 1] != size[d - 1]), 0)
+    if not depth:
+        return [update]
+    first = Term(e, e.cast(e.reshape(start, (len(dims),)), I32)).value
+    most = e.constant(np.array([n - k for n, k in zip(dims[:depth], size[:depth])], np.int32))
+    held = e("minimum", e("maximum", part(e, first, 0, 0, depth), e.splat(0, first)), most)
+    grid = np.moveaxis(np.indices(size[:depth]), 0, -1).astype(np.int32)
+    indices = e.sum(e.constant(grid), e.reshape(held, (1,) * depth + (depth,)))
+    return [e.reshape(updated_rows(e, x, indices, update).written(), dims)]
+
+
+def combined_segments(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
+    """For each segment its parts combined; a negative number of a segment drops its part."""
+    x, segments, *_ = operands
+    name, element = SEGMENTS[operator.kind], x.tensor.element
+    neutral = 0 if name == "add" else identity_of(name, element)
+    if element == F32:  # of nothing the kernel makes the least and the greatest finite number
+        neutral = float(np.clip(neutral, np.finfo(np.float32).min, np.finfo(np.float32).max))
+    dims = tuple(n or 0 for n in graph.tensors[operator.outputs[0]].shape)
+    base = e.constant(np.full(dims, neutral, element.dtype), element)
+    return [combined(e, base, e.reshape(segments, (*segments.tensor.dims, 1)), x, name)]
+
+
+# ---- transposed convolutions -----------------------------------------------------------------------------------------
+def transposed_in_space(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
+    """A filter is depth, height, width, outputs, inputs."""
+    _, filter, x, *bias = operands
+    strides = tuple(int(operator.options[f"stride_{d}"]) for d in "dhw")
+    extents = tuple(n or 0 for n in graph.tensors[operator.outputs[0]].shape[1:4])
+    kernel = filter.tensor.dims[:3]
+    total = [max((n - 1) * s + k - out, 0) for n, s, k, out in zip(x.tensor.dims[1:4], strides, kernel, extents)]
+    before = tuple(n // 2 if operator.options["padding"] == SAME else 0 for n in total)
+    turned = e.transpose(filter, (3, 0, 1, 2, 4))
+    return [transposed_convolution(e, x, turned, strides, before, extents, bias=bias[0] if bias else None)]
+
+
+# ---- boxes -----------------------------------------------------------------------------------------------------------
+def boxes_that_stay(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
+    """The places of the boxes that stay, the scores of these where they are wanted, and how many they are; 0 behind them."""
+    boxes, scores, _, overlap, least, *_ = operands
+    count = boxes.tensor.dims[0]
+    rows = graph.tensors[operator.outputs[0]].shape[0] or 0
+    sides = sides_of(e, e.reshape(boxes, (1, count, 4)))
+    found, total = suppressed(e, sides, e.reshape(scores, (1, 1, count)), min(rows, count), overlap, least)
+    place = Term(e, e.cast(e.reshape(part(e, found, 1, 2, 3), (found.tensor.dims[0],)), I32))
+    is_used, held = place >= 0, clamp(place, 0, math.inf)
+    chosen = select(is_used, Term(e, gathered(e, scores, held.value, 0)), 0).value
+    results = [held.value, chosen] if len(operator.outputs) == 3 else [held.value]
+    missing = rows - found.tensor.dims[0]
+    behind = [e.concat([v, e.constant(np.zeros(missing, v.tensor.element.dtype))], 0) if missing else v for v in results]
+    return [*behind, e.cast(total, I32)]
+
+
+Writer = Callable[[Emitter, SubgraphRecord, OperatorRecord, Sequence[Value]], list[Value]]
+WRITE: dict[str, Writer] = {
+    "DYNAMIC_UPDATE_SLICE": updated_slice, "CONV_3D_TRANSPOSE": transposed_in_space, "NON_MAX_SUPPRESSION_V4": boxes_that_stay,
+    "NON_MAX_SUPPRESSION_V5": boxes_that_stay, **dict.fromkeys(SEGMENTS, combined_segments)}
+COUNTS = {"DYNAMIC_UPDATE_SLICE": ((3,), 1), "CONV_3D_TRANSPOSE": ((3, 4), 1), "NON_MAX_SUPPRESSION_V4": ((5,), 2),
+          "NON_MAX_SUPPRESSION_V5": ((6,), 3), **dict.fromkeys(SEGMENTS, ((2, 3), 1))}
+"""How many operands an operator may have, and how many results."""

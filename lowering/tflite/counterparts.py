@@ -1,0 +1,145 @@
+"""Operators of TensorFlow Lite that are TensorFlow's with other words for their options, which the converter leaves as they are
+or gets wrong: they are written by TensorFlow's legalizations.
+
+Arm's converter has no form for what places, counts and adds up elements (TOPK_V2, CUMSUM, SCATTER_ND, ...), makes what a byte
+without a sign holds 128 more or less, and knows integers and bools only where TOSA's operator of that name takes them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...runtime.records import dataclass
+from ..graph.file_position import FilePosition
+from ..graph.graph import BlockBuilder, Value
+from ..graph.types import F16, F32, I1, I8, I16, I32, I64, UI8, ElementType
+from .records import OperatorRecord, SubgraphRecord, TensorRecord
+from .schema import ELEMENTS
+
+if TYPE_CHECKING:
+    from ..text.attributes import Attribute
+
+Tensors: TypeAlias = Sequence[TensorRecord]
+Condition: TypeAlias = Callable[[Tensors, Tensors], bool]
+"""Of operands and results: whether the operator is written so."""
+
+NARROW, INTEGERS, FLOATS = (I8, UI8, I16), (I8, UI8, I16, I32, I64), (F16, F32)
+
+
+def element(tensor: TensorRecord) -> ElementType | None:
+    return ELEMENTS.get(tensor.type)
+
+
+def always(operands: Tensors, results: Tensors) -> bool:
+    return True
+
+
+def of_elements(*types: ElementType) -> Condition:
+    """Operands and results of these types alone."""
+    return lambda operands, results: all(element(t) in types for t in (*operands, *results))
+
+
+def makes_narrow(operands: Tensors, results: Tensors) -> bool:
+    return element(results[0]) in NARROW
+
+
+def holds_unsigned_bytes(operands: Tensors, results: Tensors) -> bool:
+    return UI8 in map(element, results)
+
+
+def chooses_rows(operands: Tensors, results: Tensors) -> bool:
+    return len(operands[0].shape) == 1 < len(results[0].shape)
+
+
+def repeats_batches(operands: Tensors, results: Tensors) -> bool:
+    """Whether products of floats have batches that are not the same."""
+    left, right = operands
+    return element(left) in FLOATS and element(right) == element(left) and left.shape[:-2] != right.shape[:-2]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """An operation of TensorFlow, when it is taken, the order of its operands among the operator's, and the names that it has
+    for the operator's options."""
+    name: str
+    when: Condition = always
+    order: tuple[int, ...] | None = None
+    options: Mapping[str, str] | None = None
+    """By the operator's names for them."""
+    open: bool = False
+    """Whether the shapes of results may be open: it is an operation that says why it cannot be compiled."""
+
+
+KEEP = {"keep_dims": "keep_dims"}
+COUNTERPARTS: dict[str, Counterpart] = {
+    "TOPK_V2": Counterpart("tf.TopKV2"),
+    "CUMSUM": Counterpart("tf.Cumsum", options={"exclusive": "exclusive", "reverse": "reverse"}),
+    "SCATTER_ND": Counterpart("tf.ScatterNd"),
+    "ONE_HOT": Counterpart("tf.OneHot", makes_narrow, options={"axis": "axis"}),
+    "REVERSE_SEQUENCE": Counterpart("tf.ReverseSequence", options={"seq_dim": "seq_dim", "batch_dim": "batch_dim"}),
+    "FILL": Counterpart("tf.Fill"),
+    "MATRIX_DIAG": Counterpart("tf.MatrixDiag"),
+    "MATRIX_SET_DIAG": Counterpart("tf.MatrixSetDiag"),
+    "UNSORTED_SEGMENT_SUM": Counterpart("tf.UnsortedSegmentSum"),
+    "EMBEDDING_LOOKUP": Counterpart("tf.Gather", order=(1, 0)),
+    "LOCAL_RESPONSE_NORMALIZATION": Counterpart("tf.LRN", of_elements(F32), options={
+        "radius": "depth_radius", "bias": "bias", "alpha": "alpha", "beta": "beta"}),
+    "BATCH_MATMUL": Counterpart("tf.BatchMatMulV2", repeats_batches, options={"adj_x": "adj_x", "adj_y": "adj_y"}),
+    "SELECT": Counterpart("tf.Select", chooses_rows),
+    "EQUAL": Counterpart("tf.Equal", of_elements(I1)),
+    "NOT_EQUAL": Counterpart("tf.NotEqual", of_elements(I1)),
+    "RIGHT_SHIFT": Counterpart("tf.RightShift"),
+    "BITWISE_XOR": Counterpart("tf.BitwiseXor", holds_unsigned_bytes),
+    "POW": Counterpart("tf.Pow", of_elements(*INTEGERS)),
+    "FLOOR_MOD": Counterpart("tf.FloorMod", of_elements(I8, I16, I64)),
+    "FLOOR_DIV": Counterpart("tf.FloorDiv", of_elements(*INTEGERS)),
+    "MEAN": Counterpart("tf.Mean", of_elements(I32, I64), options=KEEP),
+    "ARG_MIN": Counterpart("tf.ArgMin", lambda operands, results: element(operands[0]) in NARROW),
+    "UNPACK": Counterpart("tf.Unpack", holds_unsigned_bytes, options={"axis": "axis"}),
+    "SPLIT": Counterpart("tf.Split", holds_unsigned_bytes),
+    "SPLIT_V": Counterpart("tf.SplitV", holds_unsigned_bytes),
+    "PADV2": Counterpart("tf.PadV2", holds_unsigned_bytes),
+    "WHERE": Counterpart("tf.Where", open=True),
+    "UNIQUE": Counterpart("tf.Unique", open=True)}
+"""By the operators' kinds."""
+
+COUNTED = {"tf.Unpack": "num", "tf.Split": "num_split", "tf.SplitV": "num_split"}
+"""Operations that say how many results they have."""
+
+
+def has_counterpart(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    """Whether an operator is written as one of TensorFlow's: one of the table, of known shapes."""
+    found = COUNTERPARTS.get(operator.kind)
+    if found is None or min((*operator.inputs, *operator.outputs), default=-1) < 0 or not operator.outputs:
+        return False
+    operands, results = ([graph.tensors[t] for t in numbers] for numbers in (operator.inputs, operator.outputs))
+    if not found.open and any(None in t.shape for t in (*operands, *results)):
+        return False
+    if any(element(t) is None for t in (*operands, *results)) or len(operands) < len(found.order or ()):
+        return False
+    return found.when(operands, results)
+
+
+def write_counterpart(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
+                      position: FilePosition) -> list[Value]:
+    """The results of an operator of the table."""
+    from ..rewrite.tensorflow.one_operation import emit
+    found = COUNTERPARTS[operator.kind]
+    chosen = operands if found.order is None else [operands[i] for i in found.order]
+    results = emit(found.name, properties_of(found, graph, operator), chosen, block, position)
+    return results[:len(operator.outputs)]
+
+
+def properties_of(found: Counterpart, graph: SubgraphRecord, operator: OperatorRecord) -> dict[str, Attribute]:
+    """The options as attributes, and the element type of a place, which MLIR has in the result's type."""
+    from ..text.attributes import Number
+    properties: dict[str, Attribute] = {}
+    for own, theirs in (found.options or {}).items():
+        value = operator.options[own]
+        is_flag = theirs in ("exclusive", "reverse", "adj_x", "adj_y", "keep_dims")
+        properties[theirs] = bool(value) if is_flag else Number(value, F32 if isinstance(value, float) else I64)  # type: ignore[arg-type]
+    if found.name in COUNTED:
+        properties[COUNTED[found.name]] = Number(len(operator.outputs), I64)
+    if operator.kind == "ARG_MIN":
+        properties["output_type"] = ELEMENTS[graph.tensors[operator.outputs[0]].type]
+    return properties

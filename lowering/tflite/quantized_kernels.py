@@ -1,0 +1,189 @@
+"""Operators of TensorFlow Lite on quantized integers that the converter does not take or gets wrong, as TOSA.
+
+Of one operand of a byte each of the 256 results is known when a model is loaded: a table. What has several operands, or two
+bytes, is computed in float32 and stored at the nearest step. Comparisons, and the greater and the less of two, are those of
+integers; softmax of two bytes is written step by step, as the kernel computes it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ..formulas.division import divided, square_root
+from ..formulas.quantization import as_signed, as_unsigned
+from ..formulas.rounding import clamp
+from ..formulas.softmax import log_softmax, softmax
+from ..formulas.term import Term, absolute, exp, log, rsqrt, select
+from ..formulas.tosa_builder import PlacedBuilder, TosaBuilder
+from ..graph.file_position import FilePosition
+from ..graph.graph import BlockBuilder, Value
+from ..graph.types import F32, I1, I8, I16, I32, UI8, Array, ElementType
+from .interpolated_tables import interpolated_table, looked_up
+from .kernel_formulas import gelu, greater, less, quantized
+from .records import OperatorRecord, SubgraphRecord, TensorRecord
+from .schema import ELEMENTS
+
+Real: TypeAlias = Callable[[Array], Array]
+BYTES, STORED = (I8, UI8), (I8, UI8, I16)
+
+TABLES: dict[str, Real] = {"ABS": np.abs, "SQRT": np.sqrt, "ELU": lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)}
+"""Functions of one byte."""
+
+SCALE_BITS = 8
+"""Of integers that are compared after they were brought to one scale: fractions of a step of 1 that they keep."""
+
+
+def leaky(x: Term, alpha: Term) -> Term:
+    return select(x < 0, x * alpha, x)
+
+
+def normalized(x: Term) -> Term:
+    """x by the root of the sum of squares along the last axis."""
+    total = (x * x).reduced("reduce_sum", x.value.tensor.rank - 1)
+    return divided(x, square_root(total + 1e-6 * 1e-6))
+
+
+FLOATS: dict[str, tuple[int, Callable[..., Term], tuple[ElementType, ...]]] = {
+    "DIV": (2, divided, STORED), "LOG_SOFTMAX": (1, lambda x: log_softmax(x, x.value.tensor.rank - 1), BYTES),
+    "L2_NORMALIZATION": (1, normalized, BYTES), "PRELU": (2, leaky, (I16,)), "ABS": (1, absolute, (I16,)),
+    "SQRT": (1, square_root, (I16,)), "RSQRT": (1, rsqrt, (I16,)), "EXP": (1, exp, (I16,)), "LOG": (1, log, (I16,)),
+    "GELU": (1, gelu, (I16,))}
+"""Functions of real numbers: how many operands they have, and of what types."""
+
+COMPARISONS: dict[str, Callable[[Term, Term], Term]] = {
+    "EQUAL": Term.equals, "NOT_EQUAL": Term.differs, "GREATER": Term.__gt__, "GREATER_EQUAL": Term.__ge__,
+    "LESS": Term.__lt__, "LESS_EQUAL": Term.__le__}
+CHOICES = {"MAXIMUM": greater, "MINIMUM": less}
+
+
+def is_quantized_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
+    """Whether an operator is written here: one of the tables, on tensors of known shapes and scales."""
+    numbers = (*operator.inputs, *operator.outputs)
+    if len(operator.outputs) != 1 or min(numbers) < 0:
+        return False
+    tensors = [graph.tensors[t] for t in numbers]
+    elements = [ELEMENTS.get(t.type) for t in tensors]
+    kind, first, count = operator.kind, elements[0], len(operator.inputs)
+    if first not in STORED or any(None in t.shape for t in tensors):
+        return False
+    if kind in COMPARISONS:
+        return count == 2 and elements == [first, first, I1] and (first == I16 or has_scales(tensors[:2]))
+    if set(elements) != {first} or operator.options.get("activation"):
+        return False
+    if kind in CHOICES:
+        return count == 2
+    if not has_scales(tensors):
+        return False
+    match kind:
+        case "SOFTMAX":
+            return count == 1 and bool(tensors[0].shape) and (first == I16 or operator.options["beta"] != 1)
+        case kind if kind in TABLES and first in BYTES:
+            return count == 1
+    operands, _, types = FLOATS.get(kind, (0, None, ()))
+    return count == operands and first in types and (kind not in ("LOG_SOFTMAX", "L2_NORMALIZATION") or bool(tensors[0].shape))
+
+
+def has_scales(tensors: Sequence[TensorRecord]) -> bool:
+    return all(t.scale is not None for t in tensors)
+
+
+def write_quantized_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
+                           position: FilePosition) -> Value:
+    """The result of such an operator."""
+    e = PlacedBuilder(block, position)
+    records = [graph.tensors[t] for t in operator.inputs]
+    result, kind = graph.tensors[operator.outputs[0]], operator.kind
+    element = operands[0].tensor.element
+    if kind in COMPARISONS:
+        return compared(e, COMPARISONS[kind], operands, records)
+    if kind in CHOICES:
+        return chosen(e, CHOICES[kind], operands)
+    if kind in TABLES and element in BYTES:
+        return by_table(e, TABLES[kind], operands[0], records[0], result)
+    if kind == "SOFTMAX" and element == I16:
+        return softmax_of_two_bytes(e, operands[0], float(records[0].scale or 0) * float(operator.options["beta"]))
+    given = [real(Term(e, v), record) for v, record in zip(e.same_rank(*operands), records)]
+    if kind == "SOFTMAX":
+        found = softmax(given[0] * float(operator.options["beta"]), given[0].value.tensor.rank - 1)
+    else:
+        found = FLOATS[kind][1](*given)
+    assert result.scale is not None, "is_quantized_kernel has seen it"
+    return quantized(found, result.scale, result.zero_point, element).value
+
+
+def real(x: Term, record: TensorRecord) -> Term:
+    """What integers stand for, in float32."""
+    assert record.scale is not None, "is_quantized_kernel has seen it"
+    wide = x.cast(I32)
+    return ((wide - record.zero_point) if record.zero_point else wide).cast(F32) * float(record.scale)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+def by_table(e: TosaBuilder, function: Real, x: Value, operand: TensorRecord, result: TensorRecord) -> Value:
+    """A function of one byte, whose results are the nearest steps, halves away from zero."""
+    assert operand.scale is not None and result.scale is not None, "is_quantized_kernel has seen it"
+    element = x.tensor.element
+    steps = np.arange(element.minimum, element.maximum + 1, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        reals = function((steps - operand.zero_point) * float(operand.scale)) / float(result.scale)
+    away = np.copysign(np.floor(np.abs(np.nan_to_num(reals)) + 0.5), reals) + result.zero_point
+    stored = np.clip(away, element.minimum, element.maximum).astype(np.int64)
+    if element == UI8:
+        return as_unsigned(e, e("table", as_signed(e, x), e.constant((stored - 128).astype(np.int8))))
+    return e("table", x, e.constant(stored.astype(np.int8)))
+
+
+# ---- comparisons -----------------------------------------------------------------------------------------------------
+def compared(e: TosaBuilder, comparison: Callable[[Term, Term], Term], operands: Sequence[Value],
+             records: Sequence[TensorRecord]) -> Value:
+    """Two bytes are compared as they are; bytes after they were brought to one scale, in fixed point, as the kernel does it."""
+    given = [Term(e, e.cast(v, I32)) for v in e.same_rank(*operands)]
+    if operands[0].tensor.element != I16:
+        given = [scaled(x, record) for x, record in zip(given, records)]
+    return comparison(*given).value
+
+
+def scaled(x: Term, record: TensorRecord) -> Term:
+    """(x - zero point) * scale in units of 2 ** -SCALE_BITS."""
+    assert record.scale is not None, "is_quantized_kernel has seen it"
+    return in_fixed_point((x - record.zero_point) * (1 << SCALE_BITS), float(record.scale))
+
+
+def in_fixed_point(x: Term, factor: float) -> Term:
+    """x * factor of i32, rounded twice as the kernels do it."""
+    fraction, exponent = np.frexp(factor)
+    multiplier = int(np.round(fraction * (1 << 31)))
+    if multiplier == 1 << 31:
+        multiplier, exponent = 1 << 30, exponent + 1
+    e, zero = x.builder, x.builder.constant(np.zeros(1, np.int32))
+    factors = e.constant(np.array([multiplier], np.int32)), e.constant(np.array([np.clip(31 - exponent, 2, 62)], np.int8))
+    return x.of(e("rescale", x.value, *factors, zero, zero, to=I32, scale32=True, rounding_mode="DOUBLE_ROUND",
+                  per_channel=False, input_unsigned=False, output_unsigned=False))
+
+
+def chosen(e: TosaBuilder, choice: Callable[[Term, Term], Term], operands: Sequence[Value]) -> Value:
+    """The greater or the less of integers of one scale."""
+    element = operands[0].tensor.element
+    return choice(*(Term(e, e.cast(v, I32)) for v in e.same_rank(*operands))).cast(element).value
+
+
+# ---- softmax of two bytes --------------------------------------------------------------------------------------------
+DEEPEST = 10.0
+"""Differences from the greatest element that count: the exponential of more is taken for that of this."""
+HALF, WHOLE = (1 << 15) - 1, 1 << 16
+
+
+def softmax_of_two_bytes(e: TosaBuilder, x: Value, scale: float) -> Value:
+    """Along the last axis, in units of 2 ** -15, by tables of the exponential and of 1 / (1 + x)."""
+    last = x.tensor.rank - 1
+    wide = Term(e, e.cast(x, I32))
+    steps = in_fixed_point(wide - wide.reduced("reduce_max", last), scale * (WHOLE - 1) / DEEPEST)
+    powers = looked_up(e, clamp(steps + HALF, -HALF - 1, HALF).cast(I16).value, interpolated_table(np.exp, -DEEPEST, 0.0))
+    total = powers.reduced("reduce_sum", last)
+    room = total.apply("clz")
+    rest = (((total << (room - 1)) - (1 << 30)).apply("arithmetic_right_shift", 14, round=True) - (1 << 15))
+    inverse = looked_up(e, clamp(rest, -HALF - 1, HALF).cast(I16).value, interpolated_table(lambda a: 1 / (1 + a), 0.0, 1.0))
+    found = (powers * inverse).apply("arithmetic_right_shift", room.term(31) - room, round=True)
+    return clamp(found, 0, HALF).cast(I16).value
