@@ -73,6 +73,19 @@ def convolution(g: Rng, e: Emitter) -> Value:
                             acc_type=I32, **attributes), outputs)
 
 
+def first_layer(g: Rng, e: Emitter) -> Value:
+    """A convolution of few channels, of so many outputs that lines of its input are copied."""
+    channels, outputs, kernel = int(g.integers(1, 5)), int(g.choice([5, 8, 16])), tuple(int(k) for k in g.integers(2, 6, 2))
+    stride, size = int(g.integers(1, 3)), tuple(int(n) for n in g.integers(8, 24, 2))
+    after = [k // 2 + -(n + k // 2 * 2 - k) % stride for n, k in zip(size, kernel)]
+    x = e.blocks[0].argument(TensorType((1, *size, channels), I8), "x")
+    weights = e.constant(extremes(g, (outputs, *kernel, channels), -127))
+    bias = e.constant(g.integers(-1 << 20, 1 << 20, outputs).astype(np.int32))
+    pad = (kernel[0] // 2, after[0], kernel[1] // 2, after[1])
+    return rescaled(g, e, e("conv2d", x, weights, bias, e.constant(zero_point(g)), e.constant(np.zeros(1, np.int8)),
+                            acc_type=I32, pad=pad, stride=(stride, stride), dilation=(1, 1)), outputs)
+
+
 def depthwise(g: Rng, e: Emitter) -> Value:
     channels = int(g.choice([3, 8, 16, 24, 40]))
     kernel, size, attributes = window(g)
@@ -99,7 +112,7 @@ def floats(g: Rng, e: Emitter) -> Value:
     return e("matmul", a, b, zero, zero)
 
 
-KINDS: tuple[Callable[[Rng, Emitter], Value], ...] = (convolution, depthwise, product, floats)
+KINDS: tuple[Callable[[Rng, Emitter], Value], ...] = (convolution, first_layer, depthwise, product, floats)
 
 
 def module() -> Module:

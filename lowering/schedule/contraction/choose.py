@@ -56,7 +56,7 @@ def choose_vectors(pattern: Contraction, constraints: Constraints) -> Contractio
     if step == "bytes":
         return ContractionChoice(tile, lanes, step, packing, False)
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
-    found = in_blocks(pattern, lanes, packing == "compiling", target)
+    found = None if pattern.lines else in_blocks(pattern, lanes, packing == "compiling", target)
     if found and not (soon and (is_near(pattern, target) or not found[1].copied)):  # panels prefetched need no blocks
         whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"

@@ -17,6 +17,7 @@ from .bf16_split.choose import choose_limbs
 from .choice import ContractionChoice
 from .choose import choose_vectors, others
 from .int8.amx_choose import choose_amx
+from .line_buffers import with_lines
 from .micro_kernels import amx_bytes, amx_limbs, dot4, dot8, dual_multiply, vector_dot, widening
 from .pattern import Contraction
 from .recognise import recognise
@@ -32,8 +33,11 @@ class ContractionStrategy(Strategy):
 
     @staticmethod
     def recognise(nest: Nest, constraints: Constraints) -> ContractionStrategy | None:
-        pattern = recognise(nest, constraints.by_rows, constraints.target)
-        return of_pattern(pattern, constraints) if pattern else None
+        rows, target = constraints.by_rows, constraints.target
+        pattern = recognise(nest, rows)
+        if pattern and not (found := with_lines(pattern, target)):
+            found = recognise(nest, rows, target)
+        return of_pattern(found, constraints) if pattern and found else None
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
         register_tiles.lower(b, self.pattern, self.choice, self.target, rows)
@@ -42,7 +46,7 @@ class ContractionStrategy(Strategy):
         return (replace(self, choice=c) for c in others(self.pattern, self.choice, self.target))
 
     def __str__(self) -> str:
-        return str(self.choice)
+        return f"{self.choice}, of lines of the input" if self.pattern.lines else str(self.choice)
 
 
 class Bf16LimbTiles(ContractionStrategy):

@@ -6,8 +6,23 @@ import math
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis, Range
-from ...elements.expression import Expr, Reduce
+from ...elements.expression import Buffer, Expr, Load, Reduce
 from ..nest.loop_nest import At, Nest, free_axes, number_of
+
+
+@dataclass(frozen=True, slots=True)
+class LineBuffers:
+    """Lines of the input that a row of outputs reads, `length` elements each, one for each place of `axes`, in `buffer`.
+    `source` reads what belongs at a `place` of a line, if that is `inside` and the conditions `where` hold; else `fill` is
+    there."""
+    buffer: Buffer
+    source: Load
+    axes: tuple[Axis, ...]
+    place: Axis
+    length: int
+    inside: range
+    where: tuple[Range, ...]
+    fill: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +40,8 @@ class Contraction:
     outer: tuple[Axis, ...]
     iterations: int = 1
     """How often all of it is done, by loops around it."""
+    lines: LineBuffers | None = None
+    """What a is read from, if it is copied for each row of outputs: each of K's outer values has a line."""
 
     @property
     def depth(self) -> int:

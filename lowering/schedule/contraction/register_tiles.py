@@ -17,6 +17,7 @@ from ..nest.tile_axis import Cut, Tiles, balanced, interior
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import MAX_ROW_VECTORS, grouped_panels, heights
 from .choice import ContractionChoice, code_of, machine, may_repeat
+from .line_buffers import line_copies
 from .macro_kernel import START, Loop, MacroKernel, packing, run
 from .micro_kernel import MicroKernel, Step, epilogue, in_vectors
 from .micro_kernels import widening
@@ -71,17 +72,17 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     step = STEPS[choice.step](b, pattern, choice, target, widths, groups)
     kernel, macro = micro_kernel(b, pattern, choice, step, target, widths, wide), MacroKernel(b, pattern)
     tiles, panels = row_tiles(macro, choice, target, conditions, wide, step, groups), macro.panels(widths, wide)
-    fill = step.fills
+    fill, copies = step.fills, line_copies(b, pattern, target)
     batches, places = macro.outer(fill is not None or bool(choice.columns_first and pattern.batch), rows)
     loops = [batches]
     if fill:
         loops.append(packing(lambda place: b.outside(depth_of_panels(b, pattern), lambda: fill(place.at))))
     if not choice.columns_first:
-        loops += [places, tiles, *([packing(step.pack)] if step.packs_rows else []), panels]
+        loops += [places, *copies, tiles, *([packing(step.pack)] if step.packs_rows else []), panels]
     else:
         loops += [macro.places((groups,))] if groups else []
-        loops += [packing(lambda place: run([places, tiles], step.pack, place))] if step.packs_rows else []
-        loops += [panels, places, tiles]
+        loops += [packing(lambda place: run([places, *copies, tiles], step.pack, place))] if step.packs_rows else []
+        loops += [panels, places, *([] if step.packs_rows else copies), tiles]
     run(loops, kernel.tile)
 
 

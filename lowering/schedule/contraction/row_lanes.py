@@ -13,22 +13,36 @@ from ...loops.ir import Operand, Type
 
 ROW_STEPS = 4
 """Steps of K whose factors are loaded at once, at most: they fill a vector of words."""
+MAX_RUN_STEPS = 16
+"""Steps of an iteration over a run of K whose length is no multiple of that, at most: with more the code is long. Chosen."""
 
 
 def lanes_of_row(b: Builder, buffer: Buffer, place: Affine, k: Affine, extent: int, size: int,
-                 most: int = ROW_STEPS) -> tuple[Operand, int] | None:
+                 most: int = ROW_STEPS, beyond: bool = False) -> tuple[Operand, int] | None:
     """The vector that has the factors of this step of K, and which lane they are; `place` is where its first one is, `k` the
     step's first element of K, which has `extent` of them and all of whose steps are done, and `size` how many a step
-    has; `most` steps are loaded at once. None where the loop over K goes by single steps."""
+    has; at most `most` steps are loaded at once, and that many where what is `beyond` the last can be read. None where the loop
+    over K goes by single steps."""
     stride = math.gcd(*(coefficient for _, coefficient in k.terms)) if k.terms else extent
-    steps = next((n for n in (2 * ROW_STEPS, ROW_STEPS, ROW_STEPS // 2) if n <= most and stride % (n * size) == 0), 1)
-    if steps == 1:
+    steps, step = stride // size, k.const % stride // size
+    if steps == 1 or stride % size:
         return None
-    lane = k.const // size % steps
-    found: Operand = b.load(buffer, place - lane * size, steps * size)
+    first, count = step - step % most, most
+    while not beyond and first + count > steps:  # what is left, in ever shorter vectors
+        count //= 2
+        if step >= first + count:
+            first += count
+    if count == 1:
+        return None
+    found: Operand = b.load(buffer, place - (step - first) * size, count * size)
     if size > 1:
-        found = b.op("bits", found, type=Type("int32", steps))
-    return found, lane
+        found = b.op("bits", found, type=Type("int32", count))
+    return found, step - first
+
+
+def steps_of_run(steps: int) -> int:
+    """Steps of a run that are done in one iteration of the loop over K: equal parts of it, as few as possible."""
+    return next(n for n in range(min(steps, MAX_RUN_STEPS), 0, -1) if steps % n == 0)
 
 
 def in_all_lanes(b: Builder, vector: Operand, lane: int, count: int) -> Operand:

@@ -46,8 +46,13 @@ class ByteStep:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """K, flat, with what fills it up."""
-        return self.panels.axes
+        """K, flat, with what fills it up; or line by line."""
+        return self.pattern.reduce.axes if self.reads_lines else self.panels.axes
+
+    @property
+    def reads_lines(self) -> bool:
+        """Whether bytes are read from line buffers."""
+        return self.rows is None and self.pattern.lines is not None
 
     @property
     def packs_rows(self) -> bool:
@@ -74,6 +79,8 @@ class ByteStep:
 
     def bytes_of(self, at: At, row: int) -> tuple[Buffer, Affine]:
         """Where the bytes of a row of the tile are that a step takes."""
+        if self.reads_lines:
+            return self.x.buffer, self.x.index[0].substitute(self.pattern.row_at(at, row))
         (k,) = self.axes
         if self.rows:
             return self.rows.buffer, at[k] + self.packed_row(at, row) * self.rows.stride

@@ -36,7 +36,7 @@ from ..pack_a import RowPacking
 from ..pattern import Contraction
 from ..prefetch import is_worthwhile
 from ..register_tile import choose_tile
-from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row
+from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row, steps_of_run
 from .byte_step import ByteStep
 
 ALL_ROWS_L2_PART, GROUP_L2_PART = 2, 8
@@ -90,7 +90,8 @@ def is_direct(pattern: Contraction, found: Bytes, group: int) -> bool:
     """Whether rows can be read where they lie: they have whole groups, in one run, of which nothing is left out."""
     x, m = found.x, pattern.m
     plain = x.dtype == "int8" and not found.of_y and not (m and m in x.index[0].hidden)
-    return plain and pattern.depth % group == 0 and is_one_run(pattern, x)
+    whole = pattern.reduce.axes[-1].extent if pattern.lines else pattern.depth
+    return plain and whole % group == 0 and (pattern.lines is not None or is_one_run(pattern, x))
 
 
 def step_of(pattern: Contraction, found: Bytes, target: Target, group: int) -> int:
@@ -126,8 +127,10 @@ class Dot4(ByteStep):
         stride = k.extent + costs.cache_line_bytes * (packs_many_rows and k.extent % costs.few_sets_stride_bytes == 0)
         row_packing = None if signed and is_direct(pattern, found, group) else RowPacking.of(
             b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, not signed, target, signed=signed)
-        conditions = PaddingConditions((), prefixes(pattern, k) or (), (), frozenset())
+        conditions = PaddingConditions((), () if pattern.lines else prefixes(pattern, k) or (), (), frozenset())
         unroll = ROW_STEPS if target.has_lane_products else 1
+        if pattern.lines and not row_packing:
+            unroll = steps_of_run(pattern.reduce.axes[-1].extent // group)
         return Dot4(b, target, pattern, found.x, packed, row_packing, conditions, group, unroll, packs_many_rows, groups)
 
     def pack(self, place: Place) -> None:
@@ -148,10 +151,10 @@ class Dot4(ByteStep):
         return value
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        (k,) = self.axes
+        k = self.axes[-1]
         buffer, start = self.bytes_of(place.at, row)
         if self.target.has_lane_products and not self.conditions.bounds and (found := lanes_of_row(
-                self.b, buffer, start, place.at[k], k.extent, GROUP)):
+                self.b, buffer, start, place.at[k], k.extent, GROUP, beyond=self.reads_lines)):
             return lambda count: self.as_bytes(in_all_lanes(self.b, *found, count))
         word = self.b.op("bits", self.b.load(buffer, start, GROUP), type=Type("int32"))
         return lambda count: self.as_bytes(self.b.splat(word, count))

@@ -118,7 +118,7 @@ class Dot8Kernel(MicroKernel):
     def both(self, at: At, first: int, second: int) -> Operand:
         """Eight elements of one row, then of another."""
         assert isinstance(self.step, Dot4)
-        (k,) = self.step.axes
+        k = self.step.axes[-1]
         steps = (at[k].terms[0][1] if at[k].terms else k.extent) // GROUP
         count = STEPS_OF_A_LOAD if steps % STEPS_OF_A_LOAD == 0 else 1
         which = at[k].const // GROUP % count

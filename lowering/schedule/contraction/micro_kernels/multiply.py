@@ -21,7 +21,7 @@ from ..macro_kernel import Place
 from ..pack_b import Panels, pack_at_run_time, packed, unpacked
 from ..pack_blocks import PackedRows
 from ..pattern import Contraction
-from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row
+from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row, steps_of_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,11 @@ class Multiply:
 
     @property
     def unroll(self) -> int:
-        """Steps whose elements of a row are loaded at once."""
-        return ROW_STEPS if self.run else 1
+        """Steps whose elements of a row are loaded at once; of a short run all that it has."""
+        if not self.run:
+            return 1
+        extent = self.axes[-1].extent
+        return ROW_STEPS if extent % ROW_STEPS == 0 else steps_of_run(extent)
 
     @property
     def run(self) -> Load | None:

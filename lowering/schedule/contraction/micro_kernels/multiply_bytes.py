@@ -21,6 +21,7 @@ from ..int8.byte_factors import byte
 from ..int8.pack_b import of_constants
 from ..macro_kernel import Place
 from ..pattern import Contraction
+from ..row_lanes import MAX_RUN_STEPS
 from .byte_step import ByteStep
 
 INT32 = Type("int32")
@@ -50,8 +51,10 @@ class ByteMultiply(ByteStep):
         x, zero_point, y = found
         folded = 0 if pattern.reduce.where else zero_point
         packed = of_constants(b, pattern, y, (folded, 0), cut, 1, group=1)
+        run = pattern.reduce.axes[-1].extent
+        unroll = run if pattern.lines and run <= MAX_RUN_STEPS else UNROLLED_STEPS
         return ByteMultiply(b, target, pattern, x, packed, None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), 1,
-                            UNROLLED_STEPS, folded - zero_point)
+                            unroll, folded - zero_point)
 
     @property
     def axes(self) -> tuple[Axis, ...]:

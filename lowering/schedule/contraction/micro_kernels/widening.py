@@ -24,7 +24,7 @@ from ..macro_kernel import Place
 from ..pack_a import RowPacking, run_of
 from ..pattern import Contraction
 from ..register_tile import Tile
-from ..row_lanes import in_all_lanes, lanes_of_row
+from ..row_lanes import in_all_lanes, lanes_of_row, steps_of_run
 from .byte_step import ByteStep
 
 GROUPS = ((2, 3), (1, 6))
@@ -87,11 +87,14 @@ class WideningMultiply(ByteStep):
         packing = None if is_direct(pattern, found) else RowPacking.of(
             b, pattern, found.x, (found.of_x, 0), choice.tile.rows, k.extent, k.extent, False, target)
         unroll = LANES if target.has_lane_products else 1
+        if pattern.lines and not packing:
+            unroll = steps_of_run(pattern.reduce.axes[-1].extent)
         return WideningMultiply(b, target, pattern, found.x, packed, packing, unroll=unroll)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        (k,), (buffer, start) = self.axes, self.bytes_of(place.at, row)
-        if self.target.has_lane_products and (found := lanes_of_row(self.b, buffer, start, place.at[k], k.extent, 1, LANES)):
+        k, (buffer, start) = self.axes[-1], self.bytes_of(place.at, row)
+        if self.target.has_lane_products and (found := lanes_of_row(
+                self.b, buffer, start, place.at[k], k.extent, 1, LANES, self.reads_lines)):
             loaded, lane = found
             wide = self.b.op("cast", loaded, type=Type("int16", loaded.type.lanes))
             return lambda count: self.b.op("cast", in_all_lanes(self.b, wide, lane, count), type=Type("int32", count))
@@ -104,5 +107,6 @@ class WideningMultiply(ByteStep):
 
 
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
-    """Whether rows can be read where they lie: in one run, of which nothing is left out."""
-    return is_one_run(pattern, found.x) and not (pattern.m and pattern.m in found.x.index[0].hidden)
+    """Whether rows can be read where they lie: in line buffers, or in one run, of which nothing is left out."""
+    is_run = is_one_run(pattern, found.x) and not (pattern.m and pattern.m in found.x.index[0].hidden)
+    return pattern.lines is not None or is_run

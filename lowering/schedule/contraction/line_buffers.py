@@ -1,0 +1,199 @@
+"""Line buffers, for windows over bytes: what a row of outputs reads of the input is copied to scratch once, line by line, with
+the zero point where the window leaves the input. Then the bytes that an output takes of a line are one run, which the
+micro-kernel reads where it lies: nothing is copied for each output, none of them meets a condition, and windows that overlap
+share their copy.
+
+K has a run of bytes for each line. What fills a run up to whole groups of the micro-kernel is what comes next in the line, by
+weights of 0.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from ....runtime.records import dataclass
+from ...elements.affine import Affine, Axis, Range
+from ...elements.expression import Buffer, Expr, Load, Reduce
+from ...elements.traverse import computed, loads, rewrite, substitute
+from ...loops.builder import Builder
+from ...loops.ir import Literal, Operand, Type
+from ...target.target import Target
+from ..nest.constant_data import is_constant
+from ..nest.loop_nest import At, number_of
+from ..nest.row_range import nested
+from ..nest.tile_axis import chunks, over, pieces
+from .int8.byte_factors import GROUP, byte
+from .macro_kernel import Loop, packing
+from .pack_a import run_of
+from .pattern import Contraction, LineBuffers
+
+MAX_RUN_BYTES = 32
+"""Bytes that an output takes of a line, at most, on a machine without vectors or caches: copying longer runs for each output is
+little beside its products, and so is memory for lines. Counted: lines of longer ones took 6 % fewer instructions to 8 % more on
+Cortex-M4 and RV64, to 18 % more on Cortex-M55."""
+LINES_L1_PART = 2
+"""On others lines take at most half of the first-level cache."""
+MIN_ROWS = 4
+"""Outputs of a row for which a copy is worth it."""
+SLACK_BYTES = 16
+"""Behind the last line, where lanes of vectors are factors: a whole vector is loaded wherever a run has bytes."""
+COPIED_VECTORS = 4
+"""Vectors in an iteration of a loop that copies."""
+START = Affine()
+Value = Callable[[Affine, int, int], Operand]
+"""What belongs at places of a line: from one on, so many lanes, of which some are active."""
+
+
+def with_lines(pattern: Contraction, target: Target) -> Contraction | None:
+    """The same contraction, of line buffers; None where these are no gain or cannot be."""
+    group, found = group_of(target), byte(pattern.a)
+    if group is None or found is None or pattern.m is None or pattern.rows < MIN_ROWS or not is_constant(pattern.b):
+        return None
+    x, zero_point = found
+    run = run_of(x, pattern.reduce.axes, ())
+    if computed(x.index) or x.index[0].hidden & {pattern.m, *run} or not is_worthwhile(pattern, x, run):
+        return None
+    inside = places_inside(pattern, x, run)
+    if inside is None or not is_run_of_weights(pattern, run):
+        return None
+    made = reading_lines(pattern, x, zero_point, run, inside, group, SLACK_BYTES * target.has_lane_products)
+    return made if is_small(made.lines, run, target) else None
+
+
+def group_of(target: Target) -> int | None:
+    """Bytes of a run that are multiplied at a time; None where nobody has measured whether lines are a gain."""
+    if target.dot_product == "s8s8":
+        return GROUP
+    return 1 if target.has_widening_products or target.sums_bytes or target.vector_bytes == 1 else None
+
+
+def is_worthwhile(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> bool:
+    """Whether windows have no gap between them or between their columns, and rows cannot be read as they are."""
+    length, step = math.prod(a.extent for a in run), x.index[0].coefficient(pattern.m)
+    lines = pattern.reduce.axes[:-len(run)]
+    overlap = any(2 * abs(x.index[0].coefficient(a)) < length_of(pattern, x, run) for a in lines if a not in x.index[0].hidden)
+    is_plain = run == pattern.reduce.axes and not pattern.reduce.where
+    return x.index[0].coefficient(run[-1]) == 1 and 0 < step <= length and not (is_plain or overlap)
+
+
+def is_small(lines: LineBuffers | None, run: tuple[Axis, ...], target: Target) -> bool:
+    """Whether the copy is little for the machine."""
+    assert lines
+    if target.has_cache and target.vector_bytes > 1:
+        return lines.buffer.nbytes <= target.l1_bytes // LINES_L1_PART
+    return math.prod(a.extent for a in run) <= MAX_RUN_BYTES
+
+
+def places_inside(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> range | None:
+    """The places of a line that the input has, counted from the first that a row reads. None where a condition is not one on
+    lines or on places of a line."""
+    assert pattern.m
+    along, low, high = {pattern.m, *run}, 0, length_of(pattern, x, run)
+    for w in pattern.reduce.where:
+        if not w.index.axes & along:
+            continue
+        pitch = x.index[0].coefficient(pattern.m) // (w.index.coefficient(pattern.m) or 1)
+        seen = [a for a in along if w.index.coefficient(a)]
+        within = sum((a.extent - 1) * x.index[0].coefficient(a) for a in along if a not in seen)
+        if w.index.axes - along or w.index.hidden or pattern.m not in seen or within >= pitch or any(
+                x.index[0].coefficient(a) != w.index.coefficient(a) * pitch for a in seen):
+            return None
+        low, high = max(low, pitch * (w.low - w.index.const)), min(high, pitch * (w.high - w.index.const))
+    return range(low, high) if low < high else None
+
+
+def length_of(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> int:
+    """Bytes of a line that the windows of a row of outputs have."""
+    return x.index[0].coefficient(pattern.m) * (pattern.rows - 1) + math.prod(a.extent for a in run)
+
+
+def is_run_of_weights(pattern: Contraction, run: tuple[Axis, ...]) -> bool:
+    """Whether weights of a run lie evenly, too, and no condition is on them alone."""
+    inner = [math.prod(a.extent for a in run[i + 1:]) for i in range(len(run))]
+    even = all(y.index[0].coefficient(a) == y.index[0].coefficient(run[-1]) * n and not set(run) & y.index[0].hidden
+               for y in loads(pattern.b) for a, n in zip(run, inner))
+    return even and not computed(i for y in loads(pattern.b) for i in y.index) and not pattern.inside
+
+
+def reading_lines(pattern: Contraction, x: Load, zero_point: int, run: tuple[Axis, ...], inside: range, group: int,
+                  slack: int) -> Contraction:
+    """The contraction, with what is copied for it."""
+    nest, reduce, m = pattern.nest, pattern.reduce, pattern.m
+    assert m
+    terms = math.prod(a.extent for a in run)
+    k, place = Axis("run", -(-terms // group) * group), Axis("place", inside.stop)
+    length, lines = length_of(pattern, x, run) + k.extent - terms, reduce.axes[:-len(run)]
+    count = math.prod(a.extent for a in lines)
+    buffer = Buffer(f"{nest.name}.lines", x.dtype, (count * length + slack,), "scratch")
+    first = {a: START for a in (m, *run)}
+    source = Load(x.buffer, (x.index[0].substitute({**first, run[-1]: Affine.of(place)}),))
+    where = tuple(w for w in reduce.where if not w.index.axes & {m, *run})
+    read = Load(buffer, (number_of(lines, {a: Affine.of(a) for a in lines}) * length
+                         + Affine.of(m) * x.index[0].coefficient(m) + k,))
+    a = rewrite(pattern.a, lambda e: read if e is x else None)
+    b = substitute(pattern.b, {**{axis: START for axis in run}, run[-1]: Affine.of(k)})
+    filling = (Range(Affine.of(k), 0, terms),) if terms < k.extent else ()
+    total = Reduce(reduce.primitive, (*lines, k), product(reduce.body, pattern, a, b), filling)
+    value = rewrite(nest.value, lambda e: total if e is reduce else None)
+    buffers = LineBuffers(buffer, source, lines, place, length, inside, where, zero_point)
+    return replace(pattern, nest=replace(nest, value=value), reduce=total, a=a, b=b, lines=buffers)
+
+
+def product(body: Expr, pattern: Contraction, a: Expr, b: Expr) -> Expr:
+    return rewrite(body, lambda e: a if e is pattern.a else b if e is pattern.b else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LineCopy:
+    """Fills the line buffers of a contraction."""
+    b: Builder
+    target: Target
+    lines: LineBuffers
+
+    def fill(self, at: At) -> None:
+        """All lines of a row of outputs."""
+        nested(self.b, self.lines.axes, at, self.line)
+        end = math.prod(a.extent for a in self.lines.axes) * self.lines.length
+        self.store(Affine.of(end), range(self.lines.buffer.size - end), self.outside)
+
+    def line(self, at: At) -> None:
+        lines = self.lines
+        start = number_of(lines.axes, at) * lines.length
+        self.store(start, range(lines.inside.start), self.outside)
+        self.store(start, range(lines.inside.stop, lines.length), self.outside)
+        where = [r for r in (w.substitute(at) for w in lines.where) if r.known is not True]
+        if not where:
+            self.store(start, lines.inside, self.copied(at))
+            return
+        holds = self.b.holds(where)
+        self.b.when(holds, lambda: self.store(start, lines.inside, self.copied(at)))
+        self.b.when(self.b.op("xor", holds, Literal(1, holds.type)), lambda: self.store(start, lines.inside, self.outside))
+
+    def copied(self, at: At) -> Value:
+        x, place = self.lines.source, self.lines.place
+        return lambda first, lanes, active: self.b.load(
+            x.buffer, x.index[0].substitute({**at, place: first}), lanes, active)
+
+    def outside(self, first: Affine, lanes: int, active: int) -> Operand:
+        return Literal(self.lines.fill, Type(self.lines.buffer.dtype, lanes))
+
+    def store(self, start: Affine, places: range, value: Value) -> None:
+        """These places of the line that begins at `start`."""
+        lanes = max(self.target.lanes(1), GROUP)
+
+        def some(first: Affine, size: int) -> None:
+            for piece in pieces(size, lanes, self.target.has_masked):
+                at = first + (places.start + piece.start)
+                self.b.store(self.lines.buffer, start + at, value(at, piece.lanes, piece.active), piece.active)
+
+        over(self.b, chunks(len(places), COPIED_VECTORS * lanes), lambda first, t: some(first, t.size))
+
+
+def line_copies(b: Builder, pattern: Contraction, target: Target) -> list[Loop]:
+    """What fills line buffers, at each place of the outer axes, if the pattern has them."""
+    if pattern.lines is None:
+        return []
+    b.scratch(pattern.lines.buffer)
+    copy = LineCopy(b, target, pattern.lines)
+    return [packing(lambda place: copy.fill(place.at))]
