@@ -236,9 +236,9 @@ class Builder:
     def multiply_float_tiles(self, total: int, x: int, y: int) -> None:
         self._scopes[-1].block.append(MultiplyFloatTiles(total, x, y))
 
-    def prefetch(self, buffer: Buffer, i: Affine, near: bool = False) -> None:
-        """Say that buffer[i] is read soon; i may be outside."""
-        self._scopes[-1].block.append(Prefetch(self._address(buffer, i), near))
+    def prefetch(self, buffer: Buffer, i: Affine, near: bool = False, writes: bool = False) -> None:
+        """Say that buffer[i] is read soon, or written; i may be outside."""
+        self._scopes[-1].block.append(Prefetch(self._address(buffer, i), near, writes))
 
     # ---- control -----------------------------------------------------------------------------------------------------
     def when(self, condition: Operand, body: Callable[[], None], likely: bool | None = None) -> None:

@@ -126,9 +126,10 @@ class StoreTo:
 @dataclass(frozen=True, slots=True)
 class Prefetch:
     """The line of a cache that holds an element is wanted soon; with `near` so soon that it belongs in the cache nearest to the
-    core. It changes no value, and the element may be outside of its buffer."""
+    core; with `writes` it will be written. It changes no value, and the element may be outside of its buffer."""
     address: Address
     near: bool = False
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

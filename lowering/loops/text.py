@@ -204,8 +204,8 @@ class BufferLabels:
             case StoreTo(address, value, active, streaming):
                 return (f"store {self.address(address)} = {operand(value)}{lanes_of(value, active, None)}"
                         f"{' streaming' if streaming else ''}")
-            case Prefetch(address, near):
-                return f"prefetch {self.address(address)}{' near' if near else ''}"
+            case Prefetch(address, near, writes):
+                return f"prefetch {self.address(address)}{' near' * near}{' writes' * writes}"
             case ShapeTiles(shapes):
                 return f"shape_tiles [{', '.join(f'{rows}, {nbytes}' for rows, nbytes in shapes)}]"
             case ZeroTile(tile):

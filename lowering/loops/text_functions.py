@@ -134,7 +134,7 @@ class FunctionReader(LoopTokens):
                 return self.store()
             case "prefetch":
                 self.expect("prefetch")
-                return Prefetch(self.address(), self.accept("near"))
+                return Prefetch(self.address(), self.accept("near"), self.accept("writes"))
             case "for":
                 return self.loop()
             case "if":

@@ -59,7 +59,7 @@ def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy
     if 0 in kernel.out.shape:
         return ()
     constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows,
-                              request.weights)
+                              request.weights, request.keeps > 0)
     if transform := FourierTransform.recognise(kernel, constraints):
         return (transform,)
     if request.precision == "winograd" and (filtered := Winograd.recognise(kernel, constraints)):

@@ -28,11 +28,13 @@ Weights = Literal["int8", "int16"]
 @dataclass(frozen=True, slots=True)
 class Constraints:
     """What decides about the strategy of a nest beside the nest: the machine, how contractions of float32 may be computed,
-    whether the first axis stays outermost, so that a caller may ask for a range of it, and how weights of bytes are kept."""
+    whether the first axis stays outermost, so that a caller may ask for a range of it, how weights of bytes are kept, and
+    whether several threads are to divide the loops."""
     target: Target
     precision: Precision = "f32"
     by_rows: bool = False
     weights: Weights = "int8"
+    divided: bool = False
 
 
 class Strategy(Protocol):

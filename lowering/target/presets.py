@@ -17,6 +17,8 @@ from .target import Target
 
 PRESETS = {name: machine.target for name, machine in MACHINES.items()}
 """The machines of the tables."""
+AMD = "znver"
+"""What LLVM's names of AMD's processors begin with."""
 
 
 @public("tosaic.target")
@@ -114,6 +116,8 @@ def host() -> Target:
     except RuntimeError:  # LLVM cannot ask this operating system
         features = ""
     found = described(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    if found.cpu.startswith(AMD):
+        found = replace(found, costs=replace(found.costs, shared_cache_bytes=data_cache(3)))
     return replace(found, l1_bytes=data_cache(1) or found.l1_bytes, block_bytes=data_cache(2) // 2 or found.block_bytes,
                    matrix_unit=matrix_unit(found.enabled) if may_use_tiles() else ())
 

@@ -24,12 +24,12 @@ from .test_verify import rejects
 X, Y = argument("x", 8), result("y", 8)
 
 
-def prefetching(distance: int, near: bool = False) -> Function:
+def prefetching(distance: int, near: bool = False, writes: bool = False) -> Function:
     """y = abs(x), with what is `distance` further on asked for."""
     b, i = Builder("y"), Axis("i", 8)
 
     def body() -> None:
-        b.prefetch(X, Affine.of(i) + distance, near)
+        b.prefetch(X, Affine.of(i) + distance, near, writes)
         b.store(Y, Affine.of(i), b.op("abs", b.load(X, Affine.of(i))))
 
     b.loop(i, body)
@@ -46,9 +46,11 @@ def test_it_changes_no_value_wherever_it_points(distance: int) -> None:
     np.testing.assert_array_equal(memory.array(Y), np.abs(np.arange(-4, 4)))
 
 
-@pytest.mark.parametrize(("near", "line"), [(False, "prefetch @x[%0 + 3]"), (True, "prefetch @x[%0 + 3] near")])
-def test_its_text_reads_back(near: bool, line: str) -> None:
-    written = print_program(program([prefetching(3, near)], [X], [Y]))
+@pytest.mark.parametrize(("near", "writes", "line"), [
+    (False, False, "prefetch @x[%0 + 3]"), (True, False, "prefetch @x[%0 + 3] near"),
+    (False, True, "prefetch @x[%0 + 3] writes"), (True, True, "prefetch @x[%0 + 3] near writes")])
+def test_its_text_reads_back(near: bool, writes: bool, line: str) -> None:
+    written = print_program(program([prefetching(3, near, writes)], [X], [Y]))
     assert f"    {line}\n" in written
     assert print_program(read_program(written)) == written
 
@@ -68,9 +70,9 @@ def test_it_is_no_read() -> None:
     assert may_overwrite(f, X, Y)
 
 
-def lines_of(name: str, near: bool = False) -> list[str]:
-    t = target(name)
-    emitted = emit_functions([prefetching(64, near)], t)
+def lines_of(name: str, near: bool = False, writes: bool = False) -> list[str]:
+    t = target(cpu=name) if name.startswith("znver") else target(name)
+    emitted = emit_functions([prefetching(64, near, writes)], t)
     text = "\n".join([f'target triple = "{t.triple}"', *emitted.declarations, *emitted.definitions, *emitted.attributes,
                       "define void @run(ptr %p, ptr %q) { call void @y(ptr %p, ptr %q) ret void }"])
     return assembly(text, t).splitlines()
@@ -81,6 +83,11 @@ def lines_of(name: str, near: bool = False) -> list[str]:
     ("aarch64", False, "pldl2keep"), ("aarch64", True, "pldl1keep")])
 def test_machines_that_can_have_an_instruction_for_it(name: str, near: bool, instruction: str) -> None:
     assert sum(instruction in line for line in lines_of(name, near)) >= 1
+
+
+@pytest.mark.parametrize(("name", "instruction"), [("znver4", "prefetchw"), ("aarch64", "pstl1keep")])
+def test_lines_that_will_be_written_become_the_core_s_own(name: str, instruction: str) -> None:
+    assert sum(instruction in line for line in lines_of(name, near=True, writes=True)) >= 1
 
 
 def test_a_machine_without_such_an_instruction_leaves_it_out() -> None:

@@ -19,7 +19,8 @@ from .test_choices import product
 
 SOURCES = [p.read_text() for room in ("lowering", "jit") for p in (pathlib.Path(tosaic.__file__).parent / room).rglob("*.py")
            if p.name != "costs.py"]
-UNITS = ("cycles", "bytes", "fraction", "nanoseconds", "rows", "columns", "instructions", "prices", "registers", "per_thread", "per_cycle")
+UNITS = ("cycles", "bytes", "fraction", "nanoseconds", "rows", "columns", "instructions", "prices", "registers",
+         "per_thread", "per_cycle")
 FIELDS = [f.name for f in dataclasses.fields(Costs)]
 
 

@@ -12,7 +12,7 @@ from tosaic.lowering.elements.affine import Affine, Axis
 from tosaic.lowering.elements.expression import Buffer, Cast, Expr, Load, apply, cast, reduce
 from tosaic.lowering.elements.float_functions import exponential, number
 from tosaic.lowering.kernels.kernel import Kernel
-from tosaic.lowering.loops.ir import Address, For, LoadFrom, Prefetch, StoreTo, walk
+from tosaic.lowering.loops.ir import Address, For, Function, Let, LoadFrom, Prefetch, StoreTo, walk
 from tosaic.lowering.loops.text import print_function
 from tosaic.lowering.native.process.load import terms_of
 from tosaic.lowering.schedule import describe, schedule
@@ -163,6 +163,38 @@ def test_a_row_that_comes_from_memory_is_asked_for_early() -> None:
     assert len(early) * 2 < len(read)
     for cached in (schedule(softmax(16, 64), V4), schedule(softmax(1024, 4096), replace(V4, has_cache=False))):
         assert not any(isinstance(s, Prefetch) for s in walk(cached.body))
+
+
+SHARED = replace(V4, costs=replace(V4.costs, shared_cache_bytes=40 << 20))
+"""A machine whose threads share a cache that holds a softmax of 1024 rows, with its input."""
+
+
+def stores(f: Function) -> set[bool]:
+    """Whether the stores of results go past the caches."""
+    return {s.streaming for s in walk(f.body) if isinstance(s, StoreTo) and s.address.buffer.role == "result"}
+
+
+def test_several_threads_store_into_the_cache_that_they_share() -> None:
+    """If that holds what they read and write; one thread stores past it."""
+    k = softmax(1024, 4096)
+    for past in (schedule(k, SHARED), schedule(k, V4, keeps=3), schedule(softmax(1300, 4096), SHARED, keeps=3)):
+        assert stores(past) == {True}
+    assert stores(schedule(k, SHARED, keeps=3)) == {False}
+
+
+def test_lines_of_outputs_are_asked_for_in_the_longest_pass_before() -> None:
+    """Each once, where they are stored; not where stores go past the caches, or where the outputs stay in the second-level
+    cache."""
+    def asked(f: Function) -> list[Address]:
+        return [s.address for s in walk(f.body) if isinstance(s, Prefetch) and s.writes]
+
+    f = schedule(softmax(1024, 4096), SHARED, keeps=3)
+    loop = next(s for s in walk(f.body) if isinstance(s, For) and any(isinstance(x, Prefetch) for x in s.body))
+    lines = [s.address for s in loop.body if isinstance(s, Prefetch) and s.writes]
+    assert lines == asked(f) and len(lines) * 16 * 64 == 4096 and {a.buffer.role for a in lines} == {"result"}
+    assert any(isinstance(s, Let) and s.op == "scaleb" for s in loop.body)
+    assert not asked(schedule(softmax(1024, 4096), V4)) and not asked(schedule(softmax(16, 64), SHARED, keeps=3))
+    check([softmax(40, 4096)], targets={"shared": SHARED})
 
 
 def test_code_does_not_grow_with_the_row() -> None:

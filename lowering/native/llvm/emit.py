@@ -233,8 +233,8 @@ class Emitter:
                     self.load(stmt)
                 case StoreTo():
                     self.store(stmt)
-                case Prefetch(address, near):
-                    self.accesses.prefetch(self.address(address), near)
+                case Prefetch(address, near, writes):
+                    self.accesses.prefetch(self.address(address), near, writes)
                 case GatherFrom():
                     self.gather(stmt)
                 case For() if number in outlined:

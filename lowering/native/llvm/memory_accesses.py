@@ -164,10 +164,12 @@ class MemoryAccesses:
             self.writer.intrinsic(f"llvm.masked.store.{suffix(scalar, lanes)}.p0", "void", [
                 (t, value), (f"ptr align {align}", pointer), (f"<{lanes} x i1>", self.mask(lanes, active, ""))])
 
-    def prefetch(self, pointer: str, near: bool) -> None:
-        """Bring a line into the second-level cache, or the first; LLVM leaves it out where a machine cannot."""
+    def prefetch(self, pointer: str, near: bool, writes: bool) -> None:
+        """Bring a line into the second-level cache, or the first, to be read, or as this core's own; LLVM leaves it out where a
+        machine cannot."""
         locality = "3" if near else "2"
-        self.writer.intrinsic("llvm.prefetch.p0", "void", [("ptr", pointer), ("i32", "0"), ("i32", locality), ("i32", "1")])
+        self.writer.intrinsic("llvm.prefetch.p0", "void", [
+            ("ptr", pointer), ("i32", f"{writes:d}"), ("i32", locality), ("i32", "1")])
 
     def can_stream(self, scalar: str, lanes: int) -> bool:
         size = lanes * nbytes(scalar)

@@ -80,7 +80,7 @@ class Elementwise(Strategy):
 
     @staticmethod
     def recognise(nest: Nest, constraints: Constraints) -> Elementwise:
-        return Elementwise(nest, constraints.target, choose(nest, constraints.target, constraints.by_rows))
+        return Elementwise(nest, constraints.target, choose(nest, constraints))
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
         lower(b, self.nest, self.choice, self.target, rows)
@@ -115,8 +115,8 @@ def lanes_of(nest: Nest, target: Target) -> int:
     return target.lanes(8 if ITEM_SIZES[nest.out.dtype] == 8 or not small else max(small))
 
 
-def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
-    inner = nest.axes[1:] if rows else nest.axes
+def choose(nest: Nest, constraints: Constraints) -> MapChoice:
+    target, inner = constraints.target, nest.axes[1:] if constraints.by_rows else nest.axes
     if not inner or nest.index.coefficient(inner[-1]) != 1 or by_terms(nest, inner[-1], target):
         return ONE_BY_ONE
     if loads_under_masks(nest, inner[-1]):
@@ -124,7 +124,7 @@ def choose(nest: Nest, target: Target, rows: bool) -> MapChoice:
     lanes = lanes_of(nest, target)
     operations = sum(isinstance(e, (Apply, Reduce)) for e in nodes(nest.value))
     group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
-    streaming = streams(nest, lanes, target) and lanes % group == 0
+    streaming = streams(nest, lanes, target, constraints.divided) and lanes % group == 0
     if scattered(nest.value, inner[-1], target):
         return MapChoice(min(lanes, target.lanes(4)), 1, False, group=group)
     sums = any(isinstance(e, Reduce) for e in nodes(nest.value))
@@ -170,11 +170,14 @@ def weight(value: Expr, axis: Axis) -> int:
     return (sum(instructions(e) for e in every if isinstance(e, (Apply, Cast, Load))) + shuffles) * terms
 
 
-def streams(nest: Nest, lanes: int, target: Target) -> bool:
+def streams(nest: Nest, lanes: int, target: Target, divided: bool) -> bool:
     """Whether the outputs go past the caches: more than these hold, in whole vectors, and not what another kernel is going
-    to read."""
+    to read. Where threads have `divided` the work, a cache that they share may hold them, with what is read."""
     n = nest.axes[-1] if nest.axes else None
     large = nest.out.role != "temporary" and nest.out.nbytes >= target.streaming_bytes
+    if large and divided:
+        read = {x.buffer for x in loads(nest.value)}
+        large = nest.out.nbytes + sum(b.nbytes for b in read) > target.costs.shared_cache_bytes
     whole = lanes * ITEM_SIZES[nest.out.dtype] == target.vector_bytes
     return large and whole and n is not None and n.extent % lanes == 0 and all(
         c % lanes == 0 for t, c in nest.index.terms if t is not n) and nest.index.const % lanes == 0
