@@ -19,7 +19,7 @@ from ..graph.types import Array, TensorType, Type
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
 from .bindings import Bound, ResourceHandle, SubgraphScope, check_handles, symbol_of, tensors
-from .composed_kernels import is_composed_kernel, write_composed_kernel
+from .composed_kernels import given, is_composed_kernel, write_composed_kernel
 from .constants import array_of, type_of
 from .counterparts import has_counterpart, write_counterpart
 from .divide import Partition
@@ -225,7 +225,8 @@ class SubgraphWriter:
             case _ if has_counterpart(self.graph, operator):
                 return write_counterpart(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)
             case _ if is_composed_kernel(self.graph, operator):
-                return write_composed_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)
+                operands = [self.value(t) for t in given(operator)]
+                return write_composed_kernel(self.builder, self.graph, operator, operands, here)
             case _ if is_quantized_kernel(self.graph, operator):
                 return [write_quantized_kernel(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)]
             case kind, _ if kind in WRITE:

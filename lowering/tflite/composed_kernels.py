@@ -30,12 +30,13 @@ SEGMENTS = {"UNSORTED_SEGMENT_MAX": "maximum", "UNSORTED_SEGMENT_MIN": "minimum"
 
 def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
     """Whether an operator is written here: one of the table, of known shapes."""
-    numbers = (*operator.inputs, *operator.outputs)
+    inputs = given(operator)
+    numbers = (*inputs, *operator.outputs)
     if operator.kind not in WRITE or min(numbers, default=-1) < 0:
         return False
     tensors = [graph.tensors[t] for t in numbers]
     count, results = COUNTS[operator.kind]
-    if len(operator.inputs) not in count or len(operator.outputs) != results or any(None in t.shape for t in tensors):
+    if len(inputs) not in count or len(operator.outputs) != results or any(None in t.shape for t in tensors):
         return False
     match operator.kind:
         case "CONV_3D_TRANSPOSE":
@@ -45,6 +46,11 @@ def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
         case "NON_MAX_SUPPRESSION_V5":
             return tensors[5].data is not None and not tensors[5].data.any()
     return True
+
+
+def given(operator: OperatorRecord) -> tuple[int, ...]:
+    """The operands, without a last one that is left out."""
+    return operator.inputs[:-1] if operator.inputs[-1:] == (-1,) else operator.inputs
 
 
 def write_composed_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],

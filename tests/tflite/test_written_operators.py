@@ -72,11 +72,12 @@ class Case:
 
     @property
     def inputs(self) -> list[Tensor]:
-        return [o for o in self.operands if o.array is None]
+        return [o for o in self.operands if o.array is None and o.name != "-"]
 
     def file(self) -> bytes:
         given, made = (" ".join(x.name for x in tensors) for tensors in (self.operands, self.results))
-        return file(Graph(" ".join(x.name for x in self.inputs), made, [*self.operands, *self.results],
+        tensors = [o for o in self.operands if o.name != "-"]
+        return file(Graph(" ".join(x.name for x in self.inputs), made, [*tensors, *self.results],
                           [Operator(self.kind, given, made, self.options)]))
 
     def arrays(self) -> list[Array]:
@@ -196,11 +197,13 @@ def floats() -> list[Case]:
              [Scalar("i", 2), real(1.0), real(0.5), real(0.75)]),
         Case("BATCH_MATMUL", [a, b], [t("y", (2, 3, 5), "f32")], flags(1, 1))]
     weights = constant("w", drawn(t("w", (2, 3, 2, 3, 2), "f32"), None, None))
+    bias = constant("b", [1, -2, 3])
     for padding, stride in ((0, 1), (0, 2), (1, 1), (1, 2), (1, 3)):
         extents = [n * stride if padding == 0 else (n - 1) * stride + k for n, k in zip((2, 3, 3), (2, 3, 2))]
         options = (Scalar("B", padding), *ints(stride, stride, stride), Scalar("B", 0), *ints(1, 1, 1))
-        found.append(Case("CONV_3D_TRANSPOSE", [known("s", [1, *extents, 3]), weights, t("x", (1, 2, 3, 3, 2), "f32")],
-                          [t("y", (1, *extents, 3), "f32")], options))
+        operands = [known("s", [1, *extents, 3]), weights, t("x", (1, 2, 3, 3, 2), "f32")]
+        for last in ([], [bias], [Tensor("-")]):
+            found.append(Case("CONV_3D_TRANSPOSE", [*operands, *last], [t("y", (1, *extents, 3), "f32")], options))
     return found
 
 

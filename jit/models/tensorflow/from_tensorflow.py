@@ -224,7 +224,7 @@ class TensorFlowConverter:
             raise Problem(f"TensorFlow cannot convert {name}: {first_line(error)}", kind="file") from None
         module = read_module(text, f"{name} (as MLIR)")
         own = next(f for f in module.functions if not f.is_private)
-        main = replace(own, name=name)
+        main = replace(own, name=name, result_attributes=self.result_names(name, len(own.result_types)))
         module = replace(module, functions=tuple(main if f is own else f for f in module.functions))
         first = len(main.arguments) - len(function.captured_inputs)
         symbols: dict[str, str] = {}
@@ -237,6 +237,13 @@ class TensorFlowConverter:
             else:
                 values[argument.name] = captured.numpy()
         return module, Bindings(symbols, arguments=values)
+
+    def result_names(self, name: str, count: int) -> tuple[Mapping[str, Any], ...]:
+        """The keys of a function that gives a mapping of tensors, as attributes of its results."""
+        outputs = in_order(self.functions[name].structured_outputs)
+        if not isinstance(outputs, dict) or len(outputs) != count or not all(isinstance(key, str) for key in outputs):
+            return ()
+        return tuple({"tf_saved_model.index_path": (key,)} for key in outputs)
 
     def nest(self, name: str) -> Structure:
         """The nest of a function's results; TensorFlow takes a dict's values in the order of its keys."""

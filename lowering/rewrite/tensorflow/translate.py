@@ -21,6 +21,7 @@ from ...dialects.tf.legalizations.table import legalized
 from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
 from ...graph.foreign import spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
+from ...graph.result_names import names_alone
 from ...graph.types import Array, TensorType, Type
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
@@ -82,7 +83,8 @@ class Translation:
         place = function.body.terminator_position or function.position
         yields = [self.result(datum, number, place) for number, datum in enumerate(found)]
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
-        result = Function(function.name, body, tuple(v.type for v in yields), position=function.position)
+        result = Function(function.name, body, tuple(v.type for v in yields), position=function.position,
+                          result_attributes=names_alone(function.result_attributes))
         module = Module((result,), self.variables.declarations(), self.module.name, position=self.module.position)
         return prune(fold_convolutions(prune(module)))
 
