@@ -41,6 +41,11 @@ def module_to_write(model: Model, shapes: Mapping[str, tuple[int, ...]], is_tosa
         return model.entry().specialize(shapes).trace().module
     if not (model.is_stand_in or (is_tosa and dialect_of(model.module))):
         return model.module
+    for entry in model:
+        if entry.is_dynamic:
+            inputs = ", ".join(t for t in entry.inputs if "?" in t)
+            raise Problem(f"{entry.name} has inputs whose extents are open: {inputs}", kind="shape",
+                          help="TOSA of it needs all extents: --shape INPUT=2x8, or an extent by its name")
     return joined([entry.trace().module for entry in model])
 
 

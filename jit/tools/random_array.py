@@ -12,8 +12,8 @@ from ...lowering.graph.types import F8E8M0, MXINT8, Array, TensorType
 from ...runtime.errors import Problem
 
 LAYOUT = frozenset({"tosa.reshape", "tosa.transpose", "tosa.identity", "tosa.slice", "tosa.tile", "tosa.concat",
-                    "tosa.reverse", "tosa.cast"})
-"""Operators that hand indices on."""
+                    "tosa.reverse", "tosa.cast", "tosa.select"})
+"""Operators that hand indices on: a select, too, which counts negative ones from the end."""
 
 LARGEST = 100
 """Random i32 and i64 are from minus this to this: larger ones overflow soon."""
@@ -23,7 +23,8 @@ def random_array(function: Function, value: Value, number: int, seed: int) -> Ar
     """Normal floats; all values of narrow integers; indices that are in range where they are used."""
     type, generator = value.tensor, np.random.default_rng([seed, number])
     if not type.is_static:
-        raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape")
+        raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape",
+                      help=f"give it on the command line, --shape {value.name}=2x8 or an extent by its name, or an array for it")
     element = type.element
     if element == F8E8M0:  # powers of two
         return np.ldexp(1.0, generator.integers(-4, 5, type.dims)).astype(element.dtype)
@@ -54,7 +55,8 @@ def index_extent(function: Function, value: Value) -> int | None:
     followed, extents = {value}, []
     for operation in function.body.walk():
         name = operation.op.name
-        if name in LAYOUT and any(v in followed for v in operation.operands):
+        given = operation.operands[1:] if name == "tosa.select" else operation.operands
+        if name in LAYOUT and any(v in followed for v in given):
             followed.update(operation.results)
         if name in ("tosa.gather", "tosa.scatter") and operation.operands[1] in followed:
             extents.append(operation.operands[0].tensor.dims[1])

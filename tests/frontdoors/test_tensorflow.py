@@ -86,6 +86,21 @@ def test_a_variable_that_is_written_lives_on_and_one_that_is_not_is_a_constant()
     assert "written/scale" not in list(tosaic.default_context)
 
 
+def test_results_are_called_what_the_keys_of_a_signature_are(tmp_path: Path) -> None:
+    """Of one shape, in the order of their keys; calls give the mapping, and descriptors say the same."""
+    class Two(tf.Module):  # type: ignore[misc]
+        @tf.function(input_signature=[tf.TensorSpec([3]), tf.TensorSpec([3])])  # type: ignore[untyped-decorator]
+        def both(self, p: Any, a: Any) -> Any:
+            return {"z": p - a, "b": p * a}
+
+    two = Two()
+    tf.saved_model.save(two, str(tmp_path / "two"), signatures={"both": two.both})
+    entry = tosaic.load(tmp_path / "two")["both"]
+    p, a = np.float32([1, 2, 3]), np.float32([4, 5, 6])
+    assert [o.name for o in entry.outputs] == list(entry(p=p, a=a)) == ["b", "z"]
+    assert {k: v.tolist() for k, v in entry(p=p, a=a).items()} == {"b": [4, 10, 18], "z": [-3, -3, -3]}
+
+
 def test_signatures_of_a_saved_model_share_their_variables(tmp_path: Path) -> None:
     counter = Counter()
     tf.saved_model.save(counter, str(tmp_path / "saved"), signatures={

@@ -186,7 +186,7 @@ class Engines:
         else:
             found = check_outputs(fused, expected, self.function, comparison)
         found = found or check_state(state, used, comparison.call, comparison)
-        return replace(found, where=f"{found.where}, as TensorFlow has it") if found else None
+        return replace(found, where=f"{found.where}, as its source has it") if found else None
 
 
 def one_fault(actual: Results, expected: Results, where: str, call: int) -> Difference | None:
