@@ -24,7 +24,7 @@ def random_array(function: Function, value: Value, number: int, seed: int) -> Ar
     type, generator = value.tensor, np.random.default_rng([seed, number])
     if not type.is_static:
         raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape",
-                      help=f"give it on the command line, --shape {value.name}=2x8 or an extent by its name, or an array for it")
+                      help=f"--shape {value.name}=2x8 gives it, or an extent by its name, or an array for the input does")
     element = type.element
     if element == F8E8M0:  # powers of two
         return np.ldexp(1.0, generator.integers(-4, 5, type.dims)).astype(element.dtype)

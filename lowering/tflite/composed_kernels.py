@@ -36,15 +36,20 @@ def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
         return False
     tensors = [graph.tensors[t] for t in numbers]
     count, results = COUNTS[operator.kind]
-    if len(inputs) not in count or len(operator.outputs) != results or any(None in t.shape for t in tensors):
+    if len(inputs) not in count or len(operator.outputs) != results or any(
+            None in t.shape for t in tensors[:len(inputs) if operator.kind == "SEGMENT_SUM" else None]):
         return False
     match operator.kind:
+        case "SEGMENT_SUM":
+            return tensors[1].data is not None or None not in tensors[-1].shape
         case "CONV_3D_TRANSPOSE":
             options = operator.options
             dilations = {options[f"dilation_{d}"] for d in "dwh"}
             return all(ELEMENTS.get(t.type) == F32 for t in tensors[1:]) and not options["activation"] and dilations <= {0, 1}
         case "NON_MAX_SUPPRESSION_V5":
-            return tensors[5].data is not None and not tensors[5].data.any()
+            return tensors[2].data is not None and tensors[5].data is not None and not tensors[5].data.any()
+        case "NON_MAX_SUPPRESSION_V4":
+            return tensors[2].data is not None
     return True
 
 
@@ -86,6 +91,8 @@ def combined_segments(e: Emitter, graph: SubgraphRecord, operator: OperatorRecor
     if element == F32:  # of nothing the kernel makes the least and the greatest finite number
         neutral = float(np.clip(neutral, np.finfo(np.float32).min, np.finfo(np.float32).max))
     dims = tuple(n or 0 for n in graph.tensors[operator.outputs[0]].shape)
+    if operator.kind == "SEGMENT_SUM" and segments.constant is not None:
+        dims = (int(segments.constant.max(initial=-1)) + 1, *x.tensor.dims[1:])
     base = e.constant(np.full(dims, neutral, element.dtype), element)
     return [combined(e, base, e.reshape(segments, (*segments.tensor.dims, 1)), x, name)]
 
@@ -106,9 +113,9 @@ def transposed_in_space(e: Emitter, graph: SubgraphRecord, operator: OperatorRec
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 def boxes_that_stay(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
     """The places of the boxes that stay, the scores of these where they are wanted, and how many they are; 0 behind them."""
-    boxes, scores, _, overlap, least, *_ = operands
-    count = boxes.tensor.dims[0]
-    rows = graph.tensors[operator.outputs[0]].shape[0] or 0
+    boxes, scores, most, overlap, least, *_ = operands
+    assert most.constant is not None, "is_composed_kernel has seen it"
+    count, rows = boxes.tensor.dims[0], int(most.constant.reshape(-1)[0])
     sides = sides_of(e, e.reshape(boxes, (1, count, 4)))
     found, total = suppressed(e, sides, e.reshape(scores, (1, 1, count)), min(rows, count), overlap, least)
     place = Term(e, e.cast(e.reshape(part(e, found, 1, 2, 3), (found.tensor.dims[0],)), I32))
@@ -117,7 +124,13 @@ def boxes_that_stay(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord,
     results = [held.value, chosen] if len(operator.outputs) == 3 else [held.value]
     missing = rows - found.tensor.dims[0]
     behind = [e.concat([v, e.constant(np.zeros(missing, v.tensor.element.dtype))], 0) if missing else v for v in results]
-    return [*behind, e.cast(total, I32)]
+    return [*(as_declared(e, graph, t, v) for t, v in zip(operator.outputs, behind)), e.cast(total, I32)]
+
+
+def as_declared(e: Emitter, graph: SubgraphRecord, tensor: int, value: Value) -> Value:
+    """A result in the shape that the file says, where that has as many elements: converters write [1, rows] for [rows]."""
+    shape = tuple(n or 0 for n in graph.tensors[tensor].shape)
+    return e.reshape(value, shape) if math.prod(shape) == value.tensor.size else value
 
 
 Writer = Callable[[Emitter, SubgraphRecord, OperatorRecord, Sequence[Value]], list[Value]]

@@ -35,8 +35,8 @@ func.func @main(%x: tensor<?x3xi64>) -> tensor<?x3x4xf32> {
     return str(path)
 
 
-@pytest.mark.parametrize("command", ["run", "check", "profile --calls 1", "tune --calls 1 -o {}", "report", "compile -o {}", "show plan",
-                                     "convert {}/out.tosa"])
+@pytest.mark.parametrize("command", ["run", "check", "profile --calls 1", "tune --calls 1 -o {}", "report", "compile -o {}",
+                                     "show plan", "convert {}/out.tosa"])
 def test_what_needs_the_extents_says_how_they_are_given(command: str, model: str, tmp_path: Path,
                                                        capsys: pytest.CaptureFixture[str]) -> None:
     name, *rest = command.format(tmp_path / "made").split()
@@ -44,7 +44,8 @@ def test_what_needs_the_extents_says_how_they_are_given(command: str, model: str
     assert "--shape" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["run", "check --calls 3", "profile --calls 1", "report", "compile -o {}", "convert {}/out.tosa"])
+@pytest.mark.parametrize("command", ["run", "check --calls 3", "profile --calls 1", "report", "compile -o {}",
+                                     "convert {}/out.tosa"])
 def test_it_works_with_them(command: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Random numbers of rows are those of rows that there are, so that a check of an embedding agrees."""
     name, *rest = command.format(tmp_path / "made").split()

@@ -157,6 +157,7 @@ def counting() -> list[Case]:
     kept, count = t("y", (4,), "i32"), t("n", (), "i32")
     return [
         *found, Case("NON_MAX_SUPPRESSION_V4", [boxes, scores, *limits], [kept, count]),
+        Case("SEGMENT_SUM", [t("x", (4, 6), "f32"), known("s", [0, 0, 1, 2])], [t("y", (-1, 6), "f32")]),
         Case("NON_MAX_SUPPRESSION_V5", [boxes, scores, *limits, constant("g", np.float32(0))],
              [kept, t("v", (4,), "f32"), count]),
         Case("EMBEDDING_LOOKUP", [t("x", (3,), "i32"), constant("w", drawn(t("w", (10, 4), "f32"), None, None))],
@@ -296,3 +297,16 @@ def test_arithmetic_of_bytes_that_stand_for_nothing_is_refused(kind: str) -> Non
     operands = [plain("x", "ui8"), *([plain("z", "ui8")] if kind == "MUL" else [known("a", [1])] if kind != "RELU" else [])]
     with pytest.raises(tosaic.Problem, match=f"{kind} computes with bytes without a sign"):
         tosaic.from_tflite(Case(kind, operands, [plain("y", "ui8")]).file())
+
+
+def test_boxes_have_the_shape_that_the_file_says() -> None:
+    """A converter writes [1, rows] for the rows that the kernel gives, and what comes behind goes by that."""
+    boxes, scores = t("b", (6, 4), "f32"), t("s", (6,), "f32")
+    limits = [known("m", 4), constant("o", np.float32(0.3)), constant("l", np.float32(-0.5))]
+    tensors = [boxes, scores, *limits, t("k", (1, 4), "i32"), t("n", (), "i32"), known("d", [2, 2]), t("y", (2, 2), "i32")]
+    data = file(Graph("b s", "y", tensors, [Operator("NON_MAX_SUPPRESSION_V4", "b s m o l", "k n"),
+                                            Operator("RESHAPE", "k d", "y")]))
+    inputs = [drawn(boxes, None, None), drawn(scores, None, None)]
+    pytest.importorskip("tosa_converter_for_tflite", reason="Arm's converter is not installed (the extra `tflite`)")
+    found = tosaic.from_tflite(data)(*inputs)
+    np.testing.assert_array_equal(found, litert(data, inputs)[0][0])
