@@ -19,6 +19,8 @@ from ...target.costs import Costs
 from ...target.target import Target
 from ..code_size_model import LOOP_LINES, SUM_LINES, cheapest, price_of, share_of, tolerated
 from ..contraction.border_tiles import MAX_BORDER_SLOWDOWN_CYCLES, at_ends, mean, over_both_ends, single_at_ends
+from ..contraction.macro_kernel import Place
+from ..contraction.micro_kernel import Finish, epilogue, in_vectors
 from ..contraction.register_tile import Tile
 from ..elementwise.elementwise import lanes_of
 from ..nest.loop_nest import At, Nest, is_dense, main_reduction
@@ -32,6 +34,7 @@ from ..vectorize.epilogue import EpilogueWriter, OutputBlock, operations
 from ..vectorize.lane_groups import Repeats, group_of, repeats, whole_groups
 from ..vectorize.vector_reduction import add
 from ..vectorize.vectorize import Vectorizer
+from .widening_products import lanes_of_products, widening
 
 ROWS_OF_TWO_VECTORS = 8
 """Rows of a tile of two vectors: their sums fill half of 32 registers, and an iteration of the loops has work enough."""
@@ -115,15 +118,18 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
         if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
     most, lanes = 8 if operations(r.body) <= MAX_TERM_OPERATIONS else 4, lanes_of(nest, target)
+    widens = widening(r, target)  # rows share what is widened: counted, single ones take twice as many instructions
+    if widens and lanes > 1:
+        lanes = lanes_of_products(lanes, target)
     most = min(most, target.vector_registers // 2)
     group = group_of(repeats(nest.value, inner[-1])) if lanes > 1 else 1
     if len(inner) == 1:
         return WindowChoice(1, most // 2, lanes, group=group)
     height = rows_of(nest, r, target, most, lanes, group)
-    if (single := row_by_row(nest, r, target, height, lanes)) is not None:
+    if not widens and (single := row_by_row(nest, r, target, height, lanes)) is not None:
         return replace(single, group=group)
     two = height == ROWS_OF_TWO_VECTORS <= target.vector_registers // 4 and group == 1 and fits(inner[-1], 2 * lanes)
-    vectors = 2 if two else 1
+    vectors = 2 if two and not widens else 1
     wider = -(-whole_groups(vectors * lanes, group) // (vectors * lanes))
     return WindowChoice(max(height // wider, 1), vectors, lanes, group=group)
 
@@ -274,7 +280,10 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     conditions = PaddingConditions.of(r, m, n)
     shared = repeats(nest.value, n)
     writer = EpilogueWriter(b, target, nest, r, choice.largest, repeats=shared)
-    window = WindowTile(b, target, r, conditions, m, n, writer, shared)
+    finish = epilogue(writer)
+    if target.has_lane_products:
+        finish = in_vectors(b, target.lanes(ITEM_SIZES[r.dtype]), finish)
+    window = WindowTile(b, target, widening(r, target) or r, conditions, m, n, finish, shared)
     lines = [Tiles(0, 1, 1)]
     if m:
         lines = heights(nest, r, target, interior(m, conditions.rows), choice, conditions, b.keeps > 0)
@@ -339,7 +348,7 @@ class WindowTile:
     conditions: PaddingConditions
     m: Axis | None
     n: Axis
-    writer: EpilogueWriter
+    finish: Finish
     repeats: Repeats
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
@@ -362,7 +371,8 @@ class WindowTile:
         short = MAX_UNROLLED_EXTENT
         if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MAX_UNROLLED_OPERATIONS:
             unroll, short = 1, 1
-        self.writer.write(block, reduce_loops(self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll, short=short))
+        self.finish(Place(at), block, reduce_loops(
+            self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll, short=short))
 
 
 def shares(r: Reduce, m: Axis | None) -> bool:
