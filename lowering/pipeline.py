@@ -45,6 +45,7 @@ from .rewrite.postpone_writes import postpone_writes
 from .rewrite.prune import prune
 from .rewrite.rescale_in_float import rescale_in_float
 from .rewrite.rescale_in_words import rescale_in_words
+from .rewrite.rescale_of_sums import rescale_of_sums
 from .rewrite.sink_transposes import sink_transposes
 from .rewrite.split_concats import split_concats
 from .rewrite.strip_quantized import strip_quantized
@@ -116,14 +117,21 @@ def in_words(name: str, function: Callable[[Module], Module], promises: str) -> 
         replace(state, module=function(state.graph)) if seen_by_graph(state.target).rounds_words else state))
 
 
+def by_even_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
+    """A pass from a graph to a graph that spares sums of 64 bits, for vectors in which these are of every other word."""
+    return Pass(name, "graph", "graph", promises, lambda state: (
+        replace(state, module=function(state.graph)) if seen_by_graph(state.target).multiplies_even_words else state))
+
+
 class SeenByGraph(NamedTuple):
     """All that passes over a graph may see of a target."""
     has_floats: bool
     rounds_words: bool
+    multiplies_even_words: bool
 
 
 def seen_by_graph(target: Target) -> SeenByGraph:
-    return SeenByGraph("float32" in target.float_unit, target.rounds_words)
+    return SeenByGraph("float32" in target.float_unit, target.rounds_words, target.multiplies_even_words)
 
 
 def verified(state: State) -> State:
@@ -192,6 +200,8 @@ PASSES: tuple[Pass, ...] = (
              "A byte is rescaled to a byte in float32 where that is exact and floats are fast."),
     in_words("rescale-in-words", rescale_in_words,
              "A RESCALE is products and shifts of 32 bits that round, where that is exact and vectors have them."),
+    by_even_words("rescale-of-sums", rescale_of_sums,
+                  "What a RESCALE of known sums adds is added before the product, where vectors multiply even words."),
     of_graph("pad-pools", pad_pools,
              "A border around the input of a maximum's window is the window's own padding."),
     of_graph("split-concats", split_concats,

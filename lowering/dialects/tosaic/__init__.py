@@ -5,5 +5,6 @@ from . import (  # noqa: F401  importing registers the operators
     fourier,
     rescale_in_float,
     rescale_in_words,
+    rescale_of_sums,
     rescaled_sum,
 )

@@ -10,7 +10,7 @@ from ...graph.types import ITEM_SIZES
 from ...loops.ir import Type
 from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
-from .llvm_text import BITS, SCALARS, Arithmetic, llvm_type, spelled
+from .llvm_text import BITS, SCALARS, Arithmetic, constant, llvm_type, spelled
 
 HALF_WORD = 0xFFFF
 """The lower half of a word."""
@@ -147,6 +147,8 @@ def scaleb(writer: Writer, result: Type, values: list[str]) -> str:
 SIGN = 1 << 31
 NUMBER = re.compile(r"splat \(i(?:32|64) (-?\d+)\)")
 """A vector of one number."""
+ZEROS = constant("i64", 2, 0)
+"""Zeros in any number of lanes."""
 
 
 def multiply_high(writer: Writer, target: Target, type: Type, values: list[str], nudged: bool) -> str:
@@ -190,7 +192,9 @@ def by_parity(writer: Writer, lanes: int, values: list[str], nudged: bool) -> st
     halves = []
     for odd in (False, True):
         one, other = (f.lanes(odd) for f in factors)
-        total = a.op("add", "i64", a.op("mul", "i64", one, other), every_other(writer, z, lanes, odd))
+        total = a.op("mul", "i64", one, other)
+        if z != ZEROS:
+            total = a.op("add", "i64", total, every_other(writer, z, lanes, odd))
         if nudged:
             pairs = factors[0].pairs()
             code = a.op("lshr", "i64", pairs, 32) if odd else pairs

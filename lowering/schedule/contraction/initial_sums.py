@@ -16,13 +16,17 @@ from ..nest.loop_nest import Nest, free_axes
 def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, tuple[Expr, ...]]:
     """The expression whose value the sums have if they start from constants, and the expression of these, of some of `axes`;
     the reduction itself and nothing where there are none. Integers only: sums of floats depend on their order."""
-    users = [e for e in nodes(nest.value) if any(x is reduce for x in children(e))]
-    match users:
-        case [Apply("add", (x, y)) as total] if not is_float(reduce.dtype) and x is not y:
-            other = y if x is reduce else x
-            if is_constant(other) and free_axes(other) <= set(axes):
-                return total, (other,)
-    return reduce, ()
+    total: Expr = reduce
+    constants: list[Expr] = []
+    every = [] if is_float(reduce.dtype) else list(nodes(nest.value))
+    while len(users := [e for e in every if any(x is total for x in children(e))]) == 1:
+        match users[0]:
+            case Apply("add", (x, y)) if x is not y and is_constant(other := y if x is total else x) and (
+                    free_axes(other) <= set(axes)):
+                total, constants = users[0], [*constants, other]
+            case _:
+                break
+    return total, tuple(constants)
 
 
 def sum_of(constants: Sequence[Expr], axes: tuple[Axis, ...]) -> Array:
