@@ -56,6 +56,9 @@ MAX_UNROLLED_OPERATIONS = 60
 """Operations of a step that hide what a loop over the steps costs, even a short one."""
 UNROLLED_STEPS = 2
 """Steps of a window that are unrolled where not all of it is."""
+MAX_TESTED_STEPS = 5
+"""Steps of the last axis of a window in tiles that are alike inside and at the border: they are unrolled, so that those alone
+are tested that can be outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +254,15 @@ def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
     """Vectors of columns: all alike, where they can be."""
     n, extent = nest.axes[-1], nest.axes[-1].extent
     count = -(-extent // size)
-    if extent % count == 0 and extent // count % group == 0:
+    if extent % size == 0 and extent // count % group == 0:
         return [Tiles(0, extent // count, count)]
     overlap = extent > size and extent % group == 0 and len(nest.axes) > 1 and may_repeat(nest, r, n) and (
         not PaddingConditions.of(r, None, n).tests)
-    return repeating(extent, size) if overlap else chunks(extent, size)
+    if overlap:
+        return repeating(extent, size)
+    if extent % count == 0 and extent // count % group == 0:
+        return [Tiles(0, extent // count, count)]
+    return chunks(extent, size)
 
 
 def loading_of(r: Reduce) -> int:
@@ -306,7 +313,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
             shared_out: bool) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows unrolled, or single rows are there; all costs its cycles
     and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
-    read with the sums, and they need not be shared out among threads."""
+    read with the sums, and they need not be shared out among threads; with masks, at the border, too."""
     extent = nest.axes[-2].extent
     if choice.alone:
         return [Tiles(0, 1, extent)]
@@ -317,7 +324,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
     step = functools.cache(lambda size: work.step(r, m, size))
 
     def cycles(tiles: Sequence[Tiles]) -> float:
-        terms = sum(t.size * t.count * step(t.size) * mean(inner, t) for t in tiles)
+        terms = sum(t.size * t.count * step(t.size) * (1 if t in tested else mean(inner, t)) for t in tiles)
         return work.vectors / extent * (work.steps * terms + work.result / 2 * sum(t.size * t.count for t in tiles))
 
     def lines(tiles: Sequence[Tiles]) -> int:
@@ -330,13 +337,17 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
 
     tile, again = Tile(choice.rows, 1), may_repeat(nest, r, m) and (has_outer_iterations(nest) or not shared_out)
     found = [peel(balanced(extent, choice.rows), low, high, conditions.by_single_rows)]
+    tested: list[Tiles] = []
     if high - low == extent:
         return cheap([*found, repeating(extent, choice.rows)] if again and len(found[0]) > 1 else found)
     if low == high:
         return cheap([*found, [Tiles(0, 1, extent)]])
     if not conditions.by_single_rows and max(low, extent - high) <= choice.rows:
         found += at_ends(extent, inside, tile, again)
-    return cheap([*found, *single_at_ends(extent, inside, tile, again)])
+    if target.has_masked and r.axes[-1].extent <= MAX_TESTED_STEPS:
+        sizes = range(min(choice.rows, extent // 2), max(1, low - 1, extent - high - 1), -1)
+        tested += [t for size in sizes if again or extent % size == 0 for t in repeating(extent, size)]
+    return cheap([*found, *single_at_ends(extent, inside, tile, again), *([t] for t in tested)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,9 +367,10 @@ class WindowTile:
         places = [block.place(row, piece.start) for row, piece in block.vectors]
         failing = unsettled(self.conditions.rows, (places[0], places[-1]))
         single = line.size == 1  # then the loops' bounds hold them
+        tested = bool(failing) and not single and line.count > 1
         tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
         bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
-        unrolled = alike(self.conditions.tapped, failing, places) if failing and not single else {}
+        unrolled = alike(self.conditions.tapped, failing, places) if failing and not (single or tested) else {}
 
         def step(here: At, acc: Sequence[Operand]) -> list[Operand]:
             return [add(Vectorizer(self.b, self.target, {**here, **place}, self.n, piece.lanes, piece.active,
@@ -369,7 +381,9 @@ class WindowTile:
         inits = [Literal(self.reduce.identity, Type(self.reduce.dtype, piece.lanes)) for _, piece in block.vectors]
         unroll = MAX_UNROLLED_STEPS if len(inits) == 1 or shares(self.reduce, self.m) else 2
         short = MAX_UNROLLED_EXTENT
-        if unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MAX_UNROLLED_OPERATIONS:
+        if tested:
+            short = MAX_TESTED_STEPS
+        elif unroll == 2 and operations(self.reduce.body) * len(inits) * self.reduce.axes[-1].extent > MAX_UNROLLED_OPERATIONS:
             unroll, short = 1, 1
         self.finish(Place(at), block, reduce_loops(
             self.b, self.reduce.axes, bounds, at, inits, step, unrolled, unroll, short=short))
