@@ -73,7 +73,8 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
         blocks = tuple([c for c in chains(program, target) if not whole & {*c.kernels}])
         alone = {i for c in blocks for i in c.kernels} | whole
         found = [None if i in alone else f for i, f in enumerate(found)]
-        way = grouped(program, found, larger_than(found, most, False, target.block_bytes), threads)
+        groups = larger_than(found, most, False, target.block_bytes, beside=threads == 1)
+        way = grouped(program, found, groups, threads)
         return [replace(way, blocks=blocks, steps=without(way.steps, {i for c in blocks for i in c.kernels[:-1]}))]
     uses, every = BufferUses.of(program, workspace_io), [rows_of(k, sums_alone=False) for k in program.kernels]
     plain = [TiledByRows(program.steps), *candidates(program, found, larger_than, uses, MAX_TRIED_SIZES)]
@@ -140,11 +141,12 @@ def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
     return tuple(result)
 
 
-def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None) -> Groups:
+def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None,
+                beside: bool = False) -> Groups:
     """Kernels are tiled where what lies between them has more than `most` bytes; without `rereads` only where no more than that
     is read again for each tile; and only where what all of them read again for every tile has at most `constants`
-    bytes, if that is given."""
-    return lambda run: groups(run, found, most, rereads, constants)
+    bytes, if that is given; with `beside` those, too, that read what another of the group has read."""
+    return lambda run: groups(run, found, most, rereads, constants, beside)
 
 
 def grouped(program: Kernels, found: Sequence[RowAccess | None], groups: Groups, threads: int = 1) -> TiledByRows:
@@ -188,14 +190,19 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], groups: Groups,
     return TiledByRows(steps, frozenset(by_rows), smaller, copies(program, steps, smaller))
 
 
-def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool, constants: int | None
-           ) -> Iterator[list[int]]:
-    """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`."""
+def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool, constants: int | None,
+           beside: bool = False) -> Iterator[list[int]]:
+    """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`.
+    With `beside` a kernel may read of any in its chain."""
     group: list[int] = []
+
+    def joins(producer: RowAccess | None, kernel: RowAccess) -> bool:
+        return (producer is not None and begins_early(kernel, producer) and producer.kernel.out.nbytes > most
+                and (rereads or max(read_again(producer), read_again(kernel)) <= 2 * producer.kernel.out.nbytes))
+
     for number in run:
-        last, kernel = found[group[-1]] if group else None, found[number]
-        joined = (last and kernel and begins_early(kernel, last) and last.kernel.out.nbytes > most and number not in group
-                  and (rereads or max(read_again(last), read_again(kernel)) <= 2 * last.kernel.out.nbytes))
+        kernel, producers = found[number], [found[i] for i in (group if beside else group[-1:])]
+        joined = kernel and number not in group and None not in producers and any(joins(p, kernel) for p in producers)
         if not joined and group:
             yield from parted(group, found, constants)
             group = []

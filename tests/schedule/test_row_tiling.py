@@ -66,6 +66,14 @@ def residual(g: Graph) -> Value:
     return g.op("add", x, convolution(g, y, 8, 1))
 
 
+def beside(g: Graph) -> Value:
+    """A convolution and a maximum of what another makes, in steps of two rows."""
+    x = convolution(g, g.input(1, 12, 8, 4), 8, pad=SAME)
+    y = depthwise(g, x, stride=(2, 2), pad=(0, 1, 0, 1))
+    pool = g.op("max_pool2d", x, kernel=(2, 2), stride=(2, 2), pad=(0, 0, 0, 0), nan_mode="PROPAGATE")
+    return g.op("add", convolution(g, y, 8, 1), pool)
+
+
 def turned_over(g: Graph) -> Value:
     """The last of three convolutions is added to the rows of the first from the last to the first."""
     x = convolution(g, g.input(1, 12, 9, 4), 8, pad=SAME)
@@ -77,7 +85,7 @@ CASES: dict[str, Case] = {
     "two convolutions": lambda g: convolution(g, convolution(g, g.input(1, 12, 9, 4), 8, pad=SAME), 4, pad=SAME),
     "strides": lambda g: convolution(g, convolution(g, g.input(1, 15, 15, 4), 8, stride=(2, 2), pad=SAME), 4, stride=(2, 2),
                                      pad=(0, 1, 0, 1)),
-    "residual": residual,
+    "residual": residual, "two windows over one tensor": beside,
     "turned over": turned_over,
     "bytes": lambda g: bytes_of(g, bytes_of(g, g.input(1, 12, 9, 4, dtype="int8"), 8), 4),
     "windows of bytes": windows_of_bytes,
@@ -132,6 +140,14 @@ def test_a_tensor_between_two_convolutions_keeps_as_many_rows_as_the_window_has(
     assert list(rings_of(kernels, tiny(target("x86-64-v4"))).values()) == [3]
     whole = lower(kernels, target("x86-64-v4"))
     assert sum(b.nbytes for b in program.temporaries) < sum(b.nbytes for b in whole.temporaries) / 2
+
+
+def test_a_tensor_that_two_windows_read_keeps_the_rows_that_both_need() -> None:
+    g = Graph()
+    module = g.module(beside(g))
+    kernels = fuse(module, module.function("main"))
+    found = rings_of(kernels, tiny(TARGETS["512 bits"]))
+    assert found[kernels.kernels[0].out.name] == 3
 
 
 def test_rows_read_in_reverse_are_all_kept() -> None:
