@@ -289,6 +289,16 @@ def buffers_written(function: Function) -> frozenset[Buffer]:
 
 
 def row_limit(function: Function) -> int:
-    """Rows of the buffers that a function writes: their first extent that is more than 1."""
+    """The most rows that a caller may ask a function for: those that it limits them to; else those of the buffers that it writes,
+    their first extent that is more than 1. A ring buffer has fewer rows than are written to it."""
+    before, limits = {function.rows[1]: 0} if function.rows else {}, []
+    for stmt in function.body:
+        match stmt:
+            case Let(result, "sub", (Var() as x, Literal(value=first))) if x in before:
+                before[result] = before[x] + int(first)
+            case Let(_, "min", (Var() as x, Literal(value=extent))) if x in before:
+                limits.append(before[x] + int(extent))
+    if limits:
+        return max(limits)
     written = buffers_written(function) & set(function.params)
     return min((next((n for n in b.shape if n > 1), 1) for b in written), default=1)

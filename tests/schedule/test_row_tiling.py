@@ -11,6 +11,7 @@ from tosaic.lowering.graph.graph import Value
 from tosaic.lowering.kernels.interpret import run
 from tosaic.lowering.kernels.kernel import Compute, Kernels
 from tosaic.lowering.loops.interpret_steps import run_program
+from tosaic.lowering.loops.ir import row_limit
 from tosaic.lowering.loops.program import Program
 from tosaic.lowering.loops.verify import verify_program
 from tosaic.lowering.memory.planner import plan
@@ -225,3 +226,13 @@ def test_every_row_is_computed_once_and_in_order() -> None:
             else:
                 done[step.kernel] = next(n for n in kernels.kernels[step.kernel].out.shape if n > 1)
         assert all(done[i] == next(n for n in k.out.shape if n > 1) for i, k in enumerate(kernels.kernels))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_caller_may_ask_for_all_rows_that_there_are(name: str) -> None:
+    """Though a ring buffer has fewer: what emitters take for granted about indices follows from it."""
+    _, program = lowered(CASES[name], tiny(target("any")))
+    for step in program.steps:
+        assert isinstance(step, Compute)
+        if step.rows:
+            assert step.rows[1] <= row_limit(program.functions[step.kernel])
