@@ -127,10 +127,12 @@ RISCV = (
     ("rv32imac_zba_zbb_zbs", "RV32IMAC Zba Zbb Zbs", "riscv32", "+m,+a,+c,+zba,+zbb,+zbs", "rp2350-riscv"),
     ("rv64gc", "RV64GC", "riscv64", "+m,+a,+c,+f,+d", "visionfive2"),
     ("rv64gcv", "RV64GCV", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl128b", ""),
-    ("rv64gcv_zvl256b", "RV64GCV, 256 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl256b,+zba,+zbb,+zbs",
-     "banana-pi-f3 spacemit-k1"),
+    ("rv64gcv_zvl256b", "RV64GCV, 256 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl256b,+zba,+zbb,+zbs", ""),
+    ("spacemit-k1", "RV64GCV, 256 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl256b,+zba,+zbb,+zbs", "banana-pi-f3"),
     ("sifive-x280", "RV64GCV, 512 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl512b,+zba,+zbb", ""),
 )
+EXACT_VECTORS = ("spacemit-k1", "sifive-x280")
+"""Those whose vectors are as long as their feature says, and no longer."""
 TRIPLES = {"riscv32": "riscv32-unknown-elf", "riscv64": "riscv64-unknown-linux-gnu"}
 
 # ---- with operating systems ------------------------------------------------------------------------------------------
@@ -183,6 +185,8 @@ def rows() -> list[Machine]:
     for name, instructions, architecture, features, boards in RISCV:
         kind = microcontroller if architecture == "riscv32" else riscv64
         target = kind(TRIPLES[architecture], f"generic-rv{architecture[-2:]}", features)
+        if name in EXACT_VECTORS:
+            target = replace(target, vector_register_bits=vector_bits(enabled(features)))
         found.append(Machine(name, "RISC-V", instructions, target, tuple(boards.split())))
     for name, core, cpu, more, l1_bytes, block_bytes, boards in ARM64:
         triple = APPLE if cpu.startswith("apple") else ARM64_LINUX

@@ -74,6 +74,9 @@ class Target:
     """Masked vector loads and stores cost as much as plain ones."""
     has_vector_length: bool = False
     """Instructions on vectors take a number of lanes, so that the first lanes of one are accessed without a mask."""
+    vector_register_bits: int = 0
+    """Bits of a vector register of RISC-V, where all processors that this stands for have as many; 0 where some have more, so
+    that only a run knows how much memory a register takes."""
     costs: Costs = COSTS
     """What cost models count with."""
 

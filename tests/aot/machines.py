@@ -110,6 +110,7 @@ PROCESSORS = (
     linux("rv64gc", "riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu", "rv64,v=false,zba=false,zbb=false,zbs=false"),
     linux("rv64gcv", "riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu", "rv64,v=true,vlen=128,vext_spec=v1.0"),
     linux("rv64gcv_zvl256b", "riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu", "rv64,v=true,vlen=256,vext_spec=v1.0"),
+    linux("spacemit-k1", "riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu", "rv64,v=true,vlen=256,vext_spec=v1.0"),
     linux("sifive-x280", "riscv64-linux-gnu-gcc", "", "qemu-riscv64", "-cpu", "rv64,v=true,vlen=512,vext_spec=v1.0"),
     linux("cortex-a53", "aarch64-linux-gnu-gcc", "-mcpu=cortex-a53", "qemu-aarch64", "-cpu", "cortex-a53"),
     linux("cortex-a55", "aarch64-linux-gnu-gcc", "-mcpu=cortex-a55", "qemu-aarch64", "-cpu", "max"),

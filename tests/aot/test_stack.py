@@ -31,7 +31,7 @@ BY_NAME = [pytest.param(path, id=path.stem) for path in MODELS]
 WHERE = [m for m in MACHINES if m.name in ("cortex-m4", "riscv32")]
 ELSEWHERE = [m for m in (*MACHINES, *PROCESSORS) if m.name in (
     "host", "aarch64", "riscv64", "cortex-m7", "cortex-m0", "cortex-m4+nofp", "cortex-m33", "cortex-m55", "rv32imac",
-    "x86-64-v3")]
+    "x86-64-v3", "spacemit-k1", "sifive-x280")]
 
 UNUSED = 16
 """Bytes of frames at most that a run does not write: padding, and paths that it does not take."""
@@ -188,6 +188,17 @@ def test_vectors_as_long_as_a_run_finds_them_have_no_bound_where_they_are_kept(t
     (entry,) = tosaic.load(DATA / "corpus" / "f_mobilenet_block_int8.mlir")
     stack = save([entry.lower(tosaic.CompileOptions(target("rv64gcv")))], tmp_path, "model").stack
     assert stack is not None and stack.unknown and "only a run knows how large the frame of" in stack.unknown
+
+
+@pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in PROCESSORS if m.name in (
+    "spacemit-k1", "sifive-x280")])
+@pytest.mark.parametrize("name", ["f_mobilenet_block_int8", "f_conv_bn_relu_pool_int8", "v_lstm"])
+def test_vectors_of_a_length_that_is_known_have_one(name: str, machine: Machine, tmp_path: Path) -> None:
+    """Painted, too; frames with vectors are aligned to them, so that more of them is not written."""
+    lowered = [e.lower(tosaic.CompileOptions(target(machine.target))) for e in tosaic.load(DATA / "corpus" / f"{name}.mlir")]
+    found, artifact, _ = measured(machine, tmp_path, lowered, random_calls(lowered, 2 * len(lowered)))
+    assert artifact.stack is not None and not artifact.stack.unknown
+    assert 0 < found <= run_bound(artifact)
 
 
 @pytest.mark.parametrize(("path", "machine"), covering(3, BY_NAME, ["cortex-m0", "rv64gc", "aarch64", "x86-64-v4"]))

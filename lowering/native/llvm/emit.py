@@ -49,6 +49,7 @@ from .memory_accesses import MemoryAccesses
 from .narrow_indices import NarrowIndices
 from .outline_loops import outlined_loops
 from .pointers import BlockEntry, Pointers
+from .riscv import BLOCK_BITS
 
 POINTER = re.compile(r"%p\d+\b")
 """The pointer to a buffer, in a function's text."""
@@ -121,6 +122,8 @@ def attributes(target: Target) -> str:
         attributes.append(f'"target-features"="{target.features}"')
     if target.has_vector_width:
         attributes.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
+    if scale := target.vector_register_bits // BLOCK_BITS:  # then frames with vectors have a size that is known
+        attributes.append(f"vscale_range({scale},{scale})")
     return attribute_group(*attributes)
 
 
