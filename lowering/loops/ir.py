@@ -289,7 +289,7 @@ def buffers_written(function: Function) -> frozenset[Buffer]:
 
 
 def row_limit(function: Function) -> int:
-    """The most rows that a caller may ask for: those that the function limits them to; else those of the buffers that it writes,
+    """The most rows that a caller may ask for: those that the function limits them to; else those of buffers that it writes,
     their first extent that is more than 1. A ring buffer has fewer rows than are written to it."""
     before, limits = {function.rows[1]: 0} if function.rows else {}, []
     for stmt in function.body:
