@@ -70,7 +70,7 @@ class ComplexTensor:
     @property
     def problem(self) -> Problem:
         return Problem("complex numbers have no place in TOSA", kind="unsupported",
-                       help="only transforms, Complex, Real, Imag, Conj and ComplexAbs take them")
+                       help="transforms, Complex, Real, Imag, Conj, ComplexAbs, arithmetic and what moves elements take them")
 
 
 Datum = Value | VariableHandle | Text | ListOfTensors | TensorSequence | ComplexTensor | None

@@ -1,5 +1,5 @@
 """Operators of TensorFlow Lite that several of TOSA's make together, for which a converter has no form: rows written at places
-that a run computes, the extremes of segments, convolutions transposed in three dimensions, and which boxes stay.
+that a run computes, convolutions transposed in three dimensions, and which boxes stay.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..formulas.indexing import gathered
 from ..formulas.layout import part
 from ..formulas.rounding import clamp
 from ..formulas.term import Term, select
-from ..formulas.updates import combined, identity_of, updated_rows
+from ..formulas.updates import updated_rows
 from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
 from ..graph.types import F32, I32
@@ -24,8 +24,6 @@ from .schema import ELEMENTS
 
 SAME = 0
 """The padding for which a result has an element for each place of a stride."""
-SEGMENTS = {"UNSORTED_SEGMENT_MAX": "maximum", "UNSORTED_SEGMENT_MIN": "minimum", "UNSORTED_SEGMENT_PROD": "mul",
-            "SEGMENT_SUM": "add"}
 
 
 def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
@@ -36,12 +34,9 @@ def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
         return False
     tensors = [graph.tensors[t] for t in numbers]
     count, results = COUNTS[operator.kind]
-    if len(inputs) not in count or len(operator.outputs) != results or any(
-            None in t.shape for t in tensors[:len(inputs) if operator.kind == "SEGMENT_SUM" else None]):
+    if len(inputs) not in count or len(operator.outputs) != results or any(None in t.shape for t in tensors):
         return False
     match operator.kind:
-        case "SEGMENT_SUM":
-            return tensors[1].data is not None or None not in tensors[-1].shape
         case "CONV_3D_TRANSPOSE":
             options = operator.options
             dilations = {options[f"dilation_{d}"] for d in "dwh"}
@@ -83,20 +78,6 @@ def updated_slice(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, o
     return [e.reshape(updated_rows(e, x, indices, update).written(), dims)]
 
 
-def combined_segments(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
-    """For each segment its parts combined; a negative number of a segment drops its part."""
-    x, segments, *_ = operands
-    name, element = SEGMENTS[operator.kind], x.tensor.element
-    neutral = 0 if name == "add" else identity_of(name, element)
-    if element == F32:  # of nothing the kernel makes the least and the greatest finite number
-        neutral = float(np.clip(neutral, np.finfo(np.float32).min, np.finfo(np.float32).max))
-    dims = tuple(n or 0 for n in graph.tensors[operator.outputs[0]].shape)
-    if operator.kind == "SEGMENT_SUM" and segments.constant is not None:
-        dims = (int(segments.constant.max(initial=-1)) + 1, *x.tensor.dims[1:])
-    base = e.constant(np.full(dims, neutral, element.dtype), element)
-    return [combined(e, base, e.reshape(segments, (*segments.tensor.dims, 1)), x, name)]
-
-
 # ---- transposed convolutions -----------------------------------------------------------------------------------------
 def transposed_in_space(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
     """A filter is depth, height, width, outputs, inputs."""
@@ -136,7 +117,7 @@ def as_declared(e: Emitter, graph: SubgraphRecord, tensor: int, value: Value) ->
 Writer = Callable[[Emitter, SubgraphRecord, OperatorRecord, Sequence[Value]], list[Value]]
 WRITE: dict[str, Writer] = {
     "DYNAMIC_UPDATE_SLICE": updated_slice, "CONV_3D_TRANSPOSE": transposed_in_space, "NON_MAX_SUPPRESSION_V4": boxes_that_stay,
-    "NON_MAX_SUPPRESSION_V5": boxes_that_stay, **dict.fromkeys(SEGMENTS, combined_segments)}
+    "NON_MAX_SUPPRESSION_V5": boxes_that_stay}
 COUNTS = {"DYNAMIC_UPDATE_SLICE": ((3,), 1), "CONV_3D_TRANSPOSE": ((3, 4), 1), "NON_MAX_SUPPRESSION_V4": ((5,), 2),
-          "NON_MAX_SUPPRESSION_V5": ((6,), 3), **dict.fromkeys(SEGMENTS, ((2, 3), 1))}
+          "NON_MAX_SUPPRESSION_V5": ((6,), 3)}
 """How many operands an operator may have, and how many results."""

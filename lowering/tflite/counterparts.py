@@ -67,7 +67,7 @@ class Counterpart:
     options: Mapping[str, str] | None = None
     """By the operator's names for them."""
     open: bool = False
-    """Whether the shapes of results may be open: it is an operation that says why it cannot be compiled."""
+    """Whether the shapes of results may be open: they follow from constants, or it says why it cannot be compiled."""
 
 
 KEEP = {"keep_dims": "keep_dims"}
@@ -80,7 +80,8 @@ COUNTERPARTS: dict[str, Counterpart] = {
     "FILL": Counterpart("tf.Fill"),
     "MATRIX_DIAG": Counterpart("tf.MatrixDiag"),
     "MATRIX_SET_DIAG": Counterpart("tf.MatrixSetDiag"),
-    "UNSORTED_SEGMENT_SUM": Counterpart("tf.UnsortedSegmentSum"),
+    **{f"UNSORTED_SEGMENT_{name.upper()}": Counterpart(f"tf.UnsortedSegment{name}") for name in ("Sum", "Prod", "Max", "Min")},
+    "SEGMENT_SUM": Counterpart("tf.SegmentSum", lambda operands, results: operands[1].data is not None, open=True),
     "EMBEDDING_LOOKUP": Counterpart("tf.Gather", order=(1, 0)),
     "LOCAL_RESPONSE_NORMALIZATION": Counterpart("tf.LRN", of_elements(F32), options={
         "radius": "depth_radius", "bias": "bias", "alpha": "alpha", "beta": "beta"}),

@@ -217,3 +217,43 @@ def test_a_method_of_an_object_that_is_gone_is_a_problem() -> None:
     with pytest.raises(Problem, match="exists no more") as found:
         tosaic.from_tensorflow(Counter().add)
     assert "m = Module()" in str(found.value)
+
+
+# ---- audio features, counts and segments -----------------------------------------------------------------------------
+def features(x: Any) -> Any:
+    """Cepstral coefficients, by a cosine transform that TensorFlow makes of complex numbers."""
+    return tf.signal.mfccs_from_log_mel_spectrograms(x)
+
+
+def spectrum(x: Any) -> Any:
+    return tf.abs(tf.signal.stft(tf.reshape(x, [-1]), 32, 16) * tf.complex(0.5, -1.0))
+
+
+def counted(x: Any) -> Any:
+    """What Keras's encodings are made of."""
+    return tf.math.bincount(tf.cast(tf.abs(x) * 3, tf.int32), minlength=5, maxlength=5, axis=-1)
+
+
+def segments(x: Any) -> Any:
+    numbers = [0, 0, 1, 3]
+    return (tf.math.segment_max(x, numbers), tf.math.segment_mean(x, numbers), tf.math.unsorted_segment_min(x, [2, 0, 2, 0], 4),
+            tf.math.unsorted_segment_mean(x, [2, 0, 2, 0], 4))
+
+
+@pytest.mark.parametrize("function", [features, spectrum, counted, segments], ids=lambda f: f.__name__)
+def test_functions_that_features_are_made_of(function: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
+    model, right = tosaic.from_tensorflow(tf.function(function), x), tf.nest.flatten(function(tf.constant(x)))
+    found = model(x)
+    for mine, expected in zip(found if isinstance(found, tuple) else [found], right, strict=True):
+        assert mine.dtype == expected.numpy().dtype and mine.shape == expected.shape
+        np.testing.assert_allclose(mine, expected, rtol=0, atol=2.0**-19 * max(1.0, float(np.abs(expected).max())))
+
+
+@pytest.mark.parametrize(("function", "remedy"), [
+    (lambda x: x + tf.random.uniform([3]), "random numbers are no function of the inputs"),
+    (lambda x: tf.py_function(lambda v: v * 2, [x], tf.float32), "Python code is no part of a graph"),
+    (lambda x: (tf.print(x), x)[1], "leave what prints out")], ids=["random", "python", "print"])
+def test_what_is_no_function_of_tensors_says_what_to_do(function: Any, remedy: str) -> None:
+    with pytest.raises(tosaic.Problem, match=remedy):
+        tosaic.from_tensorflow(tf.function(function), np.zeros(3, np.float32))(np.zeros(3, np.float32))

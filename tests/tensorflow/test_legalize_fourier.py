@@ -87,8 +87,44 @@ def test_absolute_values_and_conjugates() -> None:
             np.testing.assert_allclose(mine, right, rtol=1e-6)
 
 
+def constant(name: str, numbers: str, type: str) -> str:
+    return f'%{name} = "tf.Const"() <{{value = dense<{numbers}> : {type}}}> : () -> {type}'
+
+
+SPECTRUM = "tensor<2x3x4xcomplex<f32>>"
+ANY = "tensor<*xcomplex<f32>>"
+
+
+@pytest.mark.parametrize("lines", [
+    [f'%y = "tf.{name}"(%z, %c) : ({SPECTRUM}, tensor<4xcomplex<f32>>) -> {ANY}'] for name in ("AddV2", "Sub", "Mul", "RealDiv")
+] + [[f'%y = "tf.{name}"(%z) : ({SPECTRUM}) -> {ANY}'] for name in ("Neg", "Square", "Exp")], ids=lambda v: v[0].split('"')[1])
+def test_arithmetic_of_complex_numbers(lines: list[str]) -> None:
+    """A constant has numbers of its own, or one for all."""
+    arrays = [numbers((2, 3, 4)), numbers((2, 3, 4), 1)]
+    for given in ("[(1.0, 2.0), (-3.0,0.5), (0.0,1.0), (2.0,-1.0)]", "(0.25,-4.0)"):
+        made = [joined((2, 3, 4)), constant("c", given, "tensor<4xcomplex<f32>>"), *lines, *parts("%y")]
+        agrees(text(made, arrays, ["f32", "f32"]), *arrays)
+
+
+@pytest.mark.parametrize(("before", "line"), [
+    ([constant("s", "[6, 4]", "tensor<2xi32>")], f'%y = "tf.Reshape"(%z, %s) : ({SPECTRUM}, tensor<2xi32>) -> {ANY}'),
+    ([constant("s", "[2, 0, 1]", "tensor<3xi32>")], f'%y = "tf.Transpose"(%z, %s) : ({SPECTRUM}, tensor<3xi32>) -> {ANY}'),
+    ([constant("s", "1", "tensor<i32>")], f'%y = "tf.ExpandDims"(%z, %s) : ({SPECTRUM}, tensor<i32>) -> {ANY}'),
+    ([constant("s", "1", "tensor<i32>")], f'%y = "tf.ConcatV2"(%z, %z, %s) : ({SPECTRUM}, {SPECTRUM}, tensor<i32>) -> {ANY}'),
+    ([constant("s", "[0, 1, 0]", "tensor<3xi32>"), constant("e", "[2, 3, 2]", "tensor<3xi32>"),
+      constant("t", "[1, 1, 1]", "tensor<3xi32>")],
+     f'%y = "tf.StridedSlice"(%z, %s, %e, %t) : ({SPECTRUM}, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> {ANY}'),
+    ([constant("s", "[[0, 0], [1, 2], [0, 1]]", "tensor<3x2xi32>")],
+     f'%y = "tf.Pad"(%z, %s) : ({SPECTRUM}, tensor<3x2xi32>) -> {ANY}'),
+    ([], f'%y = "tf.Pack"(%z, %z) <{{axis = 1 : i64}}> : ({SPECTRUM}, {SPECTRUM}) -> {ANY}')],
+    ids=lambda v: v.split('"')[1] if isinstance(v, str) else "")
+def test_complex_numbers_that_are_moved(before: list[str], line: str) -> None:
+    arrays = [numbers((2, 3, 4)), numbers((2, 3, 4), 1)]
+    agrees(text([joined((2, 3, 4)), *before, line, *parts("%y")], arrays, ["f32", "f32"]), *arrays)
+
+
 @pytest.mark.parametrize(("line", "message"), [
-    ('%r0 = "tf.Neg"(%z) : (tensor<4xcomplex<f32>>) -> tensor<*xf32>', "complex numbers have no place in TOSA"),
+    ('%r0 = "tf.Sin"(%z) : (tensor<4xcomplex<f32>>) -> tensor<*xf32>', "complex numbers have no place in TOSA"),
     ('%r0 = "tf.Real"(%a) : (tensor<4xf32>) -> tensor<*xf32>', "no complex numbers"),
     ('%r0 = "tf.RFFT2D"(%a, %n) : (tensor<4xf32>, tensor<1xi32>) -> tensor<*xf32>', "2 positive numbers are needed")])
 def test_what_has_no_place(line: str, message: str) -> None:

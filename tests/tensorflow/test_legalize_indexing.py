@@ -137,7 +137,28 @@ def test_sums_of_segments(dtype: str, known: bool) -> None:
     g = Graph()
     x, segments = g.argument(numbered(2, 3, 4, dtype=dtype)), np.array([[2, -1, 0], [2, 0, 2]], np.int32)
     given = g.constant(segments) if known else g.argument(segments)
-    g.check(g("UnsortedSegmentSum", x, given, g.constant(np.int32(4))))
+    g.check(*(g(f"UnsortedSegment{name}", x, given, g.constant(np.int32(4))) for name in ("Sum", "Prod", "Max", "Min")))
+
+
+@pytest.mark.parametrize("dtype", COMBINED)
+def test_segments_that_follow_each_other(dtype: str) -> None:
+    """One of them has no parts."""
+    g = Graph()
+    x, segments = g.argument(numbered(6, 2, dtype=dtype)), g.integers(0, 0, 1, 3, 3, 3)
+    kinds = ("Sum", "Prod", "Max", "Min", *(["Mean"] if dtype.startswith("float") else []))
+    g.check(*(g(f"Segment{name}", x, segments) for name in kinds))
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 5)])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_numbers_are_counted_or_weighed(shape: tuple[int, ...], dtype: str) -> None:
+    """A number that is not below the size counts nowhere."""
+    g = Graph()
+    x, size = g.argument(indices(3, 6, *shape)), g.constant(np.int32(4))
+    none, weights = g.constant(np.zeros(0, dtype)), g.argument(numbered(*shape, dtype=dtype))
+    g.check(g("DenseBincount", x, size, none, binary_output="false", result=of_any_shape(dtype)),
+            g("DenseBincount", x, size, none, binary_output="true", result=of_any_shape(dtype)),
+            g("DenseBincount", x, size, weights, binary_output="false", result=of_any_shape(dtype)))
 
 
 @pytest.mark.parametrize(("along", "batch"), [(1, 0), (0, 1), (2, 0), (1, 2)])

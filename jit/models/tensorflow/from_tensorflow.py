@@ -217,9 +217,9 @@ class TensorFlowConverter:
         """The graph of a function, and what its handles and captured tensors are."""
         from ....lowering.rewrite.tensorflow import Bindings
         from ..read import read_module
-        from .named_operations import with_names
+        from .named_operations import with_constants, with_names
         try:
-            text = with_names(self.tf.mlir.experimental.convert_function(function, show_debug_info=True))
+            text = with_constants(with_names(self.tf.mlir.experimental.convert_function(function, show_debug_info=True)))
         except Exception as error:  # TensorFlow's own kinds of errors
             raise Problem(f"TensorFlow cannot convert {name}: {first_line(error)}", kind="file") from None
         module = read_module(text, f"{name} (as MLIR)")
@@ -233,7 +233,8 @@ class TensorFlowConverter:
             if id(captured) in self.variables:
                 symbols[argument.name] = self.variables[id(captured)][0]
             elif captured.dtype == self.tf.resource:
-                raise Problem(f"{name} captures a resource that is no variable", kind="unsupported")
+                raise Problem(f"{name} captures a resource that is no variable", kind="unsupported",
+                              help="keep lookup tables, queues and datasets outside, and give what they find as an input")
             else:
                 values[argument.name] = captured.numpy()
         return module, Bindings(symbols, arguments=values)

@@ -13,6 +13,14 @@ FUSED, CALLED = re.compile(r"fused(?:<.*?>)?\[(.*)\]"), re.compile(r"callsite\((
 INNER = re.compile(r'#loc(\d*)|("(?:[^"\\]|\\.)*")')
 
 
+CONSTANT = re.compile(r"= arith\.constant (dense<[^>]*>) : (tensor<[^>]*>)")
+
+
+def with_constants(text: str) -> str:
+    """The text with constants that TensorFlow's importer has made itself, in another dialect, as TensorFlow's own."""
+    return CONSTANT.sub(r'= "tf.Const"() <{value = \1 : \2}> : () -> \2', text)
+
+
 def with_names(text: str) -> str:
     """The text with names as locations; operations without one have none."""
     locations = dict(ALIAS.findall(text))

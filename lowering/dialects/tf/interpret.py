@@ -5,6 +5,8 @@ Functions run in program order; what stands in a `tf_executor.graph` runs as Ten
 """
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +24,7 @@ from .types import is_resource, variable_type
 from .values import Datum, NamedVariable
 
 Scope = dict[Value, Datum]
+COMPLEX = re.compile(r"dense<[\[(][^<>]*> : tensor<(\d+x)*complex<f32>>")
 MAX_ITERATIONS = 1 << 24
 """Of one loop: more are taken for a loop without end."""
 NUMPY_ERRORS = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
@@ -161,7 +164,21 @@ def as_datum(value: Any) -> Datum:
 def constant(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
     value = find(operation, "value")
     array = getattr(value, "array", None)
+    written = getattr(value, "text", None)
+    if array is None and isinstance(written, str) and COMPLEX.fullmatch(written):
+        return [complex_array(written)]
     return [value if array is None else array]
+
+
+def complex_array(written: str) -> Array:
+    """A constant of complex numbers, (real, imaginary) each, that is not written as bytes."""
+    elements, _, type = written.removeprefix("dense<").rpartition("> : tensor<")
+    try:
+        pairs = np.array(json.loads(elements.replace("(", "[").replace(")", "]")), np.float32)
+    except ValueError:
+        raise Problem("complex numbers are written as (real, imaginary)", kind="syntax") from None
+    dims = [int(n) for n in type.split("x")[:-1] if n.isdecimal()]
+    return np.broadcast_to(pairs[..., 0] + np.complex64(1j) * pairs[..., 1], dims)
 
 
 def nothing(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:

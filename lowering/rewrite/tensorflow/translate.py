@@ -6,6 +6,7 @@ only where something needs it, because it is looked at last: see `pruned` in `to
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -142,8 +143,7 @@ class Translation:
         if legalization is None and operation.results and all(is_string(v.type) for v in operation.results):
             return [Text(None)] * len(operation.results)  # for messages alone
         if legalization is None:
-            raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported",
-                          help="tosaic has no lowering of this operation to TOSA")
+            raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported", help=remedy(name))
         return legalized(legalization, self.emitter, operation, operands)
 
     def require(self, condition: Value, message: str, place: Position | None) -> None:
@@ -163,6 +163,22 @@ class Translation:
             return self.block(function.body, dict(zip(function.arguments, arguments, strict=True)))
         finally:
             self.depth -= 1
+
+
+REMEDIES = {
+    r"(Stateless|Parameterized)?(Random|Multinomial|TruncatedNormal)":
+        "random numbers are no function of the inputs: pass them as one",
+    r"(Eager)?PyFunc": "Python code is no part of a graph: write it with TensorFlow's operations, or do it outside",
+    r"Print|StringFormat": "leave what prints out of the function",
+    r"Lookup|HashTable|MutableHashTable|AnonymousHashTable": "keep lookup tables outside, and give what they find as an input",
+    r"String|Regex|AsString|Decode|Encode|Unicode": "strings have no place in compiled code: do it outside",
+    r"Queue|Iterator|Dataset|ReadFile|WriteFile|Barrier|Stack": "read and write data outside of the function"}
+"""What to do in place of operations that compiled code cannot have, by how their names begin."""
+
+
+def remedy(name: str) -> str:
+    found = next((text for pattern, text in REMEDIES.items() if re.match(rf"tf\.({pattern})", name)), None)
+    return found or "tosaic has no lowering of this operation to TOSA"
 
 
 def check_declared(value: Value, datum: Datum) -> None:

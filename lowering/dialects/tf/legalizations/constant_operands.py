@@ -13,7 +13,10 @@ OTHERS: dict[str, tuple[int, ...]] = {
     "LinSpace": (0, 1, 2), "MatrixBandPart": (1, 2), "MatrixDiagV2": (1, 2, 3), "MatrixDiagV3": (1, 2, 3),
     "MatrixSetDiagV2": (2,), "MatrixSetDiagV3": (2,), "QuantizeAndDequantizeV3": (3,), "Range": (0, 1, 2), "Roll": (1, 2),
     "ScatterNd": (2,), "Slice": (1, 2), "SpaceToBatchND": (1, 2), "Split": (0,), "SplitV": (1, 2), "StridedSlice": (1, 2, 3),
-    "StridedSliceGrad": (0, 1, 2, 3), "TensorStridedSliceUpdate": (1, 2, 3), "UnsortedSegmentSum": (2,), "Where": (0,)}
+    "StridedSliceGrad": (0, 1, 2, 3), "TensorStridedSliceUpdate": (1, 2, 3), "Where": (0,),
+    **dict.fromkeys(("Bincount", "DenseBincount"), (1,)),
+    **dict.fromkeys((f"UnsortedSegment{name}" for name in ("Sum", "Prod", "Max", "Min")), (2,)),
+    **dict.fromkeys((f"Segment{name}" for name in ("Sum", "Prod", "Max", "Min", "Mean")), (1,))}
 EVERY = frozenset({"tf.ConcatOffset"})
 """Operations that need all of their operands."""
 

@@ -11,6 +11,7 @@ from ....graph.graph import Operation, Value
 from ....graph.types import I32, ElementType, TensorType
 from ...data import Datum, Text
 from ...emitter import Emitter
+from .complex_numbers import complex_constant
 from .table import legalization
 
 
@@ -25,7 +26,8 @@ def constant(e: Emitter, operation: Operation) -> Datum:
     value = find(operation, "value")
     array = getattr(value, "array", None)
     if array is None:
-        return Text(value)
+        written = getattr(value, "text", "")
+        return (complex_constant(e, written) if isinstance(written, str) else None) or Text(value)
     return e.constant(array, result_element(operation))
 
 

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from ....formulas.division import divided
 from ....formulas.indexing import gathered, reversed_sequences, row_numbers
 from ....formulas.indexing import one_hot as one_hot_of
-from ....formulas.updates import combined, updated_rows
-from ....graph.foreign import find, number
+from ....formulas.term import Term
+from ....formulas.updates import combined, identity_of, updated_rows
+from ....formulas.working_types import working_type
+from ....graph.foreign import find, flag, number
 from ....graph.graph import Operation, Value
 from ....graph.types import TensorType
 from ...emitter import Emitter, axes_of, integers
@@ -87,12 +92,81 @@ def tensor_scatter_min(e: Emitter, operation: Operation, x: Value, indices: Valu
     return combined(e, x, indices, updates, "minimum")
 
 
-@legalization("tf.UnsortedSegmentSum")
-def segment_sum(e: Emitter, operation: Operation, x: Value, segments: Value, count: Value) -> Value:
-    """The sum of the parts of each segment; a negative number of a segment drops its part."""
-    total, = integers(count, "the number of segments")
-    zeros = e.zeros(TensorType((total, *x.tensor.dims[segments.tensor.rank:]), x.tensor.element))
-    return combined(e, zeros, e.reshape(segments, (*segments.tensor.dims, 1)), x, "add")
+# ---- segments --------------------------------------------------------------------------------------------------------
+COMBINING = {"Sum": "add", "Prod": "mul", "Max": "maximum", "Min": "minimum"}
+
+
+def combined_segments(e: Emitter, x: Value, segments: Value, total: int, name: str) -> Value:
+    """The parts of each segment combined; a negative number of a segment drops its part. Of nothing the least is the greatest
+    finite number, and the other way round."""
+    element = x.tensor.element
+    neutral = 0 if name == "Sum" else identity_of(COMBINING[name], element)
+    if element.is_float:
+        farthest = float(np.finfo(element.dtype).max)
+        neutral = min(max(neutral, -farthest), farthest)
+    dims = (total, *x.tensor.dims[segments.tensor.rank:])
+    base = e.broadcast_to(e.constant(np.full((), neutral, element.dtype), element), dims)
+    return combined(e, base, e.reshape(segments, (*segments.tensor.dims, 1)), x, COMBINING[name])
+
+
+def unsorted_segments(name: str) -> None:
+    @legalization(f"tf.UnsortedSegment{name}")
+    def emit(e: Emitter, operation: Operation, x: Value, segments: Value, count: Value) -> Value:
+        total, = integers(count, "the number of segments")
+        return combined_segments(e, x, segments, total, name)
+
+
+def sorted_segments(name: str) -> None:
+    @legalization(f"tf.Segment{name}")
+    def emit(e: Emitter, operation: Operation, x: Value, segments: Value) -> Value:
+        """As many segments as the last number says; a mean, and the greatest and the least, of nothing are 0."""
+        numbers = np.array(integers(segments, "the segments"))
+        counts = np.bincount(numbers[numbers >= 0]) if numbers.size else np.zeros(0, int)
+        found = combined_segments(e, x, segments, len(counts), "Sum" if name == "Mean" else name)
+        column = (len(counts), *(1,) * (found.tensor.rank - 1))
+        if name == "Mean":
+            wide = working_type(found.tensor.element, True, True)
+            divisor = e.constant(np.maximum(counts, 1).reshape(column).astype(wide.dtype), wide)
+            return e.cast(divided(Term(e, e.cast(found, wide)), Term(e, divisor)).value, found.tensor.element)
+        if name in ("Sum", "Prod") or counts.all():
+            return found
+        return e.select(e.constant((counts > 0).reshape(column)), found, e.splat(0, found))
+
+
+for name in COMBINING:
+    unsorted_segments(name)
+for name in (*COMBINING, "Mean"):
+    sorted_segments(name)
+
+
+@legalization("tf.DenseBincount", "tf.Bincount")
+def bincount(e: Emitter, operation: Operation, x: Value, size: Value, weights: Value) -> Value:
+    """How often each number below `size` is there, or the sums of weights; in each row of a matrix, if it is one."""
+    total, = integers(held(e, size), "how many numbers are counted")
+    *rows, width = x.tensor.dims if x.tensor.rank else (1,)
+    element = weights.tensor.element
+    here = e("equal", e.reshape(x, (math.prod(rows), width, 1)),
+             e.constant(np.arange(total, dtype=x.tensor.element.dtype).reshape(1, 1, total)))
+    if find(operation, "binary_output") is not None and flag(operation, "binary_output"):
+        return e.reshape(e.cast(e("reduce_any", here, axis=1), element), (*rows, total))
+    each = e.reshape(weights, (math.prod(rows), width, 1)) if weights.tensor.size else e.constant(
+        np.ones((1, 1, 1), element.dtype), element)
+    return e.reshape(e("reduce_sum", e.select(here, each, e.splat(0, each)), axis=1), (*rows, total))
+
+
+def held(e: Emitter, size: Value) -> Value:
+    """min(n, max(m, x)) with m not below n is n: how many numbers are counted where the least and the most are one."""
+    least = e.definitions.get(size)
+    if least is None or least.op.name != "tosa.minimum":
+        return size
+    limits = [v for v in least.operands if v.constant is not None]
+    bounded = [e.definitions[v] for v in least.operands if v in e.definitions]
+    for limit in limits:
+        for greatest in bounded:
+            floors = [v.constant for v in greatest.operands if v.constant is not None]
+            if greatest.op.name == "tosa.maximum" and any(f.min() >= np.max(limit.constant) for f in floors):
+                return limit
+    return size
 
 
 @legalization("tf.ReverseSequence")

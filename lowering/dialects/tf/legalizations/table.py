@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .....runtime.errors import Problem
+from ....graph.foreign import spelling
 from ....graph.graph import Value
 from ...data import ComplexTensor, Datum, described
+from .complex_numbers import of_complex_numbers, takes_complex
 
 if TYPE_CHECKING:
     from ....graph.graph import Operation
@@ -34,6 +36,8 @@ def legalization(*names: str) -> Callable[[Legalization], Legalization]:
 
 def legalized(found: Legalization, e: Emitter, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
     """The results of an operation; a Problem where it has other operands than it must have."""
+    name = spelling(operation)
+    complex_numbers = takes_complex(name, operands)
     kinds, least, most = parameters(found)
     if not least <= len(operands) <= most:
         raise Problem(f"{len(operands)} operands are not what it takes", kind="type", help=f"it takes {least}" + (
@@ -41,10 +45,13 @@ def legalized(found: Legalization, e: Emitter, operation: Operation, operands: S
     for number, operand in enumerate(operands):
         if kinds[min(number, len(kinds) - 1)] == "Value" and not isinstance(operand, Value):
             if isinstance(operand, ComplexTensor):
+                if complex_numbers:
+                    continue
                 raise operand.problem
             raise Problem(f"operand {number} is {described(operand)}, not a tensor of numbers", kind="type")
     try:
-        results = found(e, operation, *operands)
+        results = (of_complex_numbers(name, found, e, operation, operands) if complex_numbers else
+                   found(e, operation, *operands))
     except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError) as error:
         raise unfit(operands, error) from error
     return results if isinstance(results, tuple) else (results,)

@@ -1,9 +1,11 @@
 """Tensors of which a part is replaced or combined with updates."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ....graph.foreign import number
+from ....graph.foreign import find, number
 from ....graph.graph import Operation
 from ....graph.types import Array
 from .indexing import places, strided_slice
@@ -38,13 +40,56 @@ def strided_gradient(operation: Operation, shape: Array, begin: Array, end: Arra
     return found
 
 
-@reference("tf.UnsortedSegmentSum")
-def segment_sum(operation: Operation, x: Array, segments: Array, count: Array) -> Array:
-    rest = x.shape[segments.ndim:]
-    result = np.zeros((int(count), *rest), x.dtype)
-    kept = segments.reshape(-1) >= 0
-    np.add.at(result, segments.reshape(-1)[kept], x.reshape(-1, *rest)[kept])
+FOLDS = {"Sum": (np.add, lambda t: 0), "Prod": (np.multiply, lambda t: 1), "Max": (np.maximum, lambda t: least(t)),
+         "Min": (np.minimum, lambda t: -least(t) if t.kind == "f" else np.iinfo(t).max)}
+"""How two parts become one, and what no part at all is, of a NumPy type."""
+
+
+def least(t: np.dtype[Any]) -> Any:
+    return np.finfo(t).min if t.kind == "f" else np.iinfo(t).min
+
+
+def folded(name: str, x: Array, segments: Array, count: int) -> Array:
+    fold, nothing = FOLDS[name]
+    rest, numbers = x.shape[segments.ndim:], segments.reshape(-1)
+    result = np.full((count, *rest), nothing(x.dtype), x.dtype)
+    for segment, part in zip(numbers.tolist(), x.reshape(-1, *rest)):
+        if segment >= 0:
+            result[segment] = fold(result[segment], part)
     return result
+
+
+for _name in FOLDS:
+    @reference(f"tf.UnsortedSegment{_name}")
+    def _unsorted(operation: Operation, x: Array, segments: Array, count: Array, _name: str = _name) -> Array:
+        return folded(_name, x, segments, int(count))
+
+    @reference(f"tf.Segment{_name}")
+    def _sorted(operation: Operation, x: Array, segments: Array, _name: str = _name) -> Array:
+        """Segments without parts are 0, but for products."""
+        found = folded(_name, x, segments, int(segments[-1]) + 1)
+        if _name in ("Max", "Min"):
+            found[[i not in segments for i in range(len(found))]] = 0
+        return found
+
+
+@reference("tf.SegmentMean")
+def segment_mean(operation: Operation, x: Array, segments: Array) -> Array:
+    parts = [x[segments == i] for i in range(int(segments[-1]) + 1)]
+    return np.stack([p.mean(0, dtype=x.dtype) if len(p) else np.zeros(x.shape[1:], x.dtype) for p in parts])
+
+
+@reference("tf.DenseBincount", "tf.Bincount")
+def bincount(operation: Operation, x: Array, size: Array, weights: Array) -> Array:
+    rows = x.reshape(-1, x.shape[-1])
+    own = weights.reshape(rows.shape) if weights.size else np.ones(rows.shape, weights.dtype)
+    result = np.zeros((len(rows), int(size)), weights.dtype)
+    for r, row in enumerate(rows.tolist()):
+        for place, counted in enumerate(row):
+            if counted < int(size):
+                is_flag = find(operation, "binary_output") is True
+                result[r, counted] = 1 if is_flag else result[r, counted] + own[r, place]
+    return result.reshape(*x.shape[:-1], int(size))
 
 
 @reference("tf.ReverseSequence")
