@@ -21,12 +21,13 @@ from ..nest.tile_axis import Cut, Piece, Tiles, balanced
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from .cache_blocking import CacheBlocks
 from .choice import ContractionChoice
-from .layout import PanelLayout
+from .layout import PanelLayout, width_of
 from .macro_kernel import START, MacroKernel, Place, Run, packing, run
 from .micro_kernel import MicroKernel, epilogue
 from .micro_kernels.multiply import Multiply
 from .pack_b import Panels, narrow, packed, unpacked
-from .pack_blocks import BlockPacking, Each, PackedRows
+from .pack_blocks import PackedRows
+from .pack_panels import BlockPacking, Each
 from .pattern import Contraction
 from .prefetch import Prefetching
 
@@ -214,17 +215,12 @@ class BlockedTiles:
 
     def pack_b(self, place: Place) -> None:
         if packing := self.packing:
-            self.loops.over_shapes(place, lambda here, group, each: packing.fill(
+            self.loops.over_shapes(place, lambda here, group, each: packing.fill_block(
                 here.at, each, group.size, group.vectors, group.offset))
 
     def pack_a(self, place: Place) -> None:
         if self.rows:
             self.rows.fill(place.at, place.rows, self.loops.tiles_of(place).loop)
-
-
-def width_of(vectors: tuple[Piece, ...]) -> int:
-    """Columns, padding included."""
-    return sum(piece.lanes for piece in vectors)
 
 
 def lower(
@@ -251,7 +247,7 @@ def blocked_tiles(b: Builder, pattern: Contraction, choice: ContractionChoice, b
     else:
         source, layout = narrow(pattern.b), loops.layout
         to = b.scratch(Buffer(f"{name}.packed", source.dtype, (layout.size,), "scratch"))
-        packing = BlockPacking(b, target, to, layout, source, pattern.n, loops.terms, choice.lanes)
+        packing = BlockPacking(b, target, source, pattern.n, loops.terms.axis, layout, to, loops.terms, choice.lanes)
         panels = Panels(pattern.n, pattern.reduce.axes, dtype, source, layout, to)
     if pattern.m and (along := blocks.copied):
         (height, tiles), *_ = loops.tiles

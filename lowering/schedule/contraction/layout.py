@@ -3,6 +3,8 @@ one description constants are packed (NumPy), loops that pack know where they st
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....runtime.arena import empty
@@ -10,7 +12,7 @@ from ....runtime.records import dataclass
 from ...elements.affine import Affine
 from ...elements.interpret import numpy_dtype
 from ...graph.types import Array
-from ..nest.tile_axis import Cut
+from ..nest.tile_axis import Cut, Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class PanelLayout:
     @property
     def columns(self) -> int:
         """Columns of all panels, padding included."""
-        return sum(t.count * sum(p.lanes for p in vectors) for t, vectors in self.cut)
+        return sum(t.count * width_of(vectors) for t, vectors in self.cut)
 
     @property
     def size(self) -> int:
@@ -48,7 +50,7 @@ class PanelLayout:
         flat = empty((batch, self.size), numpy_dtype(dtype))  # aligned, so that code reads it where it is
         end = 0
         for t, vectors in self.cut:
-            width, active = sum(p.lanes for p in vectors), sum(p.active for p in vectors)
+            width, active = width_of(vectors), sum(p.active for p in vectors)
             columns = filled[:, :, t.start:t.start + t.count * active].reshape(
                 batch, limbs, t.count, active, -1, step // self.group, self.group)
             start, end = end, end + t.count * width * self.depth * limbs
@@ -56,3 +58,8 @@ class PanelLayout:
             panels[..., :active, :] = columns.transpose(0, 2, 4, 1, 5, 3, 6)
             panels[..., active:, :] = 0
         return flat
+
+
+def width_of(vectors: Sequence[Piece]) -> int:
+    """Columns of a panel, padding included."""
+    return sum(piece.lanes for piece in vectors)

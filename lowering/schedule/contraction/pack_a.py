@@ -4,7 +4,6 @@ The micro-kernels of bytes read the rows there.
 """
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -18,18 +17,21 @@ from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
 from ..nest.loop_nest import At, number_of
-from ..nest.reduction_loops import alike, bounds
+from ..nest.reduction_loops import alike, reduce_loops
 from ..nest.row_range import nested
 from ..nest.tile_axis import Tiles, chunks, in_steps, over, pieces
 from .pattern import Contraction
 
 START = Affine()
+WORD = 4
+"""Elements that are copied at a time where there are no vectors: bytes of a register."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowPacking:
-    """Where rows of `x` go: `depth` elements each, `stride` apart. With `flipped` signed bytes become unsigned ones, 128
-    more. Where b has a zero point, `terms` holds what it adds to each row's sums."""
+    """Where rows of `x` go: `depth` elements each, `stride` apart. Where these are `stored` as other bytes than they are, as
+    signed or as unsigned ones, they become 128 less or more. Where b has a zero point, `terms` holds what it adds to each row's
+    sums."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -38,26 +40,24 @@ class RowPacking:
     buffer: Buffer
     depth: int
     stride: int
-    flipped: bool
+    stored: str
     factor: int = 0
     terms: Buffer | None = None
     first: Affine = START
     """Where the first row goes."""
-    signed: bool = False
-    """Whether unsigned bytes become signed ones, 128 less."""
     fills: bool = True
     """Whether `pack` fills K up; else `fill_up` does, once for all tiles."""
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
-           flipped: bool, target: Target, signed: bool = False, fills: bool = True) -> RowPacking:
-        """With scratch for `rows` rows. `zero_points` are those of a and b."""
-        name = pattern.nest.name
-        dtype = "int8" if flipped or signed or x.dtype == "int8" else "uint8"
-        buffer = b.scratch(Buffer(f"{name}.rows", dtype, ((rows - 1) * stride + depth,), "scratch"))
+           target: Target, stored: str | None = None, fills: bool = True) -> RowPacking:
+        """With scratch for `rows` rows, of the type of signed bytes where it is said how they are `stored`. `zero_points` are
+        those of a and b."""
+        name, size = pattern.nest.name, (rows - 1) * stride + depth
+        buffer = b.scratch(Buffer(f"{name}.rows", "int8" if stored else x.dtype, (size,), "scratch"))
         terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
-        return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, flipped, -zero_points[1], terms,
-                          signed=signed, fills=fills)
+        return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, stored or x.dtype, -zero_points[1],
+                          terms, fills=fills)
 
     def pack(self, at: At, rows: int) -> None:
         """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
@@ -73,8 +73,8 @@ class RowPacking:
     def fill_up(self, rows: int) -> None:
         """Zeros behind the elements of rows."""
         if rest := self.depth - self.pattern.depth:
-            over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.vectors(
-                Affine(), (self.first + start) * self.stride + self.pattern.depth, rest, 0))
+            over(self.b, [Tiles(0, 1, rows)], lambda row, _: self.vectors(
+                0, self.first + row, Affine.of(self.pattern.depth), rest))
 
     def pack_rows(self, at: At, rows: int, where: Sequence[Range]) -> None:
         """Rows that meet conditions, and those between; one by one where it is not known which do."""
@@ -136,56 +136,58 @@ class RowPacking:
     def pack_axes(self, at: At, rows: range, condition: tuple[Range, ...] | None, looped: Sequence[Axis],
                   run: tuple[Axis, ...]) -> None:
         """Copy, or fill, these rows for all values of the axes `looped`."""
-        if looped:
-            axis, *rest = looped
-            loop, low, high = Axis(axis.name, axis.extent), None, None
-            inside = {**at, axis: Affine.of(loop)}
-            if mine := [w.substitute(inside) for w in self.pattern.inside if w.index.coefficient(axis)]:
-                low, high = bounds(self.b, loop, mine)
-            self.b.loop(loop, lambda: self.pack_axes(inside, rows, condition, rest, run), (), low, high)
-            return
-        copy = functools.partial(self.copy, at, rows, math.prod(a.extent for a in run))
-        if condition:
-            holds = self.b.holds([w.substitute(at) for w in condition])
-            self.b.when(holds, lambda: copy(True))
-            self.b.when(self.b.op("xor", holds, Literal(1, holds.type)), lambda: copy(False))
-        else:
-            copy(condition is not None)
+        length = math.prod(a.extent for a in run)
+
+        def step(at: At, _: Sequence[Operand]) -> tuple[()]:
+            if condition:
+                holds = self.b.holds([w.substitute(at) for w in condition])
+                self.b.when(holds, lambda: self.copy(at, rows, length, True))
+                self.b.when(self.b.op("xor", holds, Literal(1, holds.type)), lambda: self.copy(at, rows, length, False))
+            else:
+                self.copy(at, rows, length, condition is not None)
+            return ()
+
+        bounds = [w for w in self.pattern.inside if any(w.index.coefficient(a) for a in looped)]
+        reduce_loops(self.b, tuple(looped), bounds, at, (), step, unroll=1, short=0)
 
     def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
         """One run of each row."""
         k = number_of(self.pattern.reduce.axes, at)
 
-        def line(start: Affine, _: Tiles) -> None:
-            source = self.x.index[0].substitute(self.pattern.row_at(at, start))
-            over(self.b, chunks(length, 4 * self.lanes), lambda s, t: self.vectors(
-                source + s, (self.first + start) * self.stride + k + s, t.size, None if inside else self.fill))
+        def line(row: Affine, _: Tiles) -> None:
+            source = self.x.index[0].substitute(self.pattern.row_at(at, row))
+            self.run(source if inside else self.filled, self.first + row, k, length)
 
         over(self.b, [Tiles(rows.start, 1, len(rows))], line)
 
-    @property
-    def fill(self) -> int:
-        """The zero point as it is stored."""
-        if not self.flipped:
-            return self.zero_point - 128 * (self.signed and self.x.dtype == "uint8")
-        return (self.zero_point + (128 if self.x.dtype == "int8" else 0) + 128) % 256 - 128
+    def run(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
+        """Elements of a row from k on: from a place in memory, or a number."""
+        over(self.b, chunks(length, 4 * self.lanes), lambda s, t: self.vectors(
+            source if isinstance(source, int) else source + s, row, k + s, t.size))
 
-    def vectors(self, source: Affine, target: Affine, length: int, filled: int | None) -> None:
-        """Copy, or store a number."""
+    @property
+    def filled(self) -> int:
+        """The zero point as it is stored."""
+        value = self.zero_point + 128 * (self.stored != self.x.dtype) * (1 if self.stored == "uint8" else -1)
+        return (value + 128) % 256 - 128 if self.buffer.dtype == "int8" else value
+
+    def vectors(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
+        """The same, in vectors."""
         dtype = self.buffer.dtype
         for piece in pieces(length, self.lanes, self.target.has_masked):
-            value: Operand = Literal(filled or 0, Type(dtype, piece.lanes))
-            if filled is None:
+            if isinstance(source, int):
+                value: Operand = Literal(source, Type(dtype, piece.lanes))
+            else:
                 value = self.b.load(self.x.buffer, source + piece.start, piece.lanes, piece.active)
                 if value.type.dtype != dtype:
                     value = self.b.op("bits", value, type=Type(dtype, piece.lanes))
-                if (self.flipped and self.x.dtype == "int8") or (self.signed and self.x.dtype == "uint8"):
+                if self.stored != self.x.dtype:
                     value = self.b.op("xor", value, Literal(-128, value.type))
-            self.b.store(self.buffer, target + piece.start, value, piece.active)
+            self.b.store(self.buffer, row * self.stride + k + piece.start, value, piece.active)
 
     @property
     def lanes(self) -> int:
-        return self.target.lanes(ITEM_SIZES[self.buffer.dtype])
+        return max(WORD, self.target.lanes(ITEM_SIZES[self.buffer.dtype]))
 
     def term(self, row: Affine) -> None:
         """What b's zero point adds to the sums of a row: factor * its sum."""
@@ -195,8 +197,7 @@ class RowPacking:
         def summed(vector: Affine, count: int, totals: Sequence[Operand]) -> list[Operand]:
             x = self.b.load(self.buffer, row * self.stride + vector * (4 * lanes), 4 * lanes, count)
             ones = Literal(1, Type("int8", 4 * lanes))
-            is_unsigned = self.flipped or (self.x.dtype == "uint8" and not self.signed)
-            factors = (x, ones) if is_unsigned else (ones, x)
+            factors = (x, ones) if self.stored == "uint8" else (ones, x)
             return [self.b.op(self.target.dot4, *totals, *factors, type=totals[0].type)]
 
         (total,) = in_steps(self.b, self.depth, 4 * lanes, summed, [Literal(0, Type("int32", lanes))])

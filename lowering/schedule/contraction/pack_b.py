@@ -3,51 +3,41 @@ group][width][group], one after the other, the columns of a panel in the order o
 with zeros.
 
 Data that is known is packed while compiling, in the narrowest integer type that holds it, or as float16 where the target keeps
-that, or by two in a byte; other data by loops at the start of the kernel, into scratch memory; or it is read where it lies.
+that, or by two in a byte; other data by loops, into scratch memory (`pack_panels`); or it is read where it lies.
 """
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
 from ...elements.expression import Buffer, Cast, Expr, is_float
-from ...elements.traverse import loads
 from ...graph.types import ITEM_SIZES, Array
 from ...loops.builder import Builder
 from ...loops.ir import Literal, Operand, Type
 from ...target.target import Target
-from ..code_size_model import price_of, share_of
 from ..derived_constants import Made, derive
-from ..elementwise.elementwise import scattered
 from ..nest.constant_data import constant, stays_half
-from ..nest.loop_nest import At, free_axes, number_of
-from ..nest.reduction_loops import reduce_loops
-from ..nest.tile_axis import Cut, Piece, over
+from ..nest.loop_nest import At, number_of
+from ..nest.tile_axis import Cut, Piece
 from ..vectorize.vectorize import Vectorizer
-from .layout import PanelLayout
+from .layout import PanelLayout, width_of
 from .macro_kernel import Place
 from .pattern import Contraction
 
-GATHER_LINES = 500
-"""Lines of LLVM's text that put vectors together from elements that are far apart. Counted."""
 LEAST_NIBBLES = 128
 """Fewer weights of four bits save less than the code that takes them apart."""
 INT32 = Type("int32", 1)
 PACKED = ".packed"
 """What names of packed weights end in."""
-SINGLE_PACK_CYCLES, SINGLE_FLOAT8_PACK_CYCLES = 0.5, 8
-"""How much longer an element takes that is packed alone; a float of a byte, which is converted alone. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
     """How a tile reads b: from `buffer`, packed as the layout says, batch by batch; or, where there is none, from `source`
-    itself. `axes` are K as panels have it. With `has_nibbles` a byte has the numbers of two columns, the first one below."""
+    itself. `axes` are K as panels have it."""
     n: Axis
     axes: tuple[Axis, ...]
     dtype: str
@@ -55,7 +45,6 @@ class Panels:
     layout: PanelLayout
     buffer: Buffer | None = None
     batch: tuple[Axis, ...] = ()
-    has_nibbles: bool = False
 
     def number_of_batch(self, at: At) -> Affine:
         """Which batch it is, of those that are packed."""
@@ -70,19 +59,15 @@ class Panels:
         if self.buffer is None:
             return [self.direct(b, target, place.at, piece) for piece in place.vectors]
         width = sum(piece.lanes for piece in place.vectors if piece.start < place.panel)
-        start, group, result = self.place(place.at, place.column, k, width), self.layout.group, []
+        start, result = self.place(place.at, place.column, k, width), []
         for piece in place.vectors:
             panels, column = divmod(piece.start, place.panel)
-            first = start + panels * place.panel * self.layout.depth
-            result.append(self.nibble(b, self.buffer, first, column) if self.has_nibbles else self.widened(
-                b, b.load(self.buffer, first + column * group, piece.lanes * group)))
+            result.append(self.vector(b, self.buffer, start + panels * place.panel * self.layout.depth, column, piece.lanes))
         return result
 
-    def nibble(self, b: Builder, buffer: Buffer, start: Affine, column: int) -> Operand:
-        """The number of a column; panels begin with a byte, as their widths are even."""
-        byte = b.op("cast", b.load(buffer, divided(start + column // 2 * 2, 2), 1), type=INT32)
-        upper = b.op("shl", byte, Literal(24 if column % 2 else 28, INT32))
-        return self.widened(b, b.op("ashr", upper, Literal(28, INT32)))
+    def vector(self, b: Builder, buffer: Buffer, start: Affine, column: int, lanes: int) -> Operand:
+        """Columns of a panel, from a column on; `start` is where those of the panel are."""
+        return self.widened(b, b.load(buffer, start + column * self.layout.group, lanes * self.layout.group))
 
     def direct(self, b: Builder, target: Target, at: At, piece: Piece) -> Operand:
         place = {**at, self.n: at[self.n] + piece.start}
@@ -92,6 +77,17 @@ class Panels:
         return x if x.type.dtype == self.dtype else b.op("cast", x, type=Type(self.dtype, x.type.lanes))
 
 
+class NibblePanels(Panels):
+    """A byte has the numbers of two columns, the first one below."""
+    __slots__ = ()
+
+    def vector(self, b: Builder, buffer: Buffer, start: Affine, column: int, lanes: int) -> Operand:
+        """The number of a column; panels begin with a byte, as their widths are even."""
+        byte = b.op("cast", b.load(buffer, divided(start + column // 2 * 2, 2), 1), type=INT32)
+        upper = b.op("shl", byte, Literal(24 if column % 2 else 28, INT32))
+        return self.widened(b, b.op("ashr", upper, Literal(28, INT32)))
+
+
 def packed(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> Panels:
     """Panels of constant data, which is stored in fewer bytes where the `target` keeps it so."""
     source, n, axes, batch = pattern.b, pattern.n, pattern.reduce.axes, pattern.batch
@@ -99,7 +95,7 @@ def packed(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> Panels
     make = functools.partial(in_panels, n=n, axes=axes, batch=batch, layout=layout,
                              dtype="float16" if stays_half(source, target) else dtype, keeps_int4=target.keeps_int4)
     (buffer,), _ = derive(b, (f"{pattern.nest.name}{PACKED}",), (source,), make)
-    return Panels(n, axes, dtype, source, layout, buffer, batch, has_nibbles(buffer))
+    return (NibblePanels if has_nibbles(buffer) else Panels)(n, axes, dtype, source, layout, buffer, batch)
 
 
 def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], layout: PanelLayout, dtype: str,
@@ -122,7 +118,7 @@ def have_four_bits(data: Array) -> bool:
 
 def has_even_panels(cut: Cut) -> bool:
     """Whether two columns that share a byte are of one panel."""
-    return all(t.start % 2 == 0 and t.size % 2 == 0 and sum(p.lanes for p in vectors) % 2 == 0 for t, vectors in cut)
+    return all(t.start % 2 == 0 and t.size % 2 == 0 and width_of(vectors) % 2 == 0 for t, vectors in cut)
 
 
 def has_nibbles(buffer: Buffer) -> bool:
@@ -156,67 +152,3 @@ def narrow(b: Expr) -> Expr:
                 ITEM_SIZES[arg.dtype] < ITEM_SIZES[dtype]):
             return arg
     return b
-
-
-def pack_at_run_time(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> tuple[Panels, Callable[[At], None]]:
-    """Panels in scratch memory, and what fills them for the batch at a place, for the values of K for which the conditions on b
-    hold."""
-    source, n, axes, layout = narrow(pattern.b), pattern.n, pattern.reduce.axes, PanelLayout(cut, pattern.depth)
-    scratch = b.scratch(Buffer(f"{pattern.nest.name}.packed", source.dtype, (layout.size,), "scratch"))
-
-    def fill(at: At) -> None:
-        for t, vectors in cut:
-            over(b, [t], lambda start, _: panel(at, start, vectors))
-
-    singly = scattered(source, n) and pack_singly(source, n.extent * layout.depth)
-
-    def panel(at: At, start: Affine, vectors: tuple[Piece, ...]) -> None:
-        width, columns = sum(piece.lanes for piece in vectors), Axis("column", sum(piece.active for piece in vectors))
-
-        def row(at: At, _: Sequence[Operand]) -> tuple[()]:
-            row = layout.place(start, number_of(axes, at), width)
-            if singly:
-                if width > columns.extent:
-                    b.store(scratch, row + vectors[-1].start, Literal(0, Type(source.dtype, vectors[-1].lanes)))
-                column = Affine.of(columns)
-                b.loop(columns, lambda: b.store(scratch, row + column, Vectorizer(
-                    b, target, {**at, n: start + column}).value(source)))
-                return ()
-            for piece, count in repeated(vectors, scattered(source, n)):
-                number = Axis("vector", count)
-
-                def store() -> None:
-                    first = Affine.of(number) * piece.lanes + piece.start
-                    v = Vectorizer(b, target, {**at, n: start + first}, n, piece.lanes, piece.active)
-                    b.store(scratch, row + first, v.vector(source))
-
-                b.loop(number, store)
-            return ()
-
-        reduce_loops(b, axes, pattern.inside, at, (), row, unroll=1)
-
-    return Panels(n, axes, pattern.reduce.dtype, source, layout, scratch), fill
-
-
-def pack_singly(source: Expr, size: int) -> bool:
-    """Whether elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
-    slower = SINGLE_FLOAT8_PACK_CYCLES if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else (
-        SINGLE_PACK_CYCLES)
-    return size * slower <= price_of(share_of(source)) * GATHER_LINES
-
-
-def repeated(vectors: tuple[Piece, ...], alike: bool) -> list[tuple[Piece, int]]:
-    """The vectors one by one; or, where those that are `alike` share their code, the first of each kind and how many
-    follow each other."""
-    if not alike:
-        return [(piece, 1) for piece in vectors]
-    groups = [list(group) for _, group in itertools.groupby(vectors, lambda piece: (piece.lanes, piece.active))]
-    return [(group[0], len(group)) for group in groups]
-
-
-def depth_of_panels(b: Builder, pattern: Contraction) -> int:
-    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
-    if any(x.buffer.role == "scratch" for x in loads(pattern.b)):
-        return b.depth
-    outer = {*free_axes(pattern.b), *(a for w in pattern.inside for a in w.index.axes)} - {pattern.n, *pattern.reduce.axes}
-    return b.depth_of(outer)

@@ -1,89 +1,20 @@
-"""Copies of a block of both operands of a product, in scratch that stays in a cache: the panels of its columns, and the rows
-of one tile, or of some."""
+"""Pack A for products in cache blocks: copies of the rows of a tile, or of some, for a block of K, in scratch that stays in a
+cache."""
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
 from ...elements.expression import Buffer, Expr
-from ...elements.traverse import loads
 from ...loops.builder import Builder
 from ...loops.ir import Operand
 from ...target.target import Target
-from ..elementwise.transpose import iteration
 from ..nest.axis_blocks import Terms
 from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece, pieces
 from ..vectorize.vectorize import Vectorizer
-from .layout import PanelLayout
 from .macro_kernel import Place
+from .pack_panels import Each
 from .row_lanes import lanes_of_row
-
-Each = Callable[[Callable[[Affine], None]], object]
-"""Runs something for the number of each panel or tile."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlockPacking:
-    """Panels of `source` in `scratch`; `n` are its columns, in vectors of `lanes`, `terms` those of the block."""
-    b: Builder
-    target: Target
-    scratch: Buffer
-    layout: PanelLayout
-    source: Expr
-    n: Axis
-    terms: Terms
-    lanes: int
-
-    @property
-    def turned(self) -> bool:
-        """Whether terms lie next to each other in memory, and columns do not."""
-        found = [x.index[0] for x in loads(self.source)]
-        return self.lanes >= 4 and all(i.coefficient(self.terms.axis) in (0, 1) for i in found) and any(
-            i.coefficient(self.n) not in (0, 1) for i in found)
-
-    def fill(self, at: At, each: Each, size: int, vectors: tuple[Piece, ...], offset: int) -> None:
-        """Panels of `size` columns from at[n] on; scratch has them from column `offset` on."""
-        width, turned = sum(piece.lanes for piece in vectors), [p for p in vectors if self.turned and p.lanes == self.lanes]
-        others, terms = [p for p in vectors if p not in turned], self.terms
-
-        def place(panel: Affine, term: Affine) -> tuple[At, Affine]:
-            here = {**at, self.n: at[self.n] + panel * size, terms.axis: terms.start + term}
-            return here, self.layout.place(panel * width + offset, term, width)
-
-        def one(term: Affine, some: list[Piece]) -> None:
-            each(lambda panel: self.straight(*place(panel, term), some))
-
-        def rest(first: int, count: int) -> None:
-            for term in range(first, first + count):
-                one(Affine.of(term), turned)
-
-        if others:
-            terms.loop(lambda term: one(term, others))
-        if turned:
-            each(lambda panel: self.squares(turned, width, lambda term: place(panel, term)))
-            terms.tail(self.lanes, rest)
-
-    def straight(self, at: At, to: Affine, vectors: list[Piece]) -> None:
-        """One term of the columns of some vectors."""
-        for piece in vectors:
-            place = {**at, self.n: at[self.n] + piece.start}
-            value = Vectorizer(self.b, self.target, place, self.n, piece.lanes, piece.active).vector(self.source)
-            self.b.store(self.scratch, to + piece.start, value)
-
-    def squares(self, vectors: list[Piece], width: int, place: Callable[[Affine], tuple[At, Affine]]) -> None:
-        """As many terms of each vector as it has lanes, turned in registers."""
-        def square(term: Affine) -> None:
-            at, to = place(term)
-            for piece in vectors:
-                columns = [piece.start + min(c, piece.active - 1) for c in range(self.lanes)]
-                lines = [Vectorizer(self.b, self.target, {**at, self.n: at[self.n] + c}, self.terms.axis, self.lanes).vector(
-                    self.source) for c in columns]
-                for r, line in enumerate(iteration(self.b, lines)):
-                    self.b.store(self.scratch, to + (r * width + piece.start), line)
-
-        self.terms.loop(square, step=self.lanes)
 
 
 @dataclass(frozen=True, slots=True)

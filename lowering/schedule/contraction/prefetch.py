@@ -17,6 +17,7 @@ from ...loops.ir import INDEX, Literal
 from ...target.target import Target
 from ..nest.loop_nest import At
 from ..nest.tile_axis import Piece
+from .layout import width_of
 from .pattern import Contraction
 
 MAX_TILES_OF_PANEL = 20
@@ -50,7 +51,7 @@ class Prefetching:
         """In step `k` of a tile of `rows` rows: prefetch its share of what comes next."""
         if self.panels is None:
             return
-        pattern, width = self.pattern, sum(piece.lanes for piece in vectors)
+        pattern, width = self.pattern, width_of(vectors)
         line, depth = self.line_bytes // ITEM_SIZES[self.panels.dtype], -(-self.pattern.depth // self.group) * self.group
         each = -(-depth * width // pattern.passes)  # elements for a row
         share = -(-rows * each // depth)  # for each term

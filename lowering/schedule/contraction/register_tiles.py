@@ -17,6 +17,7 @@ from ..nest.tile_axis import Cut, Tiles, balanced, interior
 from ..vectorize.epilogue import EpilogueWriter
 from .border_tiles import MAX_ROW_VECTORS, grouped_panels, heights
 from .choice import ContractionChoice, code_of, machine, may_repeat
+from .layout import width_of
 from .line_buffers import line_copies
 from .macro_kernel import START, Loop, MacroKernel, packing, run
 from .micro_kernel import MicroKernel, Step, epilogue, in_vectors
@@ -26,7 +27,7 @@ from .micro_kernels.dot8 import Dot8Kernel
 from .micro_kernels.dual_multiply import DualMultiply
 from .micro_kernels.multiply import Multiply
 from .micro_kernels.multiply_bytes import ByteMultiply
-from .pack_b import depth_of_panels
+from .pack_panels import depth_of_panels
 from .pattern import Contraction
 from .prefetch import Prefetching
 
@@ -88,7 +89,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
 
 def micro_kernel(b: Builder, pattern: Contraction, choice: ContractionChoice, step: Step, target: Target, widths: Cut,
                  wide: Cut) -> MicroKernel:
-    largest = max(count * sum(p.lanes for p in vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
+    largest = max(count * width_of(vectors) for count, cut in ((choice.tile.rows, widths), (1, wide))
                   for _, vectors in cut)
     prefetching = Prefetching.of(b, pattern, step.panels.buffer if choice.prefetching else None, target, step.group)
     writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, largest, known=step.known)

@@ -41,6 +41,14 @@ def split(b: Builder, x: Operand, limbs: int) -> list[Operand]:
     return result
 
 
+def existing(b: Builder, x: Operand, active: int) -> Operand:
+    """A vector of float32 with zeros behind the active ones."""
+    if active == LANES:
+        return x
+    number = b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
+    return b.op("select", b.op("lt", number, Literal(active, BITS)), x, Literal(0.0, FLOATS))
+
+
 def seen(b: Builder, x: Operand, before: Seen) -> Seen:
     """What was seen, with a vector more."""
     bits = b.op("bits", x, type=SIZES)
@@ -137,11 +145,7 @@ class SplitRows:
             return self.b.load(self.row_packing.buffer, row * self.row_packing.stride + k, LANES, active)
         (axis,) = self.pattern.reduce.axes
         value = Vectorizer(self.b, self.target, {**at, axis: at[axis] + k}, axis, LANES, active).vector(self.pattern.a)
-        if active == LANES:
-            return value
-        number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
-        exists = self.b.op("lt", number, Literal(active, BITS))
-        return self.b.op("select", exists, value, Literal(0.0, FLOATS))
+        return existing(self.b, value, active)
 
     def replace(self, block: Affine, tile: int, first: int, row: Affine) -> None:
         """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of

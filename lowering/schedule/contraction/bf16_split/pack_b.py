@@ -4,7 +4,7 @@ value that is out of range (`micro_kernels.amx_limbs`) become zeros, block by bl
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
-from ...nest.tile_axis import Piece, in_steps, over
-from ...vectorize.vectorize import Vectorizer
+from ...nest.tile_axis import Piece, in_steps
 from ..layout import PanelLayout
 from ..matrix_tiles import LANES, panels_of
-from ..pack_b import Panels
+from ..pack_b import Panels, divided
+from ..pack_panels import PanelPacking, over_panels
 from ..pattern import Contraction
 from .choose import STEP, LimbBlockShape, constants
-from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, out_of_range, seen, split
+from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, existing, out_of_range, seen, split
 
 PAIRS = STEP // 2
 SPLIT_VECTORS = 4
@@ -32,23 +32,21 @@ SPLIT_VECTORS = 4
 
 @dataclass(frozen=True, slots=True)
 class LimbPanels:
-    """Packed b. `flags`, where b is not constant, has a 1 for each block of columns and of K out of range."""
+    """Packed b. `flags`, where b is not constant, has a 1 for each block of columns and of K out of range; `fill` packs
+    columns, as many as it is told, from one on."""
     b: Builder
-    target: Target
-    pattern: Contraction
     shape: LimbBlockShape
-    power: int
     panels: Panels
     buffer: Buffer
-    flags: Buffer | None
+    flags: Buffer | None = None
+    fill: Callable[[At, Affine, int], None] | None = None
 
     @staticmethod
-    def of_constants(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, target: Target) -> LimbPanels:
+    def of_constants(b: Builder, pattern: Contraction, shape: LimbBlockShape) -> LimbPanels:
         layout = layout_of(shape, pattern.n.extent)
         data = layout.packed(limbs_of(constants(pattern), shape.limbs), "bfloat16").reshape(-1)
         buffer = Buffer(f"{pattern.nest.name}.limbs", "bfloat16", (data.size,), "constant", data)
-        panels = Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer, pattern.batch)
-        return LimbPanels(b, target, pattern, shape, power, panels, buffer, None)
+        return LimbPanels(b, shape, Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer, pattern.batch), buffer)
 
     @staticmethod
     def at_run_time(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, columns: int,
@@ -57,22 +55,17 @@ class LimbPanels:
         name, layout = pattern.nest.name, layout_of(shape, columns)
         buffer = b.scratch(Buffer(f"{name}.limbs", "bfloat16", (layout.size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.columns", "int32", (layout.columns // LANES * shape.blocks,), "scratch"))
-        panels = Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer)
-        return LimbPanels(b, target, pattern, shape, power, panels, buffer, flags)
+        packing = LimbPacking(b, target, pattern.b, pattern.n, pattern.reduce.axes[-1], layout, buffer, shape, power, flags)
+        return LimbPanels(b, shape, Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer), buffer, flags, packing.fill)
 
     def place(self, at: At, column: Affine, step: Affine, limb: int) -> Affine:
         """Where a tile begins, of columns from a multiple of 16 on; steps are counted from the beginning of K."""
         return self.panels.place(at, column, step * STEP, LANES, limb)
 
-    # ---- read --------------------------------------------------------------------------------------------------------
     def flag(self, column: Affine, block: Affine) -> Operand:
-        """Whether columns from a multiple of 16 on are out of range, in a block of K: their flag is `number`'s."""
+        """Whether columns from a multiple of 16 on are out of range, in a block of K."""
         assert self.flags
-        return self.b.load(self.flags, self.flag_place(column, block))
-
-    def flag_place(self, number: Affine, block: Affine) -> Affine:
-        """Of block `number` of columns."""
-        return number * self.shape.blocks + block
+        return self.b.load(self.flags, flag_place(self.shape, column, block))
 
     def pair(self, at: At, column: Affine, step: Affine, pair: Affine) -> tuple[Operand, Operand]:
         """Two terms of 16 columns, as they were."""
@@ -88,32 +81,32 @@ class LimbPanels:
             total = self.b.op("add", total, x)
         return total
 
-    # ---- filled while running ----------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class LimbPacking(PanelPacking):
+    """Pairs of limbs, and `flags`."""
+    shape: LimbBlockShape
+    power: int
+    flags: Buffer
+
     def fill(self, at: At, first: Affine, extent: int) -> None:
         """`extent` columns from `first` on, in all blocks of K: some at a time, since neighbours are adjacent in memory."""
         block = Axis("block", self.shape.blocks)
-        at = {**at, self.pattern.n: first}
 
         def panel(start: Affine, vectors: Sequence[Piece]) -> None:
-            self.b.loop(block, lambda: self.columns(at, Affine.of(block), start, vectors))
+            self.b.loop(block, lambda: self.columns({**at, self.n: first + start}, start, Affine.of(block), vectors))
 
-        for t, vectors in panels_of(extent, SPLIT_VECTORS * LANES):
-            over(self.b, [t], lambda start, _: panel(start, vectors))
+        over_panels(self.b, panels_of(extent, SPLIT_VECTORS * LANES), panel)
 
-    def columns(self, at: At, block: Affine, column: Affine, vectors: Sequence[Piece]) -> None:
-        """Some vectors of columns, in a block of K."""
-        at = {**at, self.pattern.n: at[self.pattern.n] + column}
+    def columns(self, at: At, column: Affine, block: Affine, vectors: Sequence[Piece]) -> None:
+        """Some vectors of columns, in a block of K; zeros if they are out of range, which is noted."""
         found = in_steps(self.b, self.shape.depth, STEP, lambda step, terms, before: self.step(
             at, column, block * self.shape.steps + step, vectors, terms, before), NOTHING * len(vectors))
         for i, piece in enumerate(vectors):
-            self.finish(column + piece.start, number_of(column, piece.start), block, (found[2 * i], found[2 * i + 1]))
-
-    def finish(self, column: Affine, number: Affine, block: Affine, found: Seen) -> None:
-        """Note whether columns are out of range; then they are zeros."""
-        assert self.flags
-        outside = out_of_range(self.b, found, self.power)
-        self.b.store(self.flags, self.flag_place(number, block), outside)
-        self.b.when(self.b.op("lt", Literal(0, outside.type), outside), lambda: self.clear(column, block), likely=False)
+            outside = out_of_range(self.b, (found[2 * i], found[2 * i + 1]), self.power)
+            self.b.store(self.flags, flag_place(self.shape, column + piece.start, block), outside)
+            is_outside = self.b.op("lt", Literal(0, outside.type), outside)
+            self.b.when(is_outside, lambda: self.clear(column + piece.start, block), likely=False)
 
     def step(self, at: At, column: Affine, step: Affine, vectors: Sequence[Piece], terms: int, found: Sequence[Operand]
              ) -> Sequence[Operand]:
@@ -123,41 +116,38 @@ class LimbPanels:
         pairs = -(-terms // 2)
         if self.shape.depth > STEP and pairs < PAIRS:
             rest = Axis("pair", PAIRS - pairs)
-            self.b.loop(rest, lambda: self.fill_up(column, step, Affine.of(rest) + pairs, vectors))
+            self.b.loop(rest, lambda: self.zeros(column, step, Affine.of(rest) + pairs, vectors))
         return found
-
-    def fill_up(self, column: Affine, step: Affine, pair: Affine, vectors: Sequence[Piece]) -> None:
-        for piece in vectors:
-            self.zeros(column + piece.start, step, pair)
 
     def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
         """A pair of terms of a vector of columns, or one and 0."""
-        (*_, k), n, active = self.pattern.reduce.axes, self.pattern.n, piece.active
-        at, column, limbs = {**at, n: at[n] + piece.start}, column + piece.start, []
-        for i in range(terms):
-            place = {**at, k: step * STEP + pair * 2 + i}
-            x = Vectorizer(self.b, self.target, place, n, LANES, active).vector(self.pattern.b)
-            if active < LANES:
-                number = self.b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
-                x = self.b.op("select", self.b.op("lt", number, Literal(active, BITS)), x, Literal(0.0, FLOATS))
+        limbs = []
+        for x in self.rows({**at, self.n: at[self.n] + piece.start, self.k: step * STEP + pair * 2}, piece, terms):
+            x = existing(self.b, x, piece.active)
             found = seen(self.b, x, found)
             limbs.append(split(self.b, x, self.shape.limbs))
         for limb, values in enumerate(zip(*limbs)):
             low = self.b.op("lshr", values[0], Literal(16, BITS))
             both = self.b.op("or", low, self.b.op("and", values[1], Literal(UPPER, BITS))) if terms == 2 else low
             value = self.b.op("bits", both, type=Type("bfloat16", STEP))
-            self.b.store(self.buffer, self.place(at, column, step, limb) + pair * STEP, value)
+            self.b.store(self.buffer, self.limb_place(column + piece.start, step, pair, limb), value)
         return found
 
-    def zeros(self, column: Affine, step: Affine, pair: Affine) -> None:
-        for limb in range(self.shape.limbs):
-            self.b.store(self.buffer, self.place({}, column, step, limb) + pair * STEP, Literal(0.0, Type("bfloat16", STEP)))
+    def limb_place(self, column: Affine, step: Affine, pair: Affine, limb: int) -> Affine:
+        """Where a pair of terms is, of columns from a multiple of 16 on."""
+        return self.layout.place(column, step * STEP, LANES, limb) + pair * STEP
+
+    def zeros(self, column: Affine, step: Affine, pair: Affine, vectors: Sequence[Piece]) -> None:
+        for piece in vectors:
+            for limb in range(self.shape.limbs):
+                place = self.limb_place(column + piece.start, step, pair, limb)
+                self.b.store(self.buffer, place, Literal(0.0, Type("bfloat16", STEP)))
 
     def clear(self, column: Affine, block: Affine) -> None:
         """Zeros for a block of columns and of K."""
         steps, pairs = Axis("step", self.shape.steps), Axis("pair", PAIRS)
         self.b.loop(steps, lambda: self.b.loop(pairs, lambda: self.zeros(
-            column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs))))
+            column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs), [Piece(0, LANES, LANES)])))
 
 
 def layout_of(shape: LimbBlockShape, columns: int) -> PanelLayout:
@@ -176,6 +166,6 @@ def limbs_of(data: Array, limbs: int) -> Array:
     return np.stack(found, 1)
 
 
-def number_of(start: Affine, first: int) -> Affine:
-    """Which block of 16 columns begins there."""
-    return Affine(tuple((t, c // LANES) for t, c in start.terms), (start.const + first) // LANES)
+def flag_place(shape: LimbBlockShape, column: Affine, block: Affine) -> Affine:
+    """Where the flag is of 16 columns from a multiple of 16 on, in a block of K."""
+    return divided(column, LANES) * shape.blocks + block

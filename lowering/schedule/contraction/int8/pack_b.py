@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,16 +20,17 @@ from ....loops.ir import INDEX, Literal, Operand, Type
 from ....target.target import Target
 from ...code_size_model import LINE_CYCLES
 from ...derived_constants import Made, derive
-from ...elementwise.transpose import iteration
 from ...nest.constant_data import constant
 from ...nest.loop_nest import At, number_of
+from ...nest.reduction_loops import reduce_loops
 from ...nest.tile_axis import Cut, Piece, Tiles, in_steps, over
-from ...vectorize.vectorize import Vectorizer
 from ..initial_sums import biased, sum_of
-from ..layout import PanelLayout
-from ..pack_b import Panels
+from ..layout import PanelLayout, width_of
+from ..pack_b import PACKED, Panels
+from ..pack_panels import PanelPacking, over_panels, repeated
 from ..pattern import Contraction
 from .byte_factors import GROUP
+from .word_panels import PAIRS_PACKED, WordPanels, in_words
 
 BLOCK = 16
 """Groups, and columns, that are exchanged at a time where b lies along K."""
@@ -55,29 +56,31 @@ class BytePanels:
 
 
 def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
-                 overlap: bool = False, group: int = GROUP) -> BytePanels:
+                 overlap: bool = False, group: int = GROUP, words: int = 0) -> BytePanels:
     """Panels of `y`, which b is less its zero point; `zero_points` are those of a, as it is stored, and of b. K is filled up
-    to a multiple of `step`, and `group` elements of it lie together. With `overlap` the last step has the last elements of K,
-    those that an earlier one has as 0."""
-    name, of_b = pattern.nest.name, zero_points[1]
-    known = guard(pattern.inside, y, of_b) if pattern.inside else y
+    to a multiple of `step`, and `group` elements of it lie together, or in a number of `words`. With `overlap` the last step
+    has the last elements of K, those that an earlier one has as 0."""
+    known = guard(pattern.inside, y, zero_points[1]) if pattern.inside else y
     total, bias = biased(pattern.nest, pattern.reduce, (*pattern.batch, pattern.n))
     depth = Axis("k", -(-pattern.depth // step) * step)
     layout = PanelLayout(cut, depth.extent, group)
     make = functools.partial(packed, batch=pattern.batch, n=pattern.n, axes=pattern.reduce.axes, zero_points=zero_points,
-                             layout=layout, step=step if overlap else 0)
-    (buffer, initial), is_zero = derive(b, (f"{name}.packed", f"{name}.initial"), (known, *bias), make)
-    return BytePanels(Panels(pattern.n, (depth,), "int8", y, layout, buffer, pattern.batch), initial, total, bool(is_zero))
+                             layout=layout, step=step if overlap else 0, words=words)
+    names = f"{pattern.nest.name}{PAIRS_PACKED if words == 2 else PACKED}", f"{pattern.nest.name}.initial"
+    (buffer, initial), is_zero = derive(b, names, (known, *bias), make)
+    kind, dtype = (WordPanels, "int32") if words else (Panels, "int8")
+    return BytePanels(kind(pattern.n, (depth,), dtype, y, layout, buffer, pattern.batch), initial, total, bool(is_zero))
 
 
 def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
-           layout: PanelLayout, step: int) -> Made:
+           layout: PanelLayout, step: int, words: int) -> Made:
     """The elements of both; whether all sums start from 0."""
     of_a, of_b = zero_points
     data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     sums = data.shape[2] * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
     sums += sum_of(bias, (*batch, n)).reshape(sums.shape)
-    return Made(with_sums(overlapping(data, step) if step else data, sums, layout), not sums.any())
+    flat, initial = with_sums(overlapping(data, step) if step else data, sums, layout)
+    return Made((in_words(flat, words) if words else flat, initial), not sums.any())
 
 
 def with_sums(data: Array, sums: Array, layout: PanelLayout) -> tuple[Array, Array]:
@@ -102,81 +105,106 @@ def at_run_time(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[in
     """Scratch for these panels of `y`, and what fills them."""
     name, depth = pattern.nest.name, -(-pattern.depth // step) * step
     layout = PanelLayout(cut, depth, GROUP)
-    packed = b.scratch(Buffer(f"{name}.packed", "int8", (layout.size,), "scratch"))
+    buffer = b.scratch(Buffer(f"{name}.packed", "int8", (layout.size,), "scratch"))
     initial = b.scratch(Buffer(f"{name}.initial", "int32", (layout.columns,), "scratch"))
-    packing = Packing(b, pattern, y, zero_points, target, packed, initial, layout)
-    panels = Panels(pattern.n, (Axis("k", depth),), "int8", y, layout, packed)
+    packing = BytePacking(b, target, y, pattern.n, pattern.reduce.axes[-1], layout, buffer, pattern, zero_points, initial)
+    panels = Panels(pattern.n, (Axis("k", depth),), "int8", y, layout, buffer)
     return BytePanels(panels, initial, pattern.reduce, not zero_points[0], packing.fill)
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
-    """Packs one batch of `y` into scratch."""
-    b: Builder
+class BytePacking(PanelPacking):
+    """Groups of four bytes; of the sums of columns, if the zero point of a needs them, `initial` values of sums are made."""
+    source: Load
     pattern: Contraction
-    y: Load
     zero_points: tuple[int, int]
-    target: Target
-    packed: Buffer
     initial: Buffer
-    layout: PanelLayout
 
     def fill(self, at: At, first: Affine, cut: Cut) -> None:
         """The panels of the columns from `first` on."""
-        at = {**at, self.pattern.n: first}
         for t, vectors in cut:
-            lanes, width = vectors[0].lanes, sum(p.lanes for p in vectors)
-            if self.is_along_k and lanes == BLOCK and not (self.is_little and len(vectors) == 1):
-                over(self.b, [t], lambda start, _: self.panel_along_k(at, start, vectors, width))
-            elif self.y.index[0].coefficient(self.pattern.n) == 1 and all(p.active == lanes == p.lanes for p in vectors):
-                self.several(at, t, lanes, width)
-            else:
-                over(self.b, [t], lambda start, _: self.panel(at, start, vectors, width))
+            lanes, width = vectors[0].lanes, width_of(vectors)
+            is_turned = self.is_along_k and lanes == BLOCK and not (self.is_little and len(vectors) == 1)
+            together = not is_turned and self.stride == 1 and all(p.active == lanes == p.lanes for p in vectors)
+            over_panels(self.b, self.several(t, width) if together else [(t, vectors)], lambda start, pieces: self.panel(
+                {**at, self.n: first + start}, start, pieces, lanes, width, is_turned))
 
-    def panel_along_k(self, at: At, start: Affine, vectors: tuple[Piece, ...], width: int) -> None:
-        for first, count, active in runs(vectors):
-            number = Axis("vector", count)
-            self.b.loop(number, lambda: self.exchanged(
-                at, start, Piece(0, BLOCK, active), Affine.of(number) * BLOCK + first, width))
-
-    def panel(self, at: At, start: Affine, vectors: tuple[Piece, ...], width: int) -> None:
-        for piece in vectors:
-            self.interleaved(at, start, piece, piece.lanes, width)
-
-    def several(self, at: At, t: Tiles, lanes: int, width: int) -> None:
+    def several(self, t: Tiles, width: int) -> Cut:
         """Whole panels of neighbours, as many at a time as fill a vector of bytes."""
         each = max(1, self.target.vector_bytes // width)
         whole, single = divmod(t.count, each)
-        for first, panels, count in ((0, each, whole), (whole * each, 1, single)):
-            if count:
-                over(self.b, [Tiles(t.start + first * width, panels * width, count)], lambda start, tile: self.interleaved(
-                    at, start, Piece(0, tile.size, tile.size), lanes, width))
+        sizes = (0, each * width, whole), (whole * each, width, single)
+        return [(Tiles(t.start + start * width, size, count), (Piece(0, size, size),)) for start, size, count in sizes if count]
+
+    @property
+    def stride(self) -> int:
+        """From column to column."""
+        return self.source.index[0].coefficient(self.n)
 
     @property
     def is_along_k(self) -> bool:
-        i, (*_, k) = self.y.index[0], self.pattern.reduce.axes
-        return len(self.pattern.reduce.axes) == 1 and i.coefficient(k) == 1 and i.coefficient(self.pattern.n) > 1
+        return len(self.pattern.reduce.axes) == 1 and self.source.index[0].coefficient(self.k) == 1 and self.stride > 1
 
     @property
     def is_little(self) -> bool:
         """Whether columns one by one take hardly longer than the exchange, which is more code."""
-        return self.pattern.depth * self.pattern.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
+        return self.pattern.depth * self.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
 
     @property
     def has_groups(self) -> bool:
         """Whether the elements of a group are neighbours, and those of a row are not."""
-        i, k = self.y.index[0], self.pattern.reduce.axes[-1]
-        return i.coefficient(k) == 1 and abs(i.coefficient(self.pattern.n)) > 1 and not {k, self.pattern.n} & i.hidden
+        i = self.source.index[0]
+        return i.coefficient(self.k) == 1 and abs(self.stride) > 1 and not {self.k, self.n} & i.hidden
 
-    def place(self, start: Affine, group: Affine, first: Affine | int, width: int) -> Affine:
-        """Where the groups lie of the columns from start + first on."""
-        if isinstance(first, int):
-            start, first = start + first // width * width, Affine.of(first % width)
-        return self.layout.place(start, group * GROUP, width) + first * GROUP
+    def panel(self, at: At, start: Affine, pieces: Sequence[Piece], lanes: int, width: int, is_turned: bool) -> None:
+        """One panel, or several that are one piece."""
+        for piece, count in repeated(pieces, is_turned):
+            number, first = Axis("vector", count), Affine.of(piece.start)
+            if is_turned:
+                self.b.loop(number, lambda: self.columns(
+                    at, start, Affine.of(number) * BLOCK + first, piece, BLOCK, width, True))
+            else:
+                self.columns(at, start, first, piece, min(lanes, piece.lanes), width, False)
 
-    def store(self, start: Affine, group: Affine, first: Affine | int, width: int, value: Operand) -> None:
-        """A vector of groups, one for each column from start + first on."""
-        self.b.store(self.packed, self.place(start, group, first, width), value)
+    def columns(self, at: At, start: Affine, first: Affine, piece: Piece, lanes: int, width: int, is_turned: bool) -> None:
+        """The columns of a piece, `lanes` to a vector of sums, from beginning to end of K."""
+        (*outer, last), size = self.pattern.reduce.axes, GROUP * lanes if is_turned else GROUP
+        vectors = [(start + i // width * width, first + i % width) for i in range(0, piece.lanes, lanes)]
+        totals: Sequence[Operand] = [Literal(0, Type("int32", lanes))] * len(vectors)
+
+        def along(at: At, totals: Sequence[Operand]) -> Sequence[Operand]:
+            return in_steps(self.b, last.extent, size, lambda number, active, t: self.step(
+                {**at, last: number * size}, vectors, piece, active, width, is_turned, t), totals)
+
+        totals = reduce_loops(self.b, tuple(outer), (), {**at, self.n: at[self.n] + first}, totals, along, unroll=1, short=0)
+        for (column, place), total in zip(vectors, totals, strict=True):
+            self.finish(column, place, width, total)
+
+    def step(self, at: At, vectors: Sequence[tuple[Affine, Affine]], piece: Piece, active: int, width: int, is_turned: bool,
+             totals: Sequence[Operand]) -> Sequence[Operand]:
+        """Some elements of K, of which the first `active` exist: groups of four for each of the vectors."""
+        k, result = number_of(self.pattern.reduce.axes, at), list(totals)
+        if self.has_groups and not is_turned and len(vectors) == 1:
+            return [self.column_by_column(at, self.place(*vectors[0], k, width), piece, active, totals[0])]
+        groups = self.exchanged(at, piece, active) if is_turned else self.zipped(at, piece, active, totals[0].type.lanes)
+        for g, group in enumerate(groups):
+            for i, (packed, vector) in enumerate(zip(group, vectors, strict=True)):
+                self.b.store(self.buffer, self.place(*vector, k + g * GROUP, width), packed)
+                result[i] = self.added(result[i], packed)
+        return result
+
+    def finish(self, start: Affine, first: Affine, width: int, total: Operand) -> None:
+        """Zeros behind the last group; sums of columns become initial values."""
+        last, (of_a, of_b) = -(-self.pattern.depth // GROUP), self.zero_points
+        if last * GROUP < self.layout.depth:
+            empty = Literal(0, Type("int8", GROUP * total.type.lanes))
+            over(self.b, [Tiles(last, 1, self.layout.depth // GROUP - last)], lambda group, _: self.b.store(
+                self.buffer, self.place(start, first, group * GROUP, width), empty))
+        constant = int(wrapped(np.array([self.pattern.depth * of_a * of_b]))[0])
+        value: Operand = Literal(constant, total.type)
+        if of_a:  # else nobody has added up
+            value = self.b.op("sub", value, self.b.op("mul", total, Literal(of_a, total.type)))
+        self.b.store(self.initial, start + first, value)
 
     def added(self, total: Operand, packed: Operand) -> Operand:
         """The sums of columns with those of four more rows."""
@@ -184,121 +212,32 @@ class Packing:
             return total
         return self.b.op(self.target.dot4, total, Literal(1, packed.type), packed, type=total.type)
 
-    def fill_up(self, start: Affine, first: Affine | int, lanes: int, width: int) -> None:
-        """Zeros behind the last group."""
-        last = -(-self.pattern.depth // GROUP)
-        if last * GROUP < self.layout.depth:
-            empty = Literal(0, Type("int8", GROUP * lanes))
-            over(self.b, [Tiles(last, 1, self.layout.depth // GROUP - last)], lambda group, _: self.store(
-                start, group, first, width, empty))
+    def exchanged(self, at: At, piece: Piece, active: int) -> Iterator[Sequence[Operand]]:
+        """The groups of 16 columns that lie along K."""
+        for words in self.turned(at, piece, active):
+            yield [self.b.op("bits", words, type=Type("int8", GROUP * BLOCK))]
 
-    def finish(self, place: Affine, total: Operand) -> None:
-        """Sums of columns become initial values."""
-        of_a, of_b = self.zero_points
-        constant = int(wrapped(np.array([self.pattern.depth * of_a * of_b]))[0])
-        value: Operand = Literal(constant, total.type)
-        if of_a:  # else nobody has added up
-            value = self.b.op("sub", value, self.b.op("mul", total, Literal(of_a, total.type)))
-        self.b.store(self.initial, place, value)
+    def zipped(self, at: At, piece: Piece, active: int, lanes: int) -> list[Sequence[Operand]]:
+        """Four rows, column by column, in vectors of `lanes` columns."""
+        width = piece.lanes
+        rows = [*self.rows(at, piece, active), *[Literal(0, Type("int8", width))] * (GROUP - active)]
+        by_two = tuple(i // 2 + width * (i % 2) for i in range(2 * width))
+        first, second = (self.b.op("bits", self.b.shuffle(rows[i], rows[i + 1], by_two), type=Type("int16", width))
+                         for i in (0, 2))
+        columns = [tuple(start + i // 2 + width * (i % 2) for i in range(2 * lanes)) for start in range(0, width, lanes)]
+        return [[self.b.op("bits", self.b.shuffle(first, second, c), type=Type("int8", GROUP * lanes)) for c in columns]]
 
-    # ---- b with neighbours along n -----------------------------------------------------------------------------------
-    def interleaved(self, at: At, start: Affine, piece: Piece, lanes: int, width: int) -> None:
-        """The columns of a piece, `lanes` to a vector of sums: four rows at a time."""
-        *outer, last = self.pattern.reduce.axes
-        totals: Sequence[Operand] = [Literal(0, Type("int32", lanes))] * (piece.lanes // lanes)
-
-        def level(axes: Sequence[Axis], at: At, totals: Sequence[Operand]) -> Sequence[Operand]:
-            if axes:
-                loop = Axis(axes[0].name, axes[0].extent)
-                return self.b.loop(loop, lambda *t: level(axes[1:], {**at, axes[0]: Affine.of(loop)}, t), totals)
-            return in_steps(self.b, last.extent, GROUP, lambda group, rows, t: self.four(
-                at, start, piece, group, rows, width, t), totals)
-
-        for i, total in enumerate(level(outer, at, totals)):
-            self.fill_up(start, piece.start + i * lanes, lanes, width)
-            self.finish(start + piece.start + i * lanes, total)
-
-    def four(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int,
-             totals: Sequence[Operand]) -> list[Operand]:
-        """One group, of which the first `rows` rows exist."""
-        *outer, last = self.pattern.reduce.axes
-        flat = number_of(outer, at) * (last.extent // GROUP) + group
-        if self.has_groups and len(totals) == 1:
-            place = {**at, last: group * GROUP}
-            return [self.column_by_column(place, start, piece, flat, rows, width, totals[0])]
-        read: list[Operand] = []
-        for i in range(GROUP):
-            place = {**at, self.pattern.n: at[self.pattern.n] + start + piece.start, last: group * GROUP + i}
-            v = Vectorizer(self.b, self.target, place, self.pattern.n, piece.lanes, piece.active)
-            read.append(v.vector(self.y) if i < rows else Literal(0, Type("int8", piece.lanes)))
-        result = []
-        for i, (total, packed) in enumerate(zip(totals, self.zipped(read, totals[0].type.lanes), strict=True)):
-            self.store(start, flat, piece.start + i * total.type.lanes, width, packed)
-            result.append(self.added(total, packed))
-        return result
-
-    def column_by_column(self, at: At, start: Affine, piece: Piece, group: Affine, rows: int, width: int, total: Operand
-                         ) -> Operand:
-        """One group of each column, at one place of K; columns that do not exist are like the last."""
-        loop, n = Axis("column", piece.lanes), self.pattern.n
+    def column_by_column(self, at: At, to: Affine, piece: Piece, active: int, total: Operand) -> Operand:
+        """One group of each column; columns that do not exist are like the last."""
+        loop = Axis("column", piece.lanes)
 
         def one() -> None:
             column = Affine.of(loop)
             if piece.active < piece.lanes:
                 column = Affine.of(there := Axis("there", piece.active))
                 self.b.place(there, self.b.op("min", self.b.index(Affine.of(loop)), Literal(piece.active - 1, INDEX)))
-            place = self.y.index[0].substitute({**at, n: at[n] + start + piece.start + column})
-            x = self.b.load(self.y.buffer, place, GROUP, rows)
-            self.b.store(self.packed, self.place(start, group, piece.start, width) + Affine.of(loop) * GROUP, x)
+            place = self.source.index[0].substitute({**at, self.n: at[self.n] + column})
+            self.b.store(self.buffer, to + Affine.of(loop) * GROUP, self.b.load(self.source.buffer, place, GROUP, active))
 
         self.b.loop(loop, one)
-        if not self.zero_points[0]:
-            return total
-        return self.added(total, self.b.load(self.packed, self.place(start, group, piece.start, width), GROUP * piece.lanes))
-
-    def zipped(self, rows: Sequence[Operand], lanes: int) -> list[Operand]:
-        """Four rows, column by column, in vectors of `lanes` columns."""
-        width = rows[0].type.lanes
-        by_two = tuple(i // 2 + width * (i % 2) for i in range(2 * width))
-        first, second = (self.b.op("bits", self.b.shuffle(rows[i], rows[i + 1], by_two), type=Type("int16", width))
-                         for i in (0, 2))
-        columns = [tuple(start + i // 2 + width * (i % 2) for i in range(2 * lanes)) for start in range(0, width, lanes)]
-        return [self.b.op("bits", self.b.shuffle(first, second, c), type=Type("int8", GROUP * lanes)) for c in columns]
-
-    # ---- b with neighbours along K -----------------------------------------------------------------------------------
-    def exchanged(self, at: At, start: Affine, piece: Piece, first: Affine, width: int) -> None:
-        """16 columns, 64 elements of K at a time: rows and columns of groups change places."""
-        (total,) = in_steps(self.b, self.pattern.depth, GROUP * BLOCK, lambda block, active, totals: [self.block(
-            at, start, piece, first, width, block, active, totals[0])], [Literal(0, Type("int32", BLOCK))])
-        self.fill_up(start, first, BLOCK, width)
-        self.finish(start + first, total)
-
-    def block(self, at: At, start: Affine, piece: Piece, first: Affine, width: int, number: Affine, active: int,
-              total: Operand) -> Operand:
-        """One block of K, of which the first `active` elements exist."""
-        (k,) = self.pattern.reduce.axes
-        words: list[Operand] = []
-        for column in range(BLOCK):
-            if column >= piece.active:
-                words.append(Literal(0, Type("int32", BLOCK)))
-                continue
-            place = self.y.index[0].substitute(
-                {**at, self.pattern.n: at[self.pattern.n] + start + first + column, k: number * (GROUP * BLOCK)})
-            x = self.b.load(self.y.buffer, place, GROUP * BLOCK, active)
-            words.append(self.b.op("bits", x, type=Type("int32", BLOCK)))
-        for i, word in enumerate(iteration(self.b, words)[:-(-active // GROUP)]):
-            packed = self.b.op("bits", word, type=Type("int8", GROUP * BLOCK))
-            self.store(start, number * BLOCK + i, first, width, packed)
-            total = self.added(total, packed)
-        return total
-
-
-def runs(vectors: Sequence[Piece]) -> list[tuple[int, int, int]]:
-    """Neighbouring vectors that are alike: first column, how many, active columns of each."""
-    result: list[tuple[int, int, int]] = []
-    for p in vectors:
-        if result and result[-1][2] == p.active:
-            result[-1] = (result[-1][0], result[-1][1] + 1, p.active)
-        else:
-            result.append((p.start, 1, p.active))
-    return result
+        return self.added(total, self.b.load(self.buffer, to, GROUP * piece.lanes)) if self.zero_points[0] else total

@@ -84,7 +84,7 @@ class ByteTiles:
             packed = at_run_time(b, pattern, found.y, zero_points, largest, target, shape.step)
         stride = shape.depth + (TILE_BYTES if shape.depth % 512 == 0 else 0)
         rows = None if direct else RowPacking.of(
-            b, pattern, found.x, zero_points, shape.rows, shape.depth, stride, False, target)
+            b, pattern, found.x, zero_points, shape.rows, shape.depth, stride, target)
         plain = is_plain(pattern, packed.known) and not found.of_y
         writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, LANES, known=packed.known)
         return ByteTiles(b, target, pattern, found.x, shape, panel_groups, packed, rows, outer[-1] if shape.lines > 1 else None,

@@ -21,7 +21,7 @@ from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
 from ..bf16_split.choose import STEP, LimbBlockShape, power_of, row_blocks, row_groups
 from ..bf16_split.pack_a import FLOATS, SplitRows
-from ..bf16_split.pack_b import LimbPanels, number_of
+from ..bf16_split.pack_b import LimbPanels
 from ..macro_kernel import MacroKernel, Place, Run, packing, run
 from ..matrix_tiles import LANES, is_plain, outside_rows, panels_of
 from ..pack_a import RowPacking
@@ -37,11 +37,11 @@ Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
     product = LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, precision, rows is not None), target)
-    macro, flags = MacroKernel(b, pattern), product.packed.flags
-    batches, places = macro.outer(flags is not None, rows, product.line)
+    macro, fill = MacroKernel(b, pattern), product.packed.fill
+    batches, places = macro.outer(fill is not None, rows, product.line)
     loops = [batches, macro.columns(product.groups)]
-    if flags:
-        loops.append(packing(lambda place: product.packed.fill(place.at, place.first, place.columns)))
+    if fill:
+        loops.append(packing(lambda place: fill(place.at, place.first, place.columns)))
     b.shape_tiles(product.shape.tiles)
     run([*loops, places, product.row_groups], product.group)
 
@@ -67,7 +67,7 @@ class LimbProduct:
         assert power is not None
         panel_groups = groups(pattern, shape, target)
         most = max(t.size for t, _ in panel_groups)
-        panels = (LimbPanels.of_constants(b, pattern, shape, power, target) if is_constant(pattern.b)
+        panels = (LimbPanels.of_constants(b, pattern, shape) if is_constant(pattern.b)
                   else LimbPanels.at_run_time(b, pattern, shape, power, most, target))
         row_packing = None
         if len(pattern.reduce.axes) > 1 or pattern.reduce.where:
@@ -211,7 +211,7 @@ class LimbProduct:
         columns: Operand = Literal(0, Type("int32"))
         if self.packed.flags:
             for piece in place.vectors:
-                columns = self.b.op("or", columns, self.column_flag(place, piece))
+                columns = self.b.op("or", columns, self.packed.flag(place.column + piece.start, place.term))
         some = self.b.op("or", columns, self.b.load(flags, self.split.block_flag(place.tile)))
 
         def rows(first: int, tile: int, height: int) -> None:
@@ -230,10 +230,6 @@ class LimbProduct:
 
         self.b.when(self.is_set(some), all_rows, likely=False)
 
-    def column_flag(self, place: Place, piece: Piece) -> Operand:
-        assert self.packed.flags
-        return self.b.load(self.packed.flags, self.packed.flag_place(number_of(place.column, piece.start), place.term))
-
     def is_set(self, flag: Operand) -> Operand:
         return self.b.op("lt", Literal(0, flag.type), flag)
 
@@ -249,7 +245,7 @@ class LimbProduct:
                 self.b.store(buffer, start, total)
 
             if self.packed.flags:
-                self.b.when(self.is_set(self.b.op("or", flag, self.column_flag(place, piece))), add)
+                self.b.when(self.is_set(self.b.op("or", flag, self.packed.flag(place.column + piece.start, place.term))), add)
             else:
                 add()
 
@@ -301,7 +297,7 @@ def packed_rows(b: Builder, pattern: Contraction, shape: LimbBlockShape, target:
     """Copies of the rows of a block, K flat."""
     stride = shape.depth + (LANES if shape.depth % 1024 == 0 else 0)
     buffer = b.scratch(Buffer(f"{pattern.nest.name}.copied", "float32", ((shape.rows - 1) * stride + shape.depth,), "scratch"))
-    return RowPacking(b, target, pattern, pattern.a, 0, buffer, shape.depth, stride, False)  # type: ignore[arg-type]
+    return RowPacking(b, target, pattern, pattern.a, 0, buffer, shape.depth, stride, "float32")  # type: ignore[arg-type]
 
 
 def groups(pattern: Contraction, shape: LimbBlockShape, target: Target) -> list[tuple[Tiles, Cut]]:

@@ -126,7 +126,8 @@ class Dot4(ByteStep):
         packed_rows = pattern.passes // (groups.extent if groups else 1) if packs_many_rows else choice.tile.rows
         stride = k.extent + costs.cache_line_bytes * (packs_many_rows and k.extent % costs.few_sets_stride_bytes == 0)
         row_packing = None if signed and is_direct(pattern, found, group) else RowPacking.of(
-            b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, not signed, target, signed=signed)
+            b, pattern, found.x, (found.of_x, found.of_y), packed_rows, k.extent, stride, target,
+            "int8" if signed else "uint8")
         conditions = PaddingConditions((), () if pattern.lines else prefixes(pattern, k) or (), (), frozenset())
         unroll = ROW_STEPS if target.has_lane_products else 1
         if pattern.lines and not row_packing:

@@ -23,8 +23,9 @@ from ...nest.tile_axis import Cut
 from ...strategy import Constraints
 from ..choice import ContractionChoice
 from ..int8.byte_factors import GROUP, byte
-from ..int8.pair_rows import PairRows
-from ..int8.word_panels import PAIRS, of_constants
+from ..int8.pack_b import of_constants
+from ..int8.pair_rows import WidenedRows
+from ..int8.word_panels import PAIRS
 from ..macro_kernel import Place
 from ..pack_b import have_four_bits
 from ..pattern import Contraction
@@ -94,45 +95,31 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
 
 @dataclass(frozen=True, slots=True)
 class DualMultiply(ByteStep):
-    """One step of K: four products, two at a time. `staged` are the rows, widened; None where they are read as they lie, and
-    less their zero point."""
+    """One step of K: four products, two at a time. Where rows are read as they lie, they are widened here, and less their zero
+    point."""
     zero_point: int = 0
-    staged: PairRows | None = None
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, cut: Cut,
            _: Axis | None = None) -> DualMultiply:
         found = factors_of(pattern, target)
         assert found
-        packed = of_constants(b, pattern, found.y, cut, choice.wide_weights)
-        staged, conditions = None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n)
+        packed = of_constants(b, pattern, found.y, (0, 0), cut, words=PAIRS.lanes if choice.wide_weights else 1)
+        rows, conditions = None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n)
         if is_staged(pattern, found, choice.tile):
             (k,) = packed.panels.axes
-            staged = PairRows.of(b, pattern, found.x, found.zero_point, choice.tile.rows, k.extent, target)
+            rows = WidenedRows.in_pairs(b, pattern, found.x, found.zero_point, choice.tile.rows, k.extent, target)
         steps = UNROLLED_WIDE_STEPS if choice.wide_weights else UNROLLED_STEPS
-        return DualMultiply(b, target, pattern, found.x, packed, None, NO_CONDITIONS if staged else conditions, GROUP,
-                            steps, found.zero_point, staged)
-
-    @property
-    def packs_rows(self) -> bool:
-        return self.staged is not None
-
-    @property
-    def test_cycles(self) -> float | None:
-        return self.staged.rows.test_cycles if self.staged else None
+        return DualMultiply(b, target, pattern, found.x, packed, rows, NO_CONDITIONS if rows else conditions, GROUP, steps,
+                            found.zero_point)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        return self.panels.axes if self.staged else self.pattern.reduce.axes
-
-    def pack(self, place: Place) -> None:
-        """Widen the rows of a tile."""
-        if self.staged:
-            self.staged.pack(place.at, place.rows)
+        return self.panels.axes if self.rows else self.pattern.reduce.axes
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        if self.staged:
-            pairs = self.staged.load(place.at[self.axes[0]], row)
+        if isinstance(self.rows, WidenedRows):
+            pairs = self.rows.load(place.at[self.axes[0]], row)
         else:
             (i,) = self.x.index
             at = self.pattern.row_at(place.at, row)

@@ -18,8 +18,9 @@ from ...nest.tile_axis import Cut, Piece
 from ...vectorize.vectorize import Vectorizer
 from ..choice import ContractionChoice
 from ..macro_kernel import Place
-from ..pack_b import Panels, pack_at_run_time, packed, unpacked
+from ..pack_b import Panels, packed, unpacked
 from ..pack_blocks import PackedRows
+from ..pack_panels import pack_at_run_time
 from ..pattern import Contraction
 from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row, steps_of_run
 

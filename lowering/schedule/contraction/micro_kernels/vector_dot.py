@@ -99,8 +99,8 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
 
 def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
-    tile, step = choice.tile, VectorDot.of(b, pattern, choice.tile, target)
-    width = min(pattern.n.extent, MAX_WAITING_COLUMNS // tile.vectors * tile.vectors)
+    tile, blocks = choice.tile, blocks_of(pattern, choice, target)
+    step, width = VectorDot.of(b, pattern, tile, blocks, target), max(block.size for block, _ in blocks)
     sums = WaitingSums(b, pattern, target, b.scratch(Buffer(
         f"{pattern.nest.name}.sums", "int32", (tile.rows * width,), "scratch")), EpilogueWriter(
             b, target, pattern.nest, pattern.reduce, known=step.packed.known))
@@ -109,7 +109,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     if step.rows:
         step.rows.fill_up(tile.rows)
     run([macro.outer(False, rows)[1], *line_copies(b, pattern, target), macro.rows(heights_of(pattern, tile)),
-         packing(step.pack), macro.columns(blocks_of(pattern, tile)), finishing(sums.write), macro.panels()], kernel.tile)
+         packing(step.pack), macro.columns(blocks), finishing(sums.write), macro.panels()], kernel.tile)
 
 
 class VectorDot(ByteStep):
@@ -117,15 +117,15 @@ class VectorDot(ByteStep):
     __slots__ = ()
 
     @staticmethod
-    def of(b: Builder, pattern: Contraction, tile: Tile, target: Target) -> VectorDot:
+    def of(b: Builder, pattern: Contraction, tile: Tile, blocks: Sequence[tuple[Tiles, Cut]], target: Target) -> VectorDot:
         factors = factors_of(pattern, target)
         assert factors
         whole = [(replace(t, start=t.start + block.start + i * block.size), vectors)
-                 for block, cut in blocks_of(pattern, tile) for i in range(block.count) for t, vectors in cut]
+                 for block, cut in blocks for i in range(block.count) for t, vectors in cut]
         packed = of_constants(b, pattern, factors.found.y, (factors.zero_point, 0), whole, GROUP, group=GROUP)
         (k,) = packed.panels.axes
         packing = None if factors.is_direct else RowPacking.of(
-            b, pattern, factors.found.x, (factors.found.of_x, 0), tile.rows, k.extent, k.extent, False, target, signed=True,
+            b, pattern, factors.found.x, (factors.found.of_x, 0), tile.rows, k.extent, k.extent, target, "int8",
             fills=False)
         return VectorDot(b, target, pattern, factors.found.x, packed, packing, group=GROUP, unroll=UNROLLED_STEPS)
 
@@ -161,17 +161,13 @@ class WaitingSums:
                 self.buffer, start, place.columns))
 
 
-def blocks_of(pattern: Contraction, tile: Tile) -> list[tuple[Tiles, Cut]]:
+def blocks_of(pattern: Contraction, choice: ContractionChoice, target: Target) -> list[tuple[Tiles, Cut]]:
     """The columns whose sums wait at a time, and the panels of each."""
-    width = min(pattern.n.extent, MAX_WAITING_COLUMNS // tile.vectors * tile.vectors)
-    return [(block, cut_of(block.size, tile.vectors)) for block in chunks(pattern.n.extent, width)]
+    width = min(pattern.n.extent, MAX_WAITING_COLUMNS // choice.tile.vectors * choice.tile.vectors)
+    return [(block, choice.cut(block.size, target)) for block in chunks(pattern.n.extent, width)]
 
 
 def heights_of(pattern: Contraction, tile: Tile) -> list[Tiles]:
     """The tiles of rows; those at a border stand where it is known which elements are left out."""
     whole, m = balanced(pattern.rows, tile.rows), pattern.m
     return peel(whole, *interior(m, PaddingConditions.of(pattern.reduce, m, pattern.n).rows)) if m else whole
-
-
-def cut_of(columns: int, width: int) -> Cut:
-    return [(t, pieces(t.size, 1, False)) for t in chunks(columns, width)]

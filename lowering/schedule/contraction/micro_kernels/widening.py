@@ -85,7 +85,7 @@ class WideningMultiply(ByteStep):
         packed = of_constants(b, pattern, found.y, (found.of_x, 0), cut, 1, group=1)
         (k,) = packed.panels.axes
         packing = None if is_direct(pattern, found) else RowPacking.of(
-            b, pattern, found.x, (found.of_x, 0), choice.tile.rows, k.extent, k.extent, False, target)
+            b, pattern, found.x, (found.of_x, 0), choice.tile.rows, k.extent, k.extent, target)
         unroll = LANES if target.has_lane_products else 1
         if pattern.lines and not packing:
             unroll = steps_of_run(pattern.reduce.axes[-1].extent)
