@@ -24,7 +24,7 @@ from .winograd.winograd import Winograd
 KERNEL_STRATEGIES = (FourierTransform, Winograd, PaddedInput)
 """Of whole kernels."""
 STRATEGIES = (RowReduction, ContractionStrategy, ColumnReduction, Gemv, Int8Window, Window, Transpose, Elementwise)
-"""Of nests. `ContractionStrategy` has variants by the unit that does the work (`contraction.contraction_strategies`); the last
+"""Of nests. A contraction has a micro-kernel by the unit that does the work (`contraction.contraction_strategies`); the last
 one fits every nest."""
 
 

@@ -223,11 +223,10 @@ class BlockedTiles:
             self.rows.fill(place.at, place.rows, self.loops.tiles_of(place).loop)
 
 
-def lower(
-    b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: CacheBlocks, target: Target, rows: RowRange | None
-) -> None:
+def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
-    cut = choice.cut(pattern.n.extent, target)
+    blocks, cut = choice.blocks, choice.cut(pattern.n.extent, target)
+    assert blocks
     loops = BlockLoops.of(b, pattern, blocks, cut, choice.tile.rows)
     tiles = blocked_tiles(b, pattern, choice, blocks, loops, cut, target)
     run([MacroKernel(b, pattern).places(pattern.outer, rows), loops.blocks_of_columns, loops.blocks_of_terms,

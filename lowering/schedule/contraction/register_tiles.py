@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from ...elements.affine import Affine, Axis, Range
 from ...loops.builder import Builder
@@ -65,8 +64,6 @@ def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
 
 def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
-    if choice.step == "dot4" and rows:
-        choice = replace(choice, columns_first=False, prefetching=False, group=None)
     groups = Axis("group", pattern.rows // choice.group) if choice.group else None
     conditions, widths = PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), choice.cut(pattern.n.extent, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths, most_of_a_row(choice, target))

@@ -124,9 +124,11 @@ class BytePacking(PanelPacking):
         """The panels of the columns from `first` on."""
         for t, vectors in cut:
             lanes, width = vectors[0].lanes, width_of(vectors)
-            is_turned = self.is_along_k and lanes == BLOCK and not (self.is_little and len(vectors) == 1)
-            together = not is_turned and self.stride == 1 and all(p.active == lanes == p.lanes for p in vectors)
-            over_panels(self.b, self.several(t, width) if together else [(t, vectors)], lambda start, pieces: self.panel(
+            is_turned = self.has_groups and len(self.pattern.reduce.axes) == 1 and lanes == BLOCK and not (
+                self.is_little and len(vectors) == 1)
+            are_rows = self.source.index[0].coefficient(self.n) == 1 and all(p.active == lanes == p.lanes for p in vectors)
+            panels = self.several(t, width) if are_rows else [(t, vectors)]
+            over_panels(self.b, panels, lambda start, pieces: self.panel(
                 {**at, self.n: first + start}, start, pieces, lanes, width, is_turned))
 
     def several(self, t: Tiles, width: int) -> Cut:
@@ -137,15 +139,6 @@ class BytePacking(PanelPacking):
         return [(Tiles(t.start + start * width, size, count), (Piece(0, size, size),)) for start, size, count in sizes if count]
 
     @property
-    def stride(self) -> int:
-        """From column to column."""
-        return self.source.index[0].coefficient(self.n)
-
-    @property
-    def is_along_k(self) -> bool:
-        return len(self.pattern.reduce.axes) == 1 and self.source.index[0].coefficient(self.k) == 1 and self.stride > 1
-
-    @property
     def is_little(self) -> bool:
         """Whether columns one by one take hardly longer than the exchange, which is more code."""
         return self.pattern.depth * self.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
@@ -154,7 +147,7 @@ class BytePacking(PanelPacking):
     def has_groups(self) -> bool:
         """Whether the elements of a group are neighbours, and those of a row are not."""
         i = self.source.index[0]
-        return i.coefficient(self.k) == 1 and abs(self.stride) > 1 and not {self.k, self.n} & i.hidden
+        return i.coefficient(self.k) == 1 and abs(i.coefficient(self.n)) > 1 and not {self.k, self.n} & i.hidden
 
     def panel(self, at: At, start: Affine, pieces: Sequence[Piece], lanes: int, width: int, is_turned: bool) -> None:
         """One panel, or several that are one piece."""

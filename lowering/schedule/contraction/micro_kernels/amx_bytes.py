@@ -23,7 +23,7 @@ from ...nest.row_range import RowRange, nested
 from ...nest.tile_axis import Cut, Piece, Tiles, over
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ...vectorize.vectorize import Vectorizer
-from ..choice import has_outer_iterations
+from ..choice import ContractionChoice, has_outer_iterations
 from ..int8.amx_choose import ByteBlockShape, groups, is_direct
 from ..int8.byte_factors import GROUP, bytes_of
 from ..int8.pack_b import BytePanels, at_run_time, of_constants
@@ -39,7 +39,7 @@ MIN_SHARED_BLOCKS = 8
 """Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""
 
 
-def lower(b: Builder, pattern: Contraction, target: Target, rows: RowRange | None) -> None:
+def lower(b: Builder, pattern: Contraction, _: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
     tiles = ByteTiles.of(b, pattern, target, pattern.outer[1:] if rows else pattern.outer)
     macro, line, fill = tiles.macro, tiles.line, tiles.packed.fill

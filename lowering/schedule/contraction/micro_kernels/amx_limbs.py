@@ -22,6 +22,7 @@ from ...vectorize.vectorize import Vectorizer
 from ..bf16_split.choose import STEP, LimbBlockShape, power_of, row_blocks, row_groups
 from ..bf16_split.pack_a import FLOATS, SplitRows
 from ..bf16_split.pack_b import LimbPanels
+from ..choice import ContractionChoice
 from ..macro_kernel import MacroKernel, Place, Run, packing, run
 from ..matrix_tiles import LANES, is_plain, outside_rows, panels_of
 from ..pack_a import RowPacking
@@ -34,9 +35,9 @@ Row = Callable[[Affine, Affine, int], Sequence[Operand]]
 """Loads terms of one row: where, the row, and their number. They are those of a pair in a step of K."""
 
 
-def lower(b: Builder, pattern: Contraction, precision: str, target: Target, rows: RowRange | None) -> None:
+def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
     """The loops: see `macro_kernel`."""
-    product = LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, precision, rows is not None), target)
+    product = LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, choice.step, rows is not None), target)
     macro, fill = MacroKernel(b, pattern), product.packed.fill
     batches, places = macro.outer(fill is not None, rows, product.line)
     loops = [batches, macro.columns(product.groups)]

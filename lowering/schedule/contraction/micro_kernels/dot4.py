@@ -61,7 +61,7 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
     tile = choose_tile(
         pattern.rows, pattern.n.extent, lanes, seen, aliased(pattern, target), prices, code, may_repeat(pattern, lanes)
     )
-    large = pattern.n.extent * pattern.depth > target.l2_bytes // 3
+    large = not constraints.by_rows and pattern.n.extent * pattern.depth > target.l2_bytes // 3
     if large and not can_pack_all_rows(pattern, target):
         group = rows_of_group(pattern, tile.rows, target)
         return ContractionChoice(tile, lanes, "dot4", packing, group is not None, group=group)
