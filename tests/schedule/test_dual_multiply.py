@@ -108,15 +108,22 @@ def test_pairs_are_the_even_bytes_and_the_odd_ones() -> None:
     np.testing.assert_array_equal(apply("pairs", 2, [x, np.array([3], np.int32)]).view(np.int16), [-125, 130, 2, 8])
 
 
-def plain(rows: int = 6, channels: int = 8, outputs: int = 12) -> Module:
-    """A convolution of 3 x 3."""
+def plain(rows: int = 6, channels: int = 8, outputs: int = 12, shift: int = 0) -> Module:
+    """A convolution of 3 x 3, of weights that are shifted right."""
     e = Emitter()
     x = e.blocks[0].argument(TensorType((1, rows, 6, channels), I8), "x")
     zero = e.constant(np.zeros(1, np.int8))
-    weights = e.constant(extremes(np.random.default_rng(0), (outputs, 3, 3, channels), -127))
+    weights = e.constant(extremes(np.random.default_rng(0), (outputs, 3, 3, channels), -127) >> shift)
     y = e("conv2d", x, weights, e.constant(np.zeros(outputs, np.int32)), zero, zero, pad=(1, 1, 1, 1), stride=(1, 1),
           dilation=(1, 1), acc_type=I32)
     return Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
+
+
+@pytest.mark.parametrize(("outputs", "shift", "is_dual"), [(12, 0, True), (12, 4, False), (11, 4, True)])
+def test_weights_of_four_bits_stay_so_where_columns_are_even(outputs: int, shift: int, is_dual: bool) -> None:
+    """Of an odd number of columns two cannot share a byte: then they are bytes, and products by pairs are faster."""
+    shown = schedule_of(plain(outputs=outputs, shift=shift), "cortex-m4")
+    assert ("contraction: dual" in shown or "contraction: pairs" in shown) == is_dual
 
 
 def test_weights_kept_as_pairs_take_twice_the_flash_and_the_report_says_so() -> None:

@@ -107,21 +107,17 @@ def lines_of(pattern: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int
 
 
 def choose_amx(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes on a matrix unit."""
-    target = constraints.target
-    tiles = choose_tiles(pattern, target) if has_byte_products(pattern, target) else None
-    return ContractionChoice(tiles, lanes_of_sums(pattern, target), "tiles", packing_of(pattern), False) if tiles else None
-
-
-def choose_tiles(pattern: Contraction, target: Target) -> Tile | None:
     """A block of tiles, in vectors of 16 sums; None where the matrix unit is no faster than `dot4`."""
-    found = bytes_of(pattern)
+    target, found = constraints.target, bytes_of(pattern)
     if "int8" not in target.matrix_unit or found is None or pattern.m is None or pattern.inside:
         return None
-    if not is_direct(pattern, found) and len(border_blocks(pattern)) > MAX_SETTLED_BLOCKS:
+    if not has_byte_products(pattern, target) or not (
+            is_direct(pattern, found) or len(border_blocks(pattern)) <= MAX_SETTLED_BLOCKS):
         return None
-    faster = cycles_of_tiles(pattern, found, target) < cycles_of_dot4(pattern, target)
-    return Tile(ByteBlockShape.of(pattern, found, target, pattern.outer).rows, 1) if faster else None
+    if cycles_of_tiles(pattern, found, target) >= cycles_of_dot4(pattern, target):
+        return None
+    tile = Tile(ByteBlockShape.of(pattern, found, target, pattern.outer).rows, 1)
+    return ContractionChoice(tile, lanes_of_sums(pattern, target), "tiles", packing_of(pattern), False)
 
 
 def cycles_of_tiles(pattern: Contraction, found: Bytes, target: Target) -> float:

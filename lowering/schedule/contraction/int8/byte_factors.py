@@ -49,9 +49,22 @@ def bytes_of(pattern: Contraction) -> Bytes | None:
     return Bytes(x, of_x, y, of_y) if is_constant(y) or can_pack(pattern, y) else None
 
 
+def constant_bytes(pattern: Contraction) -> Bytes | None:
+    """The same where b is constant, has no zero point, and is summed whole, in 32 bits."""
+    found = bytes_of(pattern) if pattern.reduce.dtype == "int32" and not pattern.inside else None
+    return found if found and not found.of_y and is_constant(found.y) else None
+
+
 def is_one_run(pattern: Contraction, x: Load) -> bool:
     """Whether K is one run of memory in x, of which nothing is left out."""
     return not pattern.reduce.where and run_of(x, pattern.reduce.axes, ()) == pattern.reduce.axes
+
+
+def has_words(pattern: Contraction) -> bool:
+    """Whether K's last axis has whole groups, and padding leaves out none of one."""
+    last = pattern.reduce.axes[-1]
+    return last.extent % GROUP == 0 and not any(
+        w.index.coefficient(last) or last in w.index.hidden for w in pattern.reduce.where)
 
 
 def can_pack(pattern: Contraction, y: Load) -> bool:

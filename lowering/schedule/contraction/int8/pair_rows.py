@@ -17,7 +17,7 @@ from ...nest.tile_axis import Tiles, over
 from ..pack_a import RowPacking
 from ..pack_b import divided
 from ..pattern import Contraction
-from .byte_factors import GROUP
+from .byte_factors import GROUP, has_words
 from .word_panels import PAIRS
 
 
@@ -32,9 +32,7 @@ class WidenedRows(RowPacking):
                  ) -> WidenedRows:
         """With scratch for `rows` rows of `depth` elements."""
         words = b.scratch(Buffer(f"{pattern.nest.name}.pairs", "int32", (rows * depth // 2,), "scratch"))
-        last, copies = pattern.reduce.axes[-1], None
-        if last.extent % GROUP or any(w.index.coefficient(last) for w in pattern.reduce.where):
-            copies = RowPacking.of(b, pattern, x, (zero_point, 0), rows, depth, depth, target)
+        copies = None if has_words(pattern) else RowPacking.of(b, pattern, x, (zero_point, 0), rows, depth, depth, target)
         return WidenedRows(b, target, pattern, x, zero_point, words, depth, GROUP, x.dtype, copies=copies)
 
     def pack(self, at: At, rows: int) -> None:

@@ -12,14 +12,13 @@ from .....runtime.records import dataclass
 from ....elements.affine import Affine
 from ....loops.ir import Operand
 from ....target.target import Target
-from ...nest.constant_data import is_constant
 from ...nest.loop_nest import At, number_of
 from ...nest.reduction_loops import reduce_loops
 from ...nest.tile_axis import Piece, balanced, chunks
 from ...strategy import Constraints
 from ...vectorize.epilogue import OutputBlock
 from ..choice import MAX_PADDED_PLACES, ContractionChoice, places_with_conditions
-from ..int8.byte_factors import Bytes, bytes_of
+from ..int8.byte_factors import Bytes, constant_bytes
 from ..macro_kernel import Place
 from ..micro_kernel import MicroKernel
 from ..pattern import Contraction
@@ -55,13 +54,10 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
     """The factors, if b is constant and has no zero point, and there are pairs of rows."""
-    if not target.has_byte_pairs or pattern.reduce.dtype != "int32" or pattern.inside or pattern.rows < 2:
-        return None
     filled = -(-pattern.depth // GROUP) * GROUP
-    if pattern.depth < MIN_FILLED_TERMS * filled or pattern.n.extent < LANES:
+    if not target.has_byte_pairs or pattern.rows < 2 or pattern.n.extent < LANES or pattern.depth < MIN_FILLED_TERMS * filled:
         return None
-    found = bytes_of(pattern)
-    return found if found and not found.of_y and is_constant(found.y) else None
+    return constant_bytes(pattern)
 
 
 def tile_of(pattern: Contraction) -> Tile:

@@ -12,22 +12,18 @@ from dataclasses import replace
 
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
-from ....elements.expression import Load
-from ....elements.traverse import computed
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
-from ...nest.constant_data import constant, is_constant
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut
 from ...strategy import Constraints
-from ..choice import ContractionChoice
-from ..int8.byte_factors import GROUP, byte
+from ..choice import ContractionChoice, in_pairs
+from ..int8.byte_factors import GROUP, Bytes, constant_bytes, has_words
 from ..int8.pack_b import of_constants
 from ..int8.pair_rows import WidenedRows
 from ..int8.word_panels import PAIRS
 from ..macro_kernel import Place
-from ..pack_b import have_four_bits
 from ..pattern import Contraction
 from ..register_tile import Tile
 from .byte_step import NO_CONDITIONS, ByteStep
@@ -41,29 +37,12 @@ UNROLLED_STEPS, UNROLLED_WIDE_STEPS = 8, 16
 of weights as pairs, eight 2 to 10 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class ByteRows:
-    """The factors: x less its zero point is a, y is b, constant and of int8. `by_words` says whether x can be read where it
-    lies: K's last axis has whole words, and padding leaves out none of one."""
-    x: Load
-    zero_point: int
-    y: Load
-    by_words: bool
-
-
-def factors_of(pattern: Contraction, target: Target) -> ByteRows | None:
+def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
     """The factors. Weights that are kept as four bits stay so."""
-    a, b = byte(pattern.a), byte(pattern.b)
-    if not target.has_dual_multiply or target.vector_bytes != 1 or not a or not b or pattern.reduce.dtype != "int32":
+    found = constant_bytes(pattern) if target.has_dual_multiply and target.vector_bytes == 1 else None
+    if found is None or pattern.reduce.axes[-1] in found.x.index[0].hidden:
         return None
-    (x, zero_point), (y, of_y), last = a, b, pattern.reduce.axes[-1]
-    if y.dtype != "int8" or of_y or not is_constant(y) or pattern.inside or computed(x.index):
-        return None
-    if x.index[0].coefficient(last) != 1 or last in x.index[0].hidden:
-        return None
-    is_four_bits = target.keeps_int4 and have_four_bits(constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes)))
-    parts = any(w.index.coefficient(last) or last in w.index.hidden for w in pattern.reduce.where)
-    return None if is_four_bits else ByteRows(x, zero_point, y, last.extent % GROUP == 0 and not parts)
+    return None if in_pairs(pattern, target) else found
 
 
 def tile_of(pattern: Contraction, target: Target) -> Tile:
@@ -72,25 +51,25 @@ def tile_of(pattern: Contraction, target: Target) -> Tile:
     return Tile(min(target.costs.dual_tile_rows, pattern.rows), min(columns, pattern.n.extent))
 
 
-def is_staged(pattern: Contraction, factors: ByteRows, tile: Tile) -> bool:
+def is_staged(pattern: Contraction, tile: Tile) -> bool:
     """Whether rows are widened before all columns: what each tile then has less to do makes up for it. For a single row that is
     an eighth of its work, and it would take twice the row's memory."""
-    if pattern.tested or (pattern.rows == 1 and factors.by_words):
+    if pattern.tested or (pattern.rows == 1 and has_words(pattern)):
         return False
     columns = -(-pattern.n.extent // tile.vectors)
-    return not factors.by_words or columns * WIDEN_INSTRUCTIONS > STAGE_INSTRUCTIONS
+    return not has_words(pattern) or columns * WIDEN_INSTRUCTIONS > STAGE_INSTRUCTIONS
 
 
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
     """Products of bytes by pairs of 16 bits, with a tile that fits the registers."""
     target = constraints.target
-    factors, tile = factors_of(pattern, target), tile_of(pattern, target)
-    if factors is None:
+    tile = tile_of(pattern, target)
+    if not factors_of(pattern, target):
         return None
     choice = ContractionChoice(tile, 1, "dual", "compiling", False, wide_weights=constraints.weights == "int16")
-    if is_staged(pattern, factors, tile):
+    if is_staged(pattern, tile):
         return replace(choice, step="pairs")
-    return choice if factors.by_words else None
+    return choice if has_words(pattern) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +85,12 @@ class DualMultiply(ByteStep):
         assert found
         packed = of_constants(b, pattern, found.y, (0, 0), cut, words=PAIRS.lanes if choice.wide_weights else 1)
         rows, conditions = None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n)
-        if is_staged(pattern, found, choice.tile):
+        if is_staged(pattern, choice.tile):
             (k,) = packed.panels.axes
-            rows = WidenedRows.in_pairs(b, pattern, found.x, found.zero_point, choice.tile.rows, k.extent, target)
+            rows = WidenedRows.in_pairs(b, pattern, found.x, found.of_x, choice.tile.rows, k.extent, target)
         steps = UNROLLED_WIDE_STEPS if choice.wide_weights else UNROLLED_STEPS
         return DualMultiply(b, target, pattern, found.x, packed, rows, NO_CONDITIONS if rows else conditions, GROUP, steps,
-                            found.zero_point)
+                            found.of_x)
 
     @property
     def axes(self) -> tuple[Axis, ...]:

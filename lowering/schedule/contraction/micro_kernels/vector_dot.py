@@ -15,14 +15,13 @@ from ....elements.expression import Buffer
 from ....loops.builder import Builder
 from ....loops.ir import Operand
 from ....target.target import Target
-from ...nest.constant_data import is_constant
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.row_range import RowRange
 from ...nest.tile_axis import Cut, Tiles, balanced, chunks, interior, over, peel, pieces
 from ...strategy import Constraints
 from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..choice import ContractionChoice, in_pairs
-from ..int8.byte_factors import Bytes, bytes_of, is_one_run
+from ..int8.byte_factors import Bytes, constant_bytes, is_one_run
 from ..int8.pack_b import of_constants
 from ..line_buffers import line_copies
 from ..macro_kernel import MacroKernel, Place, finishing, packing, run
@@ -59,10 +58,8 @@ class ByteFactors:
 
 def factors_of(pattern: Contraction, target: Target) -> ByteFactors | None:
     """The factors, if b is constant and has no zero point; weights that are kept as four bits stay so."""
-    if not target.sums_bytes or pattern.reduce.dtype != "int32" or pattern.inside or pattern.tested:
-        return None
-    found = bytes_of(pattern)
-    if found is None or found.of_y or not is_constant(found.y):
+    found = constant_bytes(pattern) if target.sums_bytes and not pattern.tested else None
+    if found is None:
         return None
     whole = is_one_run(pattern, found.x) and pattern.depth % GROUP == 0
     return ByteFactors(found, whole and found.x.dtype == "int8")

@@ -14,11 +14,10 @@ from ....elements.affine import Axis
 from ....loops.builder import Builder
 from ....loops.ir import Operand, Type
 from ....target.target import Target
-from ...nest.constant_data import is_constant
 from ...nest.tile_axis import Cut
 from ...strategy import Constraints
 from ..choice import MAX_PADDED_PLACES, ContractionChoice, places_with_conditions
-from ..int8.byte_factors import Bytes, bytes_of, is_one_run
+from ..int8.byte_factors import Bytes, constant_bytes, is_one_run
 from ..int8.pack_b import of_constants
 from ..macro_kernel import Place
 from ..pack_a import RowPacking, run_of
@@ -40,12 +39,9 @@ MAX_ROW_VECTORS = 3
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
     """The factors, if b is constant and has no zero point."""
-    if not target.has_widening_products or pattern.reduce.dtype != "int32" or pattern.inside:
-        return None
-    found = bytes_of(pattern)
-    if found is None or found.of_y or not is_constant(found.y):
-        return None
-    return found if is_direct(pattern, found) or packed_run(pattern, found) >= MIN_PACKED_RUN_BYTES else None
+    found = constant_bytes(pattern) if target.has_widening_products else None
+    worthwhile = found and (is_direct(pattern, found) or packed_run(pattern, found) >= MIN_PACKED_RUN_BYTES)
+    return found if worthwhile else None
 
 
 def packed_run(pattern: Contraction, found: Bytes) -> int:
