@@ -9,7 +9,6 @@ weights of 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 from ....runtime.records import dataclass
@@ -22,10 +21,9 @@ from ...target.target import Target
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import At, number_of
 from ..nest.row_range import nested
-from ..nest.tile_axis import chunks, over, pieces
 from .int8.byte_factors import GROUP, byte
 from .macro_kernel import Loop, packing
-from .pack_a import run_of
+from .pack_a import Value, run_of, store_run
 from .pattern import Contraction, LineBuffers
 
 MAX_RUN_BYTES = 32
@@ -38,11 +36,7 @@ MIN_ROWS = 4
 """Outputs of a row for which a copy is worth it."""
 SLACK_BYTES = 16
 """Behind the last line, where lanes of vectors are factors: a whole vector is loaded wherever a run has bytes."""
-COPIED_VECTORS = 4
-"""Vectors in an iteration of a loop that copies."""
 START = Affine()
-Value = Callable[[Affine, int, int], Operand]
-"""What belongs at places of a line: from one on, so many lanes, of which some are active."""
 
 
 def with_lines(pattern: Contraction, target: Target) -> Contraction | None:
@@ -180,14 +174,7 @@ class LineCopy:
 
     def store(self, start: Affine, places: range, value: Value) -> None:
         """These places of the line that begins at `start`."""
-        lanes = max(self.target.lanes(1), GROUP)
-
-        def some(first: Affine, size: int) -> None:
-            for piece in pieces(size, lanes, self.target.has_masked):
-                at = first + (places.start + piece.start)
-                self.b.store(self.lines.buffer, start + at, value(at, piece.lanes, piece.active), piece.active)
-
-        over(self.b, chunks(len(places), COPIED_VECTORS * lanes), lambda first, t: some(first, t.size))
+        store_run(self.b, self.target, self.lines.buffer, start, places, value)
 
 
 def line_copies(b: Builder, pattern: Contraction, target: Target) -> list[Loop]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ....runtime.records import dataclass
@@ -23,8 +23,11 @@ from ..nest.tile_axis import Tiles, chunks, in_steps, over, pieces
 from .pattern import Contraction
 
 START = Affine()
-WORD = 4
-"""Elements that are copied at a time where there are no vectors: bytes of a register."""
+WORD, COPIED_VECTORS = 4, 4
+"""Elements that are copied at a time where there are no vectors: bytes of a register. Vectors in an iteration of a loop that
+copies."""
+Value = Callable[[Affine, int, int], Operand]
+"""What belongs at places of a run: from one on, so many lanes, of which some are active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class RowPacking:
     def fill_up(self, rows: int) -> None:
         """Zeros behind the elements of rows."""
         if rest := self.depth - self.pattern.depth:
-            over(self.b, [Tiles(0, 1, rows)], lambda row, _: self.vectors(
+            over(self.b, [Tiles(0, 1, rows)], lambda row, _: self.run(
                 0, self.first + row, Affine.of(self.pattern.depth), rest))
 
     def pack_rows(self, at: At, rows: int, where: Sequence[Range]) -> None:
@@ -162,32 +165,22 @@ class RowPacking:
 
     def run(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
         """Elements of a row from k on: from a place in memory, or a number."""
-        over(self.b, chunks(length, 4 * self.lanes), lambda s, t: self.vectors(
-            source if isinstance(source, int) else source + s, row, k + s, t.size))
+        def value(place: Affine, lanes: int, active: int) -> Operand:
+            type = Type(self.buffer.dtype, lanes)
+            if isinstance(source, int):
+                return Literal(source, type)
+            found: Operand = self.b.load(self.x.buffer, source + place, lanes, active)
+            if found.type != type:
+                found = self.b.op("bits", found, type=type)
+            return found if self.stored == self.x.dtype else self.b.op("xor", found, Literal(-128, type))
+
+        store_run(self.b, self.target, self.buffer, row * self.stride + k, range(length), value)
 
     @property
     def filled(self) -> int:
         """The zero point as it is stored."""
         value = self.zero_point + 128 * (self.stored != self.x.dtype) * (1 if self.stored == "uint8" else -1)
         return (value + 128) % 256 - 128 if self.buffer.dtype == "int8" else value
-
-    def vectors(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
-        """The same, in vectors."""
-        dtype = self.buffer.dtype
-        for piece in pieces(length, self.lanes, self.target.has_masked):
-            if isinstance(source, int):
-                value: Operand = Literal(source, Type(dtype, piece.lanes))
-            else:
-                value = self.b.load(self.x.buffer, source + piece.start, piece.lanes, piece.active)
-                if value.type.dtype != dtype:
-                    value = self.b.op("bits", value, type=Type(dtype, piece.lanes))
-                if self.stored != self.x.dtype:
-                    value = self.b.op("xor", value, Literal(-128, value.type))
-            self.b.store(self.buffer, row * self.stride + k + piece.start, value, piece.active)
-
-    @property
-    def lanes(self) -> int:
-        return max(WORD, self.target.lanes(ITEM_SIZES[self.buffer.dtype]))
 
     def term(self, row: Affine) -> None:
         """What b's zero point adds to the sums of a row: factor * its sum."""
@@ -203,6 +196,18 @@ class RowPacking:
         (total,) = in_steps(self.b, self.depth, 4 * lanes, summed, [Literal(0, Type("int32", lanes))])
         one = self.b.op("reduce_add", total, type=Type("int32")) if lanes > 1 else total
         self.b.store(self.terms, row, self.b.op("mul", one, Literal(self.factor, one.type)))
+
+
+def store_run(b: Builder, target: Target, buffer: Buffer, start: Affine, places: range, value: Value) -> None:
+    """Store what belongs at some places of a run, which begins at `start`, in vectors."""
+    lanes = max(WORD, target.lanes(ITEM_SIZES[buffer.dtype]))
+
+    def some(first: Affine, t: Tiles) -> None:
+        for piece in pieces(t.size, lanes, target.has_masked):
+            at = first + (places.start + piece.start)
+            b.store(buffer, start + at, value(at, piece.lanes, piece.active), piece.active)
+
+    over(b, chunks(len(places), COPIED_VECTORS * lanes), some)
 
 
 def run_of(x: Load, axes: tuple[Axis, ...], excluded: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -13,12 +13,15 @@ from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
 from ....target.target import Target
 from ...nest.loop_nest import At
-from ...nest.tile_axis import Tiles, over
+from ...nest.tile_axis import Tiles, chunks, over
 from ..pack_a import RowPacking
 from ..pack_b import divided
 from ..pattern import Contraction
 from .byte_factors import GROUP, has_words
 from .word_panels import PAIRS
+
+RUN = 16
+"""Elements that an iteration of the loop over a run widens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,17 @@ class WidenedRows(RowPacking):
         else:
             RowPacking.pack(self, at, rows)
 
-    def vectors(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
+    def run(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
         """Elements of a row, less their zero point; none where a number stands for them."""
-        for i in range(0, length, GROUP):
-            pairs: Operand = Literal(0, PAIRS)
-            if not isinstance(source, int):
-                four = self.b.load((self.copies or self.x).buffer, source + i, GROUP)
-                pairs = self.b.op("pairs", four, Literal(-self.zero_point, Type("int32")), type=PAIRS)
-            self.b.store(self.buffer, self.place(row, k + i), pairs)
+        def some(start: Affine, t: Tiles) -> None:
+            for at in (start + i for i in range(0, t.size, GROUP)):
+                pairs: Operand = Literal(0, PAIRS)
+                if not isinstance(source, int):
+                    four = self.b.load((self.copies or self.x).buffer, source + at, GROUP)
+                    pairs = self.b.op("pairs", four, Literal(-self.zero_point, Type("int32")), type=PAIRS)
+                self.b.store(self.buffer, self.place(row, k + at), pairs)
+
+        over(self.b, chunks(length, RUN), some)
 
     def place(self, row: Affine, k: Affine) -> Affine:
         rows = 2 * self.buffer.size // self.depth
