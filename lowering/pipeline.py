@@ -21,6 +21,7 @@ from ..runtime.progress import report_progress
 from ..runtime.records import dataclass
 from ..runtime.threads import get_num_threads
 from .fuse.fuse import fuse
+from .fuse.half_arithmetic import half_arithmetic
 from .fuse.halve_constants import halve_constants
 from .graph.check_limits import check_limits
 from .graph.graph import Function, Module
@@ -148,6 +149,11 @@ def halved(state: State) -> State:
     return replace(state, kernels=halve_constants(state.kernels, state.target))
 
 
+def with_half_arithmetic(state: State) -> State:
+    assert state.kernels is not None
+    return replace(state, kernels=half_arithmetic(state.kernels, state.target))
+
+
 def in_order(state: State) -> State:
     assert state.kernels is not None
     return replace(state, kernels=ordered(state.kernels)) if state.options.order else state
@@ -221,6 +227,9 @@ PASSES: tuple[Pass, ...] = (
     Pass("halve-constants", "kernels", "kernels",
          "Where converting float16 is an instruction and there is no cache, constants of float16's numbers are stored so.",
          halved),
+    Pass("half-arithmetic", "kernels", "kernels",
+         "Where arithmetic of float16 is an instruction, what is rounded to float16 is computed so, for the same bits.",
+         with_half_arithmetic),
     Pass("order-kernels", "kernels", "kernels",
          "Kernels run in the order that needs the least memory that a search has found.", in_order),
     Pass("schedule", "loops", "loops",

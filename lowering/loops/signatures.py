@@ -7,25 +7,27 @@ from typing import Literal as OneOf
 from ..graph.types import ITEM_SIZES
 from .ir import Type
 
-Family = OneOf["bool", "integer", "float", "half"]
+Family = OneOf["bool", "integer", "float", "half", "float16"]
 HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
                     "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 FAMILIES: dict[str, Family] = {
-    "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"),
+    "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"), "float16": "float16",
     **dict.fromkeys(INTEGERS, "integer"),
 }
 """The dtypes that there are."""
 
 NUMBER, BITWISE = frozenset({"integer", "float"}), frozenset({"integer", "bool"})
-ANY = NUMBER | BITWISE | {"half"}
+ANY = NUMBER | BITWISE | {"half", "float16"}
+ROUNDED = NUMBER | {"float16"}
+"""Of what is computed in float16, too, as if in float32, and rounded."""
 ELEMENTWISE: dict[str, tuple[int, frozenset[str]]] = {
-    **dict.fromkeys(("add", "sub", "mul", "div"), (2, NUMBER)),
-    **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), (2, NUMBER | {"bool"})),
+    **dict.fromkeys(("add", "sub", "mul", "div"), (2, ROUNDED)),
+    **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), (2, ROUNDED | {"bool"})),
     **dict.fromkeys(("and", "or", "xor"), (2, BITWISE)),
     **dict.fromkeys(("shl", "ashr", "lshr"), (2, frozenset({"integer"}))),
-    "fma": (3, NUMBER), **dict.fromkeys(("rint", "floor", "ceil", "sqrt"), (1, frozenset({"float"}))),
-    "abs": (1, NUMBER), "clz": (1, frozenset({"integer"})),
+    "fma": (3, NUMBER), **dict.fromkeys(("rint", "floor", "ceil"), (1, frozenset({"float"}))),
+    "sqrt": (1, frozenset({"float", "float16"})), "abs": (1, ROUNDED), "clz": (1, frozenset({"integer"})),
 }
 """Operations whose operands and result have one type: how many operands, of which families."""
 

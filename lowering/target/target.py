@@ -185,6 +185,11 @@ class Target:
         return "f16c" in self.enabled or self.architecture == "aarch64"
 
     @property
+    def computes_float16(self) -> bool:
+        """Whether vectors of float16 are added, multiplied, divided and compared, each rounded once."""
+        return self.architecture == "aarch64" and {"neon", "fullfp16"} <= self.enabled
+
+    @property
     def keeps_float16(self) -> bool:
         """Whether constants that can be are stored as float16: where there is no cache, what they take of the flash counts."""
         return self.has_float16 and not self.has_cache

@@ -13,7 +13,7 @@ from tosaic.jit.aot import save
 from tosaic.jit.stages import Traced
 from tosaic.lowering.dialects.emitter import Emitter
 from tosaic.lowering.graph.graph import Function, Module, Value
-from tosaic.lowering.graph.types import F32, I8, I32, Array, TensorType
+from tosaic.lowering.graph.types import F16, F32, I8, I32, Array, TensorType
 from tosaic.runtime.interpreter import Interpreter, InterpreterVariables
 
 from .callers import Caller
@@ -112,7 +112,23 @@ def floats(g: Rng, e: Emitter) -> Value:
     return e("matmul", a, b, zero, zero)
 
 
-KINDS: tuple[Callable[[Rng, Emitter], Value], ...] = (convolution, first_layer, depthwise, product, floats)
+def halves(g: Rng, e: Emitter) -> Value:
+    """A chain of float16, each rounded; of numbers of which no NaN comes, some of them so large that infinity does. No two are
+    zeros, of which it is not said which one is larger."""
+    shape = tuple(int(n) for n in g.integers(1, 40, 2))
+    a, b = (e.blocks[0].argument(TensorType(shape, F16), name) for name in "ab")
+    one, shift = e.constant(np.full((1, 1), 0.3333, np.float16)), e.constant(np.zeros(1, np.int8))
+    some: tuple[Callable[[Value], Value], ...] = (
+        lambda x: e("add", x, a), lambda x: e("sub", x, a), lambda x: e("mul", x, one, shift),
+        lambda x: e("maximum", x, b), lambda x: e("minimum", x, b), lambda x: e("abs", x),
+        lambda x: e("clamp", x, min_val=-7.5, max_val=60000.0), lambda x: e("reciprocal", e("maximum", x, one)))
+    value = e("mul", a, b, shift)
+    for number in g.integers(0, len(some), 5):
+        value = some[number](value)
+    return value
+
+
+KINDS: tuple[Callable[[Rng, Emitter], Value], ...] = (convolution, first_layer, depthwise, product, floats, halves)
 
 
 def module() -> Module:
@@ -125,6 +141,9 @@ def module() -> Module:
 
 
 def values(g: Rng, type: TensorType) -> Array:
+    if type.element is F16:  # sums of two are numbers, products may be infinite
+        return np.where(g.random(type.dims) < 0.2, g.choice([6e-8, 30000.0, -6e-5], type.dims), g.normal(
+            0, 10, type.dims)).astype(np.float16)
     return extremes(g, type.dims) if type.element is I8 else g.integers(-9, 10, type.dims).astype(np.float32)
 
 

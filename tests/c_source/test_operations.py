@@ -37,7 +37,7 @@ def check(functions: list[Function], inputs: dict[Function, dict[int, Array]], f
     assert not faults, "\n".join(faults[:40])
 
 
-DTYPES = (*FLOATS, *INTEGERS, "bool")
+DTYPES = (*FLOATS, *INTEGERS, "bool", "float16")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -29,6 +29,7 @@ OPERATIONS = {
     "integer": {**dict.fromkeys(("add", "sub", "mul", "div", "lt", "le", "eq", "and", "or", "xor", *EXTREMES), 2),
                 **dict.fromkeys(("shl", "ashr", "lshr"), 2), "abs": 1, "clz": 1},
     "bool": dict.fromkeys(("and", "or", "xor", "eq", "lt", "le", *EXTREMES), 2),
+    "float16": {**dict.fromkeys(("add", "sub", "mul", "div", *EXTREMES), 2), **dict.fromkeys(("sqrt", "abs"), 1)},
 }
 REDUCTIONS = {"float": ("add", "mul", *EXTREMES), "integer": ("add", "mul", "and", "or", *EXTREMES),
               "bool": ("and", "or", *EXTREMES)}
@@ -41,11 +42,11 @@ def lane_counts(dtype: str) -> list[int]:
 
 
 def family(dtype: str) -> str:
-    return "float" if dtype in FLOATS else "bool" if dtype == "bool" else "integer"
+    return "float" if dtype in FLOATS else dtype if dtype in ("bool", "float16") else "integer"
 
 
 def specials(dtype: str) -> Array:
-    if dtype in FLOATS:
+    if dtype in (*FLOATS, "float16"):
         info = np.finfo(dtype)
         big = 2.0 ** info.nmant
         return np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, big,
@@ -62,8 +63,10 @@ def values(dtype: str, count: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     some = specials(dtype)
     pairs = np.array(list(itertools.product(some, some)), dtype)[:, seed % 2]
-    if dtype in FLOATS:
-        rest = (rng.standard_normal(count) * 10.0 ** rng.integers(-3, 9, count)).astype(dtype)
+    if dtype in (*FLOATS, "float16"):
+        most = 9 if dtype in FLOATS else 4
+        with np.errstate(over="ignore"):
+            rest = (rng.standard_normal(count) * 10.0 ** rng.integers(-3, most, count)).astype(dtype)
     elif dtype == "bool":
         rest = rng.integers(0, 2, count).astype(bool)
     else:
@@ -100,7 +103,7 @@ def check(functions: list[Function], inputs: dict[str, dict[int, Array]], target
     assert not faults, "\n".join(faults[:40])
 
 
-DTYPES = (*FLOATS, *INTEGERS, "bool")
+DTYPES = (*FLOATS, *INTEGERS, "bool", "float16")
 
 
 def by_turns(lanes: Sequence[int], dtype: str, name: str) -> Sequence[int]:

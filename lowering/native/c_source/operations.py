@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ....runtime.records import dataclass
 from ...loops.ir import Literal, Operand, Type
 from ...loops.ranges import LIMITS, Interval
-from ..llvm.instructions import EXTREMES, SHIFTS
+from ..llvm.instructions import EXTREMES, HALF_ARITHMETIC, SHIFTS
 from ..llvm.llvm_text import KINDS
 from .c_text import BITS, SCALARS
 from .conversions import convert
@@ -29,6 +29,11 @@ class Operations:
     def expression(self, op: str, result: Type, args: Sequence[Operand], texts: Sequence[str]) -> str:
         """op(args), of one lane; `texts` are the operands of C, which may stand in the expression several times."""
         dtype = args[-1].type.dtype
+        if dtype == "float16" and op in HALF_ARITHMETIC:  # rounded twice, which has the same bits
+            single = Type("float32")
+            made = self.expression(op, single, [Literal(1, single)] * len(args), [
+                convert(self.helpers, x, dtype, "float32") for x in texts])
+            return convert(self.helpers, made, "float32", dtype)
         match op:
             case "add" | "sub" | "mul" | "div" if KINDS[dtype] == "float":
                 sign = {**SIGNS, "div": "/"}[op]

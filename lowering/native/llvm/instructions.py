@@ -14,7 +14,7 @@ from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from . import aarch64, arm, expansions, riscv, x86
 from .conversions import convert
-from .llvm_text import BITS, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
+from .llvm_text import BITS, HALF, INSIDE, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
 
 SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 BINARY: dict[str, dict[str, str]] = {
@@ -27,6 +27,8 @@ BINARY: dict[str, dict[str, str]] = {
 }
 SMALLER = frozenset({"min", "minimum", "minnum"})
 EXTREMES = SMALLER | {"max", "maximum", "maxnum"}
+HALF_ARITHMETIC = EXTREMES | {"add", "sub", "mul", "div", "sqrt", "abs"}
+"""Operations on float16."""
 SHIFTS = {"shl": "shl", "lshr": "lshr", "ashr": "ashr"}
 REDUCE_INTEGERS = {"add": "add", "mul": "mul", "and": "and", "or": "or"}
 OwnOperation = Callable[[Writer, Target, Type, Sequence[str]], str | None]
@@ -44,6 +46,8 @@ class Instructions:
     def op(self, name: str, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
         """The value of name(args); `values` are LLVM's names of the args."""
         type = args[-1].type
+        if type.dtype == "float16" and name in HALF_ARITHMETIC:
+            return self.of_halves(name, result, args, values)
         instruction = BINARY[KINDS[type.dtype]].get(name)
         if instruction is not None and name not in OTHERS:
             t = llvm_type(type)
@@ -51,6 +55,16 @@ class Instructions:
         if name.startswith("reduce_"):
             return self.reduction(name[len("reduce_"):], type, values[0])
         return OTHERS[name](self, result, args, values)
+
+    def of_halves(self, name: str, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
+        """Arithmetic of float16: by instructions, or in float32, which has the same bits once it is rounded."""
+        a, inside = self.over(result), Type(INSIDE if self.target.computes_float16 else "float32", result.lanes)
+        if inside.dtype == INSIDE:
+            given = [a.bits("i16", v, HALF) for v in values]
+        else:
+            given = [convert(a, self.target, v, "float16", "float32") for v in values]
+        made = self.op(name, inside, tuple(Literal(1, inside) for _ in args), given)
+        return a.bits(HALF, made, "i16") if inside.dtype == INSIDE else convert(a, self.target, made, "float32", "float16")
 
     def own(self, name: str, result: Type, values: list[str]) -> str | None:
         """The operation as an instruction of the target's own; None where it has none."""
