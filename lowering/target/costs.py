@@ -81,6 +81,8 @@ class Costs:
     """Of large products of bytes: many rows are many streams of few bytes each. Chosen."""
     integer_tile_prices: LoadPrices = LoadPrices(0.5, 0.15)
     """Of products of integers that are slow: an element goes to all lanes by the unit that multiplies. Chosen."""
+    tile_line_fraction: float = 1.0
+    """What a line of the code of a register tile costs, as `window_line_fraction`. Chosen."""
     tile_shape_fraction: float = 0.02
     """How much faster the whole has to be, in relation, for one more shape of tile. Chosen."""
     dual_tile_rows: int = 2

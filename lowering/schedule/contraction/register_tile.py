@@ -54,7 +54,7 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
     tiles += [Tile(n, t.vectors) for t in tiles for n in range(2, t.rows)]
     tried = [(t, heights) for t in tiles if t.rows > 1 or rows == 1 for heights in product.heights(t, again)]
     return cheapest(tried, lambda c: product.cycles(*c), lambda c: product.lines(*c, code), code.passes, code.share,
-                    long=True)[0]
+                    long=True, dear=target.costs.tile_line_fraction)[0]
 
 
 def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool) -> list[Tile]:
