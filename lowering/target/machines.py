@@ -100,7 +100,7 @@ NO_FPU = ",-fpregs"
 FPV4_SP = ",+vfp4d16sp,-fp64"
 FPV5_SP = ",+vfp4d16sp,+fp-armv8d16sp,-fp64"
 FPV5_DP = ",+vfp4d16,+fp-armv8d16,+fp64"
-HELIUM = ",+mve.fp"
+HELIUM = ",+mve.fp,+fullfp16"
 
 CORTEX_M = (
     # name, core, instruction set, LLVM's architecture, features, boards

@@ -187,7 +187,8 @@ class Target:
     @property
     def computes_float16(self) -> bool:
         """Whether vectors of float16 are added, multiplied, divided and compared, each rounded once."""
-        return self.architecture == "aarch64" and {"neon", "fullfp16"} <= self.enabled
+        vectors = {"aarch64": "neon", "arm": "mve.fp"}.get(self.architecture)
+        return vectors in self.enabled and "fullfp16" in self.enabled
 
     @property
     def keeps_float16(self) -> bool:

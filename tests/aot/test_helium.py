@@ -1,5 +1,6 @@
 """Vectors of a Cortex-M55 (Helium): convolutions, products, pools and sums of hostile bytes give there what the interpreter
-gives; and their code has the instructions that this is about. Floats stay out of vectors, which flush subnormal numbers.
+gives; and their code has the instructions that this is about. Floats of 32 bits stay out of vectors, which flush subnormal
+numbers of these.
 """
 from __future__ import annotations
 
@@ -144,6 +145,30 @@ def test_subnormal_numbers_and_nan_stay(tmp_path: Path) -> None:
     for line, expected in zip(printed, Interpreter(whole, "main")(*arrays), strict=True):
         found = np.frombuffer(bytes.fromhex(line), expected.dtype).reshape(expected.shape)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=0)
+
+
+@needs(M55)
+def test_arithmetic_of_float16_in_vectors_keeps_subnormal_numbers(tmp_path: Path) -> None:
+    """Every pair of hostile numbers, each operation rounded once, to the bit; NaN where there is NaN."""
+    hostile = np.array([6e-8, -6e-8, 1e-5, -6.1e-5, 6.11e-5, 0.3333, -1.0, 3.0, 2049.0, -65504.0, 65504.0, np.inf, -np.inf,
+                        np.nan], np.float16)
+    x, y = (a.reshape(4, -1) for a in np.meshgrid(hostile, hostile))
+    g = Graph()
+    a, b = (g.input(*x.shape, dtype="float16") for _ in "ab")
+    shift = np.zeros(1, np.int8)
+    results = (g.op("add", a, b), g.op("sub", a, b), g.op("mul", a, b, shift), g.op("maximum", a, b, nan_mode="PROPAGATE"),
+               g.op("minimum", a, b, nan_mode="IGNORE"), g.op("abs", a), g.op("mul", g.op("add", a, b), b, shift))
+    whole = g.module(*results)
+    lowered = Traced(whole, "main").lower(tosaic.CompileOptions(target("cortex-m55")))
+    assert {"vadd.f16", "vsub.f16", "vmul.f16"} <= {word for word in lowered.show("asm").split()}
+    artifact = save([lowered], tmp_path, "halves")
+    (tmp_path / "main.c").write_text(Caller([lowered], artifact).source([(0, [x, y])]))
+    printed = M55.run(M55.build(tmp_path, [tmp_path / "main.c", artifact.object])).splitlines()
+    for line, expected in zip(printed, Interpreter(whole, "main")(x, y), strict=True):
+        found = np.frombuffer(bytes.fromhex(line), np.float16).reshape(expected.shape)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        bits = [np.where(np.isnan(expected), np.float16(0), v).view(np.uint16) for v in (found, expected)]
+        np.testing.assert_array_equal(*bits)
 
 
 @pytest.mark.parametrize("name", ["matmul_t_block_scaled:mxint8>f32:3", "conv2d_block_scaled:f4E2M1FN>f32:3"])
