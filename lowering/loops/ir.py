@@ -75,12 +75,13 @@ class Address:
 class Let:
     """result = op(args). Beside the primitives of expressions: splat (scalar to vector), cast, bits (reinterpretation), lanes
     (scalar i to i, i+1, ...), any_false (vector of bool to bool), dot4 (acc + products of u8 and s8, four to a lane),
-    dot4_signed (the same of s8 and s8), pairs (four bytes x and an int32 offset: x + offset as numbers of 16 bits, two to
-    a word, bytes 0 and 2 in the first and 1 and 3 in the second), dot_pairs (scalar acc + the products of all numbers of
-    16 bits of two int32), dot8 (2 by 2 sums, acc + the products of two rows and two columns of eight s8), dot (scalar acc
-    + the products of all lanes of two int8), lookup (int8 x and a table of 256 in four vectors: the entry x + 128),
-    reduce_add, reduce_mul, reduce_min, reduce_max, reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum,
-    reduce_and, reduce_or (vector to scalar; floats by halves: lane i with lane i + n/2, until one is left)."""
+    dot4_signed (the same of s8 and s8), dot2 (the same of s16 and s16, two to a lane), pairs (four bytes x and an
+    int32 offset: x + offset as numbers of 16 bits, two to a word, bytes 0 and 2 in the first and 1 and 3 in the second),
+    dot_pairs (scalar acc + the products of all numbers of 16 bits of two int32), dot8 (2 by 2 sums, acc + the products of
+    two rows and two columns of eight s8), dot (scalar acc + the products of all lanes of two int8), lookup
+    (int8 x and a table of 256 in four vectors: the entry x + 128), reduce_add, reduce_mul, reduce_min, reduce_max,
+    reduce_minimum, reduce_maximum, reduce_minnum, reduce_maxnum, reduce_and, reduce_or (vector
+    to scalar; floats by halves: lane i with lane i + n/2, until one is left)."""
     result: Var
     op: str
     args: tuple[Operand, ...]

@@ -26,6 +26,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
             return dot4(np.uint8, *args)
         case "dot4_signed":
             return dot4(np.int8, *args)
+        case "dot2":
+            return dot2(*args)
         case "pairs":
             return pairs(*args)
         case "dot_pairs":
@@ -75,6 +77,11 @@ def by_halves(combine: Lanes, x: Array) -> Array:
 def dot4(byte: type[np.uint8 | np.int8], total: Array, x: Array, y: Array) -> Array:
     products = x.view(byte).astype(np.int64) * y.view(np.int8).astype(np.int64)
     return (total + products.reshape(-1, 4).sum(axis=1)).astype(np.int32)
+
+
+def dot2(total: Array, x: Array, y: Array) -> Array:
+    products = x.astype(np.int64) * y.astype(np.int64)
+    return (total + products.reshape(-1, 2).sum(axis=1)).astype(np.int32)
 
 
 def pairs(x: Array, offset: Array) -> Array:

@@ -103,6 +103,11 @@ def dot4(result: Type, total: Type, x: Type, y: Type) -> str | None:
     return None if fits else "four bytes for each lane are needed"
 
 
+def dot2(result: Type, total: Type, x: Type, y: Type) -> str | None:
+    right = result == total and result.dtype == "int32" and x == y == Type("int16", 2 * result.lanes)
+    return None if right else "two int16 for each lane of int32 are needed"
+
+
 def pairs(result: Type, x: Type, offset: Type) -> str | None:
     right = x in (Type("int8", 4), Type("uint8", 4)) and offset == Type("int32") and result == Type("int32", 2)
     return None if right else "four bytes and an int32 are needed, and two int32 are the result"
@@ -153,7 +158,7 @@ Rule = Callable[..., str | None]
 OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("lt", "le", "eq"), (2, compare)), "select": (3, select), "splat": (1, splat), "lanes": (1, lanes),
     "cast": (1, cast), "bits": (1, bits), "any_false": (1, any_false), "pairs": (2, pairs), "dot_pairs": (3, dot_pairs),
-    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot": (3, dot), "dot8": (3, dot8),
+    **dict.fromkeys(("dot4", "dot4_signed"), (3, dot4)), "dot2": (3, dot2), "dot": (3, dot), "dot8": (3, dot8),
     **dict.fromkeys(("rounded_product", "rounded_shift"), (2, words)),
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),

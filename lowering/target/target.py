@@ -93,6 +93,11 @@ class Target:
         return "dot4_signed" if self.dot_product == "s8s8" else "dot4"
 
     @property
+    def products_in_a_lane(self) -> int:
+        """How many products of bytes vectors sum in a lane at a time."""
+        return 4 if self.dot_product else 2 if self.multiplies_int16_pairs else 1
+
+    @property
     def packs(self) -> bool:
         """Whether its vectors are narrowed to bytes, two at once."""
         return 0 < self.packed_vector_bytes <= self.vector_bytes
@@ -143,6 +148,11 @@ class Target:
         return self.architecture == "x86"
 
     @property
+    def multiplies_int16_pairs(self) -> bool:
+        """Whether vectors sum products of 16 bits two to a lane of int32 (PMADDWD)."""
+        return self.architecture == "x86" and "sse2" in self.enabled and self.vector_bytes >= 16
+
+    @property
     def streams(self) -> bool:
         """Whether vectors can be stored past the caches."""
         return self.architecture == "x86"
@@ -173,8 +183,9 @@ class Target:
         """The micro-kernels of contractions for which it has instructions, the preferred ones first: names of
         `schedule.contraction.contraction_strategies`."""
         has = {"limbs": "bfloat16" in self.matrix_unit, "tiles": "int8" in self.matrix_unit, "dot8": self.has_byte_pairs,
-               "dot4": self.dot_product is not None, "dual": self.has_dual_multiply and self.vector_bytes == 1,
-               "dot": self.sums_bytes, "widen": self.has_widening_products, "vectors": True}
+               "dot4": self.dot_product is not None, "dot2": self.multiplies_int16_pairs,
+               "dual": self.has_dual_multiply and self.vector_bytes == 1, "dot": self.sums_bytes,
+               "widen": self.has_widening_products, "vectors": True}
         return tuple(name for name, there in has.items() if there)
 
     @property

@@ -16,6 +16,7 @@ from tosaic.lowering.graph.graph import Function, Module, Value
 from tosaic.lowering.graph.types import F16, F32, I8, I32, Array, TensorType
 from tosaic.runtime.interpreter import Interpreter, InterpreterVariables
 
+from ..native.machines import runs_here
 from .callers import Caller
 from .machines import Machine, linux, needs
 
@@ -29,7 +30,7 @@ MACHINES = (
     linux("rv64gcv", *RISCV, "rv64,v=true,vlen=128,vext_spec=v1.0"),
     linux("rv64gcv", *RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
     linux("rv64gcv_zvl256b", *RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
-    linux("x86-64-v2", "gcc", ""), linux("x86-64-v3", "gcc", ""))
+    *(linux(name, "gcc", "") for name in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4") if runs_here(tosaic.target(name))))
 Rng = np.random.Generator
 
 

@@ -94,6 +94,8 @@ def test_operations_of_several_types_agree_with_the_interpreter(tmp_path: Path) 
                  of_vectors("dot4", (i32, Type("uint8", 4), Type("int8", 4)), i32),
                  of_vectors("dot4", (i32, i32, i32), i32), of_vectors("dot4_signed", (i32, i32, i32), i32),
                  of_vectors("dot4_signed", (Type("int32", 4), Type("int8", 16), Type("int8", 16)), Type("int32", 4)),
+                 of_vectors("dot2", (Type("int32", 4), Type("int16", 8), Type("int16", 8)), Type("int32", 4)),
+                 of_vectors("dot2", (i32, Type("int16", 2), Type("int16", 2)), i32),
                  of_vectors("pairs", (Type("uint8", 4), i32), Type("int32", 2)),
                  of_vectors("pairs", (Type("int8", 4), i32), Type("int32", 2)),
                  of_vectors("dot_pairs", (i32, Type("int32", 2), Type("int32", 2)), i32),

@@ -158,6 +158,14 @@ def test_dot4_wraps_around() -> None:
     assert apply("dot4", 1, [top, x, y])[0] == -(1 << 31) + 4 * 255 * 127 - 1
 
 
+def test_dot2_adds_pairs_and_wraps_around() -> None:
+    top = np.array([(1 << 31) - 1, 5], np.int32)
+    x, y = np.array([-255, 255, -7, 3], np.int16), np.array([255, 2, 4, -9], np.int16)
+    assert apply("dot2", 2, [top, x, y]).tolist() == [(1 << 31) - 1 - 255 * 253, 5 - 28 - 27]
+    least = np.full(4, -(1 << 15), np.int16)
+    assert apply("dot2", 2, [top, least, least]).tolist() == [-1, 5 - (1 << 31)]
+
+
 def test_packing_clips_and_goes_by_groups_of_sixteen_bytes() -> None:
     x, y = np.array([1, -2, 40000, 4, 5, 6, 7, 8], np.int32), np.array([9, 10, 11, -40000, 13, 14, 15, 16], np.int32)
     assert apply("pack", 16, [x, y]).tolist() == [1, -2, 32767, 4, 9, 10, 11, -32768, 5, 6, 7, 8, 13, 14, 15, 16]

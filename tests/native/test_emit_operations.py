@@ -278,20 +278,32 @@ def test_any_false_sees_each_lane(lanes: int, name: str) -> None:
 @pytest.mark.parametrize("name", ["host", "x86-64", "AVX-VNNI", "x86-64-v4"])
 @pytest.mark.parametrize("lanes", [1, 4, 8, 16, 32])
 def test_dot4_adds_products_of_unsigned_and_signed_bytes(lanes: int, name: str) -> None:
-    b, n = Builder("dot4"), 16 * lanes
-    total, x, y = Buffer("x0", "int32", (n,), "argument"), Buffer("x1", "uint8", (4 * n,), "argument"), Buffer(
-        "x2", "int8", (4 * n,), "argument")
+    check_products("dot4", 4, ("uint8", "int8"), lanes, name)
+
+
+@native_x86
+@pytest.mark.parametrize("name", ["host", "x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("lanes", [1, 4, 8, 16, 32])
+def test_dot2_adds_products_of_pairs(lanes: int, name: str) -> None:
+    check_products("dot2", 2, ("int16", "int16"), lanes, name)
+
+
+def check_products(op: str, terms: int, dtypes: tuple[str, str], lanes: int, name: str) -> None:
+    """Sums of so many products in each lane."""
+    b, n = Builder(op), 16 * lanes
+    total, x, y = Buffer("x0", "int32", (n,), "argument"), *(
+        Buffer(f"x{i}", dtype, (terms * n,), "argument") for i, dtype in enumerate(dtypes, 1))
     out, axis = Buffer("out", "int32", (n,), "result"), Axis("i", 16)
 
     def body() -> None:
-        i = Affine.of(axis)
-        b.store(out, i * lanes, b.op("dot4", b.load(total, i * lanes, lanes), b.load(x, i * (4 * lanes), 4 * lanes),
-                                     b.load(y, i * (4 * lanes), 4 * lanes), type=Type("int32", lanes)))
+        i, wide = Affine.of(axis), terms * lanes
+        b.store(out, i * lanes, b.op(op, b.load(total, i * lanes, lanes), b.load(x, i * wide, wide), b.load(y, i * wide, wide),
+                                     type=Type("int32", lanes)))
 
     b.loop(axis, body)
     f = b.finish()
-    data = {0: values("int32", n, 0), 1: values("uint8", 4 * n, 1), 2: values("int8", 4 * n, 2)}
-    check([f], {f.name: data}, name)
+    check([f], {f.name: {0: values("int32", n, 0)} | {
+        i: values(dtype, terms * n, i) for i, dtype in enumerate(dtypes, 1)}}, name)
 
 
 @native_x86

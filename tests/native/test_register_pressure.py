@@ -63,7 +63,7 @@ def register_tiles(asm: str) -> Iterator[list[str]]:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("outputs", "kernel"), [(512, 1), (256, 1), (128, 3), (96, 1), (24, 3), (24, 1), (8, 1)])
 @pytest.mark.parametrize("make", [rescaled, of_floats])
-@pytest.mark.parametrize("cpu", ["znver4", "cascadelake", "alderlake", "haswell"])
+@pytest.mark.parametrize("cpu", ["znver4", "cascadelake", "alderlake", "haswell", "skylake-avx512"])
 def test_sums_stay_in_registers(cpu: str, make: Callable[[int, int], Module], outputs: int, kernel: int, threads: int) -> None:
     options = tosaic.CompileOptions(tosaic.target(cpu=cpu), threads=threads)
     asm = Traced(make(outputs, kernel), "f").lower(options).show("asm")

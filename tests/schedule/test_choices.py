@@ -42,9 +42,10 @@ def statements(f: Function, kind: type) -> int:
 
 @pytest.mark.parametrize(("target", "expected"), [
     (DOT4, "dot4, tiles of 14 rows by 2 vectors of 16"),
-    (V4, "multiply, tiles of 5 rows by 5 vectors of 16"),
-    (V3, "multiply, tiles of"),
-    (V2, "multiply, tiles of"),
+    (V4, "dot2, tiles of 14 rows by 2 vectors of 16"),
+    (V3, "dot2, tiles of 5 rows by 2 vectors of 8"),
+    (V2, "dot2, tiles of 5 rows by 2 vectors of 4"),
+    (TARGETS["4 bytes"], "multiply, tiles of"),
 ])
 def test_bytes_are_multiplied_by_what_the_target_has(target: Target, expected: str) -> None:
     assert f"contraction: {expected}" in describe(product(14_000, 64, 32, "int8"), target)
@@ -89,10 +90,22 @@ def loads_of(k: Kernel) -> list[Load]:
 
 
 def test_weights_are_packed_in_the_narrowest_type_that_holds_them() -> None:
-    f = schedule(product(64, 32, 16, "int8"), V4)
+    f = schedule(product(64, 32, 16, "int8"), TARGETS["4 bytes"])
     assert [b.dtype for b in f.params if b.role == "constant"] == ["int8"]
     f = schedule(product(64, 32, 16, "int32", weight=RNG.integers(-999, 999, (32, 16)).astype(np.int32)), V4)
     assert [b.dtype for b in f.params if b.role == "constant"] == ["int16"]
+
+
+@pytest.mark.parametrize(("rows", "zero_point", "dtype"), [(64, 0, "int16"), (1, 0, "int8"), (1, 3, "int16")])
+def test_pairs_of_16_bits_are_bytes_where_one_tile_reads_them(rows: int, zero_point: int, dtype: str) -> None:
+    """And they fit them."""
+    k = product(rows, 32, 16, "int8", weight=np.where(RNG.integers(0, 2, (32, 16)), -128, 127).astype(np.int8))
+    assert isinstance(k.value, Reduce)
+    x, w = k.value.body.args  # type: ignore[attr-defined]
+    k = replace(k, value=reduce("add", k.value.axes, x * (w - zero_point)))
+    f = schedule(k, V3)
+    assert [b.dtype for b in f.params if b.role == "constant" and b.name.endswith(".packed")] == [dtype]
+    check([k])
 
 
 def test_a_packed_weight_takes_the_place_of_the_original() -> None:

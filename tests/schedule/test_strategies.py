@@ -88,6 +88,8 @@ CASES: dict[str, tuple[type | str, Callable[[], Kernel], ScheduleRequest, str]] 
     "contraction of floats": ("vectors", lambda: product(140, 64, 32), ScheduleRequest(V4), "contraction: fma, tiles of "),
     "contraction of bytes, VNNI": ("dot4", lambda: product(140, 64, 32, "int8"), ScheduleRequest(VNNI),
                                    "contraction: dot4, "),
+    "contraction of bytes, PMADDWD": ("dot2", lambda: product(140, 64, 32, "int8"), ScheduleRequest(V4),
+                                      "contraction: dot2, tiles of "),
     "contraction of bytes, SMLAD": ("dual", lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m4")),
                                     "contraction: pairs, tiles of 2 rows by 2 vectors of 1"),
     "contraction of bytes, VMLADAVA": ("dot", lambda: of_graph(of_bytes), ScheduleRequest(target("cortex-m55")),

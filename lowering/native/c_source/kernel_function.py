@@ -44,7 +44,8 @@ from .operations import Operations
 
 LONGEST_INDEX = 60
 """Characters of an index that is written where it is used, and has no name."""
-BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "pairs", "dot_pairs", "dot8", "dot", "any_false", "bits"})
+BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "dot2", "pairs", "dot_pairs", "dot8", "dot", "any_false",
+                      "bits"})
 """Operations of vectors that are not the same in each lane."""
 
 
@@ -263,6 +264,8 @@ class KernelFunction:
                 self.pack(result, first, others[0])
             case "dot4" | "dot4_signed":
                 self.dot4("uint8" if stmt.op == "dot4" else "int8", result, first, *others)
+            case "dot2":
+                self.dot2(result, first, *others)
             case "pairs":
                 self.pairs(result, first, *others)
             case "dot_pairs":
@@ -291,6 +294,14 @@ class KernelFunction:
         a, b = self.as_bits(result, x, Type(dtype, lanes), "x"), self.as_bits(result, y, Type("int8", lanes), "y")
         add, at, terms = self.helpers.wrapping("add", "int32"), "" if lanes == 4 else "4 * l + ", self.one(total)
         for i in range(4):
+            terms = f"{add}({terms}, (int32_t){a}.at[{at}{i}] * {b}.at[{at}{i}])"
+        self.define(result, terms)
+
+    def dot2(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
+        """acc + two products of numbers of 16 bits in each lane."""
+        add, (a, b), terms = self.helpers.wrapping("add", "int32"), (self.whole(x), self.whole(y)), self.one(total)
+        at = "" if result.type.lanes == 1 else "2 * l + "
+        for i in range(2):
             terms = f"{add}({terms}, (int32_t){a}.at[{at}{i}] * {b}.at[{at}{i}])"
         self.define(result, terms)
 

@@ -1,4 +1,4 @@
-"""Operations that a target lacks, written with those that it has: products of bytes summed by fours, look-ups in a table of
+"""Operations that a target lacks, written with those that it has: products summed by fours or by pairs, look-ups in a table of
 bytes, narrowing with saturation, scaling by powers of two, and the upper halves of products, which RESCALE is made of.
 """
 from __future__ import annotations
@@ -23,8 +23,17 @@ def dot4(writer: Writer, result: Type, values: list[str], extend: str) -> str:
     wide, a = Arithmetic(writer, 4 * lanes), Arithmetic(writer, lanes)
     products = wide.op("mul", "i32", wide.cast(extend, "i8", x, "i32"), wide.cast("sext", "i8", y, "i32"))
     for first in range(4):
-        total = a.op("add", "i32", total, every_fourth(writer, products, lanes, first))
+        total = a.op("add", "i32", total, every_nth(writer, products, lanes, 4, first))
     return total
+
+
+def dot2(writer: Writer, result: Type, values: list[str]) -> str:
+    """acc + two products of numbers of 16 bits in each lane."""
+    lanes, (total, x, y) = result.lanes, values
+    wide, a = Arithmetic(writer, 2 * lanes), Arithmetic(writer, lanes)
+    products = wide.op("mul", "i32", wide.cast("sext", "i16", x, "i32"), wide.cast("sext", "i16", y, "i32"))
+    even, odd = (every_nth(writer, products, lanes, 2, first) for first in range(2))
+    return a.op("add", "i32", total, a.op("add", "i32", even, odd))
 
 
 def pairs(writer: Writer, x: str, offsets: str, extend: str) -> str:
@@ -74,11 +83,11 @@ def products_added(writer: Writer, lanes: int, scalar: str, total: str, x: str, 
     return Arithmetic(writer, 1).op("add", "i32", total, products)
 
 
-def every_fourth(writer: Writer, x: str, lanes: int, first: int) -> str:
-    t = spelled("i32", 4 * lanes)
+def every_nth(writer: Writer, x: str, lanes: int, n: int, first: int) -> str:
+    t = spelled("i32", n * lanes)
     if lanes == 1:
         return writer.put(f"extractelement {t} {x}, i32 {first}")
-    numbers = ", ".join(f"i32 {4 * i + first}" for i in range(lanes))
+    numbers = ", ".join(f"i32 {n * i + first}" for i in range(lanes))
     return writer.put(f"shufflevector {t} {x}, {t} poison, <{lanes} x i32> <{numbers}>")
 
 

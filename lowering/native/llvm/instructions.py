@@ -281,6 +281,7 @@ OTHERS: dict[str, Handler] = {
     "cast": lambda i, result, args, v: convert(i.over(result), i.target, v[0], args[0].type.dtype, result.dtype),
     "any_false": lambda i, result, args, v: i.any_false(args[0].type, v[0]),
     **{name: dot4(name) for name in ("dot4", "dot4_signed")},
+    "dot2": lambda i, result, args, v: i.own("dot2", result, v) or expansions.dot2(i.writer, result, v),
     "pairs": lambda i, result, args, v: i.pairs(result, args, v),
     "dot_pairs": lambda i, result, args, v: i.own(f"dot_pairs {args[1].type.lanes}", result, v) or expansions.dot_pairs(
         i.writer, args[1].type.lanes, v),

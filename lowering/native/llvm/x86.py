@@ -13,6 +13,9 @@ from .llvm_text import BITS, SCALARS, Arithmetic, llvm_type, resized, spelled
 # ---- operations of the loop IR ---------------------------------------------------------------------------------------
 DOT_PRODUCTS = {4: "128", 8: "256", 16: "512"}
 """Lanes of the accumulator -> the size in the instruction's name."""
+PAIR_PRODUCTS = {16: ("avx512bw", "llvm.x86.avx512.pmaddw.d.512"), 8: ("avx2", "llvm.x86.avx2.pmadd.wd"),
+                 4: ("sse2", "llvm.x86.sse2.pmadd.wd")}
+"""By the lanes of the sums: which feature has products of pairs of 16 bits, and how they are called."""
 PACKS = {64: ("avx512bw", "llvm.x86.avx512.{}.512"), 32: ("avx2", "llvm.x86.avx2.{}"), 16: ("sse2", "llvm.x86.sse2.{}.128")}
 """By the bytes of an operand: which feature has them, and how they are called."""
 PERMUTED_BYTES = 64
@@ -30,6 +33,16 @@ def dot4(writer: Writer, target: Target, result: Type, values: Sequence[str]) ->
     t, byte = llvm_type(result), spelled("i8", 4 * lanes)
     return writer.intrinsic(f"llvm.x86.avx512.vpdpbusd.{DOT_PRODUCTS[lanes]}", t, [
         (t, values[0]), (byte, values[1]), (byte, values[2])])
+
+
+def dot2(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
+    """VPMADDWD, and an addition: acc + two products of numbers of 16 bits in each lane."""
+    feature, name = PAIR_PRODUCTS.get(result.lanes, ("", ""))
+    if feature not in target.enabled:
+        return None
+    pairs = spelled("i16", 2 * result.lanes)
+    products = writer.intrinsic(name, llvm_type(result), [(pairs, values[1]), (pairs, values[2])])
+    return Arithmetic(writer, result.lanes).op("add", "i32", values[0], products)
 
 
 def pack(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
@@ -67,7 +80,7 @@ def scaleb(writer: Writer, target: Target, result: Type, values: Sequence[str]) 
     return writer.intrinsic(f"llvm.x86.avx512.mask.scalef.ps.{size}", t, args)
 
 
-OPERATIONS = {"dot4": dot4, "pack": pack, "lookup": lookup, "scaleb": scaleb}
+OPERATIONS = {"dot4": dot4, "dot2": dot2, "pack": pack, "lookup": lookup, "scaleb": scaleb}
 """By the loop IR's name; each says None where the target or the size lacks the instruction."""
 
 

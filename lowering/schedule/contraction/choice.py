@@ -30,7 +30,7 @@ MAX_UNDIVIDED_TERMS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot4", "dot8", "dual", "pairs", "bytes", "dot", "widen",
+    """`step` is how one step of K is done: "fma", "multiply", "dot2", "dot4", "dot8", "dual", "pairs", "bytes", "dot", "widen",
     "tiles", "bf16x6", "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each
     panel stays in the cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
     tile: Tile
@@ -47,7 +47,7 @@ class ContractionChoice:
 
     def cut(self, columns: int, target: Target) -> Cut:
         """The panels of the columns, and the vectors of each."""
-        least = min(4, self.lanes) if self.step in ("dot4", "dot8") else 1
+        least = min(4, self.lanes) if self.step in ("dot2", "dot4", "dot8") else 1
         return [(t, pieces(t.size, self.lanes, target.has_masked, least)) for t in panels(columns, self.lanes, self.tile)]
 
     def __str__(self) -> str:

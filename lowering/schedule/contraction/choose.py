@@ -28,7 +28,7 @@ from .choice import (
     packing_of,
 )
 from .int8.amx_choose import choose_amx
-from .int8.byte_factors import bytes_of, prefixes
+from .int8.byte_factors import are_summed_in_lanes, prefixes
 from .micro_kernels import multiply_bytes
 from .pattern import Contraction
 from .prefetch import is_worthwhile
@@ -67,13 +67,13 @@ def choose_vectors(pattern: Contraction, constraints: Constraints) -> Contractio
 
 def others(pattern: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
     """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
-    if choice.step not in ("fma", "multiply", "dot4"):
+    if choice.step not in ("fma", "multiply", "dot2", "dot4"):
         return
     if choice.blocks is None:
         few, seen = aliased(pattern, target), machine(pattern, choice.step, target)
         for tile in ranked_tiles(pattern.rows, pattern.n.extent, choice.lanes, seen, few)[:MAX_TRIED_TILES]:
             yield replace(choice, tile=tile)
-        if choice.step != "dot4" and pattern.rows > choice.tile.rows:
+        if choice.step not in ("dot2", "dot4") and pattern.rows > choice.tile.rows:
             yield replace(choice, columns_first=not choice.columns_first)
     elif choice.packing == "compiling":
         plain = choose_tile(pattern.rows, pattern.n.extent, choice.lanes, target, aliased(pattern, target))
@@ -117,4 +117,4 @@ def runs_interleaved(nest: Nest, target: Target) -> bool:
         return False
     if pattern.tested and choose_amx(pattern, Constraints(target)):
         return False
-    return not (target.dot_product and bytes_of(pattern)) or prefixes(pattern, Axis("k", pattern.depth)) is not None
+    return not are_summed_in_lanes(pattern, target) or prefixes(pattern, Axis("k", pattern.depth)) is not None

@@ -17,7 +17,7 @@ from .choice import ContractionChoice
 from .choose import choose_vectors, others
 from .int8.amx_choose import choose_amx
 from .line_buffers import with_lines
-from .micro_kernels import amx_bytes, amx_limbs, dot4, dot8, dual_multiply, vector_dot, widening
+from .micro_kernels import amx_bytes, amx_limbs, dot2, dot4, dot8, dual_multiply, vector_dot, widening
 from .pattern import Contraction
 from .recognise import recognise
 
@@ -62,6 +62,7 @@ MICRO_KERNELS: Mapping[str, tuple[Choose, Lower]] = {
     "tiles": (choose_amx, amx_bytes.lower),
     "dot8": (dot8.choose, register_tiles.lower),
     "dot4": (dot4.choose, register_tiles.lower),
+    "dot2": (dot2.choose, register_tiles.lower),
     "dual": (dual_multiply.choose, register_tiles.lower),
     "dot": (vector_dot.choose, vector_dot.lower),
     "widen": (widening.choose, register_tiles.lower),

@@ -17,7 +17,7 @@ from ..code_size_model import price_of, share_of
 from ..nest.constant_data import is_constant
 from ..nest.loop_nest import Nest, free_axes, main_reduction
 from ..nest.padding_conditions import PaddingConditions, kept_in_range
-from .int8.byte_factors import bytes_of
+from .int8.byte_factors import are_summed_in_lanes
 from .pattern import Contraction
 
 NEAR_L2_PART = 8
@@ -43,7 +43,7 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
 def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> bool:
     """Whether rows that are not adjacent meet no condition, and take hardly more cycles than those of the first pattern."""
     if pattern.tested or PaddingConditions.of(pattern.reduce, pattern.m,
-                                              pattern.n).rows or (target.dot_product and bytes_of(pattern)):
+                                              pattern.n).rows or are_summed_in_lanes(pattern, target):
         return False
     if any(x.buffer.nbytes > target.l2_bytes // NEAR_L2_PART for x in loads(pattern.a)):
         return False

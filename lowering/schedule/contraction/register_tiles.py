@@ -21,6 +21,7 @@ from .line_buffers import line_copies
 from .macro_kernel import START, Loop, MacroKernel, packing, run
 from .micro_kernel import MicroKernel, Step, epilogue, in_vectors
 from .micro_kernels import widening
+from .micro_kernels.dot2 import Dot2
 from .micro_kernels.dot4 import Dot4
 from .micro_kernels.dot8 import Dot8Kernel
 from .micro_kernels.dual_multiply import DualMultiply
@@ -31,8 +32,8 @@ from .pattern import Contraction
 from .prefetch import Prefetching
 
 Make = Callable[[Builder, Contraction, ContractionChoice, Target, Cut, Axis | None], Step]
-STEPS: Mapping[str, Make] = {"fma": Multiply.of, "multiply": Multiply.of, "dot4": Dot4.of, "dot8": Dot4.of,
-                             "dual": DualMultiply.of, "pairs": DualMultiply.of, "bytes": ByteMultiply.of,
+STEPS: Mapping[str, Make] = {"fma": Multiply.of, "multiply": Multiply.of, "dot2": Dot2.of, "dot4": Dot4.of,
+                             "dot8": Dot4.of, "dual": DualMultiply.of, "pairs": DualMultiply.of, "bytes": ByteMultiply.of,
                              "widen": widening.WideningMultiply.of}
 """What makes the step of a choice, for panels and groups of rows."""
 KERNELS: Mapping[str, type[MicroKernel]] = {"dot8": Dot8Kernel}

@@ -47,8 +47,6 @@ class LongEpilogue:
 
 LONG, LONG_PACKED = LongEpilogue(300, 900, 24, 3), LongEpilogue(150, 600, 12, 1)
 """Of outputs as they are, and of outputs that are packed: then an iteration of the loop is four vectors."""
-TERMS_OF_DOT_PRODUCT = 4
-"""Products of bytes that a lane sums at once."""
 STORE_LINES, LOOP_LINES = 3, 15
 """Lines of LLVM's text of a store, and of a loop over vectors. Counted."""
 Given = Mapping[Expr, Operand]
@@ -103,7 +101,7 @@ class EpilogueWriter:
         self.known = known or reduce
         self.largest = largest
         self.steps = math.prod(a.extent for a in reduce.axes) if reduce else 0
-        self.terms = TERMS_OF_DOT_PRODUCT if target.dot_product and reduce and reduce.dtype == "int32" else 1
+        self.terms = target.products_in_a_lane if reduce and reduce.dtype == "int32" else 1
         self.share = share_of(nest.value)
         self.packable = packable(nest, target)
         self.operations = operations(self.packable or nest.value, self.known)

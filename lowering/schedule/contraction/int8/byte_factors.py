@@ -5,6 +5,7 @@ from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis, Range
 from ....elements.expression import Apply, Cast, Const, Expr, Load
 from ....elements.traverse import computed
+from ....target.target import Target
 from ...nest.constant_data import is_constant
 from ..pack_a import run_of
 from ..pattern import Contraction
@@ -53,6 +54,12 @@ def constant_bytes(pattern: Contraction) -> Bytes | None:
     """The same where b is constant, has no zero point, and is summed whole, in 32 bits."""
     found = bytes_of(pattern) if pattern.reduce.dtype == "int32" and not pattern.inside else None
     return found if found and not found.of_y and is_constant(found.y) else None
+
+
+def are_summed_in_lanes(pattern: Contraction, target: Target) -> bool:
+    """Whether several products are done at a time in each lane, of rows that are packed."""
+    found = bytes_of(pattern)
+    return found is not None and (target.dot_product is not None or (target.multiplies_int16_pairs and is_constant(found.y)))
 
 
 def is_one_run(pattern: Contraction, x: Load) -> bool:

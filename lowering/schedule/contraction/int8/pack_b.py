@@ -83,10 +83,10 @@ def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[A
     return Made((in_words(flat, words) if words else flat, initial), not sums.any())
 
 
-def with_sums(data: Array, sums: Array, layout: PanelLayout) -> tuple[Array, Array]:
+def with_sums(data: Array, sums: Array, layout: PanelLayout, dtype: str = "int8") -> tuple[Array, Array]:
     """[batch, n, k] as panels, and [batch, n] initial sums; of columns that are padding they are 0."""
     initial = wrapped(np.pad(sums, ((0, 0), (0, layout.columns - sums.shape[1]))))
-    return layout.packed(data[:, None], "int8").reshape(-1), initial.reshape(-1)
+    return layout.packed(data[:, None], dtype).reshape(-1), initial.reshape(-1)
 
 
 def wrapped(sums: Array) -> Array:

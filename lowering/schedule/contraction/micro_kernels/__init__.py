@@ -3,6 +3,7 @@ how its operands are packed.
 
     multiply         fused multiply-adds of floats; products of integers that are added
     multiply_bytes   bytes that are widened as they are loaded, one number at a time
+    dot2             bytes as 16 bits, two to a lane (VPMADDWD)
     dot4, dot8       four bytes to a lane (VNNI, SDOT); two rows by two columns of eight bytes (SMMLA)
     dual_multiply    two pairs of 16 bits (SMLAD)
     widening         bytes of columns that are widened once for all rows (VWMACC, SMLAL)

@@ -3,6 +3,7 @@ read where they lie."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from .....runtime.records import dataclass
 from ....elements.affine import Affine, Axis
@@ -35,6 +36,9 @@ class ByteStep:
     conditions: PaddingConditions = NO_CONDITIONS
     group: int = 1
     unroll: int = 1
+    packs_many_rows: bool = False
+    """Whether all rows, or those of a group, are packed, one after the other; else those of a tile are."""
+    groups: Axis | None = None
 
     @property
     def panels(self) -> Panels:
@@ -70,7 +74,7 @@ class ByteStep:
 
     def pack(self, place: Place) -> None:
         if self.rows:
-            self.rows.pack(place.at, place.rows)
+            replace(self.rows, first=self.packed_row(place.at, 0)).pack(place.at, place.rows)
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         if self.packed.is_zero:
@@ -89,4 +93,7 @@ class ByteStep:
 
     def packed_row(self, at: At, row: int) -> Affine:
         """Which row a row of the tile is, of those that are packed."""
-        return Affine.of(row)
+        number = self.pattern.number_of_row(at) if self.packs_many_rows else Affine()
+        if self.groups:
+            number -= Affine.of(self.groups) * (self.pattern.rows // self.groups.extent)
+        return number + row

@@ -7,10 +7,8 @@ sum depends on its column, and is in the sums' initial values, or on its row, wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from .....runtime.records import dataclass
-from ....elements.affine import Affine, Axis
+from ....elements.affine import Axis
 from ....loops.builder import Builder
 from ....loops.ir import Operand, Type
 from ....target.target import Target
@@ -52,36 +50,39 @@ MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 25
 # ---- when ------------------------------------------------------------------------------------------------------------
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
     """Products of bytes, four at a time in each lane."""
+    return by_packed_rows(pattern, "dot4", 1, constraints) if has_byte_products(pattern, constraints.target) else None
+
+
+def by_packed_rows(pattern: Contraction, step: str, row_bytes: int, constraints: Constraints) -> ContractionChoice:
+    """Sums of several products in each lane, where an element of a packed row has `row_bytes` bytes."""
     target = constraints.target
-    if not has_byte_products(pattern, target):
-        return None
-    lanes, packing, seen = lanes_of_sums(pattern, target), packing_of(pattern), machine(pattern, "dot4", target)
+    lanes, packing, seen = lanes_of_sums(pattern, target), packing_of(pattern), machine(pattern, step, target)
     much = pattern.passes * pattern.n.extent * pattern.depth > MAX_INT8_TERMS_FOR_LESS_CODE
     prices, code = (target.costs.int8_tile_prices, None) if much else (target.costs.tile_prices, code_of(pattern))
     tile = choose_tile(
         pattern.rows, pattern.n.extent, lanes, seen, aliased(pattern, target), prices, code, may_repeat(pattern, lanes)
     )
     large = not constraints.by_rows and pattern.n.extent * pattern.depth > target.l2_bytes // 3
-    if large and not can_pack_all_rows(pattern, target):
-        group = rows_of_group(pattern, tile.rows, target)
-        return ContractionChoice(tile, lanes, "dot4", packing, group is not None, group=group)
+    if large and not can_pack_all_rows(pattern, row_bytes, target):
+        group = rows_of_group(pattern, tile.rows, row_bytes, target)
+        return ContractionChoice(tile, lanes, step, packing, group is not None, group=group)
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
-    return ContractionChoice(tile, lanes, "dot4", packing, large and pattern.passes > tile.rows, None, large and soon)
+    return ContractionChoice(tile, lanes, step, packing, large and pattern.passes > tile.rows, None, large and soon)
 
 
-def can_pack_all_rows(pattern: Contraction, target: Target) -> bool:
+def can_pack_all_rows(pattern: Contraction, row_bytes: int, target: Target) -> bool:
     """Whether the rows of a product with constants can be packed all at once, and stay in the second-level cache beside a
     panel: so that a panel that is read once passes all of them."""
     plain = is_constant(pattern.b) and not (pattern.batch or pattern.inside or pattern.nest.where)
-    return plain and pattern.passes * pattern.depth <= target.l2_bytes // ALL_ROWS_L2_PART
+    return plain and pattern.passes * pattern.depth * row_bytes <= target.l2_bytes // ALL_ROWS_L2_PART
 
 
-def rows_of_group(pattern: Contraction, tile: int, target: Target) -> int | None:
+def rows_of_group(pattern: Contraction, tile: int, row_bytes: int, target: Target) -> int | None:
     """How many rows, of which all groups have as many, are packed together where all cannot be, so that a panel, once read,
     passes that many; None where they are too few, or not all alike."""
     if pattern.m is None or pattern.outer or pattern.reduce.where or pattern.nest.where:
         return None
-    most = min(target.l2_bytes // GROUP_L2_PART // pattern.depth, pattern.rows // 2)
+    most = min(target.l2_bytes // GROUP_L2_PART // (pattern.depth * row_bytes), pattern.rows // 2)
     rows = next((r for r in range(most, 0, -1) if pattern.rows % r == 0), 0)
     return rows if rows >= MIN_TILES_OF_GROUP * tile else None
 
@@ -101,12 +102,9 @@ def step_of(pattern: Contraction, found: Bytes, target: Target, group: int) -> i
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
 class Dot4(ByteStep):
     """One step of K: total += dot product of four bytes of a row with four of b, in each lane."""
-    packs_many_rows: bool = False
-    """Whether all rows, or those of a group, are packed, one after the other; else those of a tile are."""
-    groups: Axis | None = None
+    __slots__ = ()
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, cut: Cut,
@@ -133,16 +131,6 @@ class Dot4(ByteStep):
         if pattern.lines and not row_packing:
             unroll = steps_of_run(pattern.reduce.axes[-1].extent // group)
         return Dot4(b, target, pattern, found.x, packed, row_packing, conditions, group, unroll, packs_many_rows, groups)
-
-    def pack(self, place: Place) -> None:
-        if self.rows:
-            replace(self.rows, first=self.packed_row(place.at, 0)).pack(place.at, place.rows)
-
-    def packed_row(self, at: At, row: int) -> Affine:
-        number = self.pattern.number_of_row(at) if self.packs_many_rows else Affine()
-        if self.groups:
-            number -= Affine.of(self.groups) * (self.pattern.rows // self.groups.extent)
-        return number + row
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
         value = self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)

@@ -90,7 +90,7 @@ class DualMultiply(ByteStep):
             rows = WidenedRows.in_pairs(b, pattern, found.x, found.of_x, choice.tile.rows, k.extent, target)
         steps = UNROLLED_WIDE_STEPS if choice.wide_weights else UNROLLED_STEPS
         return DualMultiply(b, target, pattern, found.x, packed, rows, NO_CONDITIONS if rows else conditions, GROUP, steps,
-                            found.of_x)
+                            zero_point=found.of_x)
 
     @property
     def axes(self) -> tuple[Axis, ...]:

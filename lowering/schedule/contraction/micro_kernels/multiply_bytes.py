@@ -54,7 +54,7 @@ class ByteMultiply(ByteStep):
         run = pattern.reduce.axes[-1].extent
         unroll = run if pattern.lines and run <= MAX_RUN_STEPS else UNROLLED_STEPS
         return ByteMultiply(b, target, pattern, x, packed, None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), 1,
-                            unroll, folded - zero_point)
+                            unroll, offset=folded - zero_point)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
