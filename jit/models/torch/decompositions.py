@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .own_decompositions import own_decompositions
+
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Functions by the operation that each stands for, as `ExportedProgram.run_decompositions` takes them."""
@@ -17,7 +19,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
            aten.bitwise_or.Scalar: with_tensor(aten.bitwise_or.Tensor),
            aten.bitwise_xor.Scalar: with_tensor(aten.bitwise_xor.Tensor)}
     nearest = get_decompositions([aten.upsample_nearest1d, aten.upsample_nearest2d])
-    return {**nearest, **get_decomposition_table(), **own}
+    return {**nearest, **get_decomposition_table(), **own_decompositions(), **own}
 
 
 def roll(x: Any, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
