@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from .....runtime.records import dataclass
 from ....elements.affine import Axis
-from ....elements.expression import Load
 from ....elements.traverse import computed
 from ....loops.builder import Builder
 from ....loops.ir import Literal, Operand, Type
@@ -17,7 +16,7 @@ from ...nest.constant_data import is_constant
 from ...nest.padding_conditions import PaddingConditions
 from ...nest.tile_axis import Cut
 from ..choice import ContractionChoice
-from ..int8.byte_factors import byte
+from ..int8.byte_factors import Bytes, byte
 from ..int8.pack_b import of_constants
 from ..macro_kernel import Place
 from ..pattern import Contraction
@@ -29,13 +28,14 @@ UNROLLED_STEPS = 4
 """Steps in an iteration of the loop over K. Chosen."""
 
 
-def factors_of(pattern: Contraction, target: Target) -> tuple[Load, int, Load] | None:
-    """x, its zero point, and y: a is x less that, b is y, constant and of int8."""
+def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
+    """The factors, of which b is constant, of int8 and without a zero point."""
     a, b = byte(pattern.a), byte(pattern.b)
     if target.vector_bytes > 1 or not a or not b or pattern.reduce.dtype != "int32" or pattern.inside or pattern.tested:
         return None
-    (x, zero_point), (y, of_y) = a, b
-    return None if y.dtype != "int8" or of_y or not is_constant(y) or computed(x.index) else (x, zero_point, y)
+    found = Bytes(*a, *b)
+    plain = found.y.dtype == "int8" and not found.of_y and is_constant(found.y) and not computed(found.x.index)
+    return found if plain else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,12 @@ class ByteMultiply(ByteStep):
            groups: Axis | None = None) -> ByteMultiply:
         found = factors_of(pattern, target)
         assert found
-        x, zero_point, y = found
-        folded = 0 if pattern.reduce.where else zero_point
-        packed = of_constants(b, pattern, y, (folded, 0), cut, 1, group=1)
+        folded = 0 if pattern.reduce.where else found.of_x
+        packed = of_constants(b, pattern, found.y, (folded, 0), cut, 1, group=1)
         run = pattern.reduce.axes[-1].extent
         unroll = run if pattern.lines and run <= MAX_RUN_STEPS else UNROLLED_STEPS
-        return ByteMultiply(b, target, pattern, x, packed, None, PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), 1,
-                            unroll, offset=folded - zero_point)
+        conditions = PaddingConditions.of(pattern.reduce, pattern.m, pattern.n)
+        return ByteMultiply(b, target, pattern, found.x, packed, None, conditions, 1, unroll, offset=folded - found.of_x)
 
     @property
     def axes(self) -> tuple[Axis, ...]:

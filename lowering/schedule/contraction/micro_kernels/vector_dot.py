@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .....runtime.records import dataclass
-from ....elements.expression import Buffer
+from ....elements.expression import Buffer, Load
 from ....loops.builder import Builder
 from ....loops.ir import Operand
 from ....target.target import Target
@@ -45,24 +45,14 @@ SUM_INSTRUCTIONS, PANEL_INSTRUCTIONS, ROW_INSTRUCTIONS = 2, 6, 20
 Counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ByteFactors:
-    """The factors, and whether rows are read as they lie. `zero_point` is that of a as signed bytes."""
-    found: Bytes
-    is_direct: bool
-
-    @property
-    def zero_point(self) -> int:
-        return self.found.of_x - 128 * (self.found.x.dtype == "uint8")
-
-
-def factors_of(pattern: Contraction, target: Target) -> ByteFactors | None:
+def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
     """The factors, if b is constant and has no zero point; weights that are kept as four bits stay so."""
-    found = constant_bytes(pattern) if target.sums_bytes and not pattern.tested else None
-    if found is None:
-        return None
-    whole = is_one_run(pattern, found.x) and pattern.depth % GROUP == 0
-    return ByteFactors(found, whole and found.x.dtype == "int8")
+    return constant_bytes(pattern) if target.sums_bytes and not pattern.tested else None
+
+
+def is_direct(pattern: Contraction, x: Load) -> bool:
+    """Whether rows are read as they lie: whole vectors of signed bytes."""
+    return is_one_run(pattern, x) and pattern.depth % GROUP == 0 and x.dtype == "int8"
 
 
 def tile_of(pattern: Contraction) -> Tile:
@@ -115,16 +105,16 @@ class VectorDot(ByteStep):
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, tile: Tile, blocks: Sequence[tuple[Tiles, Cut]], target: Target) -> VectorDot:
-        factors = factors_of(pattern, target)
-        assert factors
+        found = factors_of(pattern, target)
+        assert found
+        zero_point = found.of_x - 128 * (found.x.dtype == "uint8")
         whole = [(replace(t, start=t.start + block.start + i * block.size), vectors)
                  for block, cut in blocks for i in range(block.count) for t, vectors in cut]
-        packed = of_constants(b, pattern, factors.found.y, (factors.zero_point, 0), whole, GROUP, group=GROUP)
+        packed = of_constants(b, pattern, found.y, (zero_point, 0), whole, GROUP, group=GROUP)
         (k,) = packed.panels.axes
-        packing = None if factors.is_direct else RowPacking.of(
-            b, pattern, factors.found.x, (factors.found.of_x, 0), tile.rows, k.extent, k.extent, target, "int8",
-            fills=False)
-        return VectorDot(b, target, pattern, factors.found.x, packed, packing, group=GROUP, unroll=UNROLLED_STEPS)
+        packing = None if is_direct(pattern, found.x) else RowPacking.of(
+            b, pattern, found.x, (found.of_x, 0), tile.rows, k.extent, k.extent, target, "int8", fills=False)
+        return VectorDot(b, target, pattern, found.x, packed, packing, group=GROUP, unroll=UNROLLED_STEPS)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
         """Sixteen elements of a row of the tile."""
