@@ -83,10 +83,21 @@ def test_a_maximum_is_of_what_is_inside(channels: int) -> None:
     check(g.module(g.op("max_pool2d", x, kernel=(3, 3), stride=(1, 1), pad=(1, 1, 1, 1), nan_mode="PROPAGATE")))
 
 
-def test_tiles_of_a_row_are_one_loop_where_there_are_masks() -> None:
-    module = depthwise(24, 32, "3x3")
-    program = lower(fuse(module, module.function("main")), TARGETS["512 bits"])
-    function = program.functions[0]
+def loops_of(module: Module) -> str:
+    function = lower(fuse(module, module.function("main")), TARGETS["512 bits"]).functions[0]
     assert isinstance(function, Function)
-    text = print_function(function)
+    return print_function(function)
+
+
+def test_tiles_of_a_row_are_one_loop_where_there_are_masks() -> None:
+    text = loops_of(depthwise(24, 32, "3x3"))
     assert text.count("for ") == 4 and " mask " in text  # rows, tiles of columns, vectors of channels, rows of the window
+
+
+@pytest.mark.parametrize("name, width", [("3x3", 64), ("5x5", 64), ("5x5", 32), ("3x3", 96)])
+def test_what_is_inside_for_sure_has_no_mask(name: str, width: int) -> None:
+    """All steps of a row of the window are unrolled where some are tested: so that a row of a tile is tested for those alone
+    that can be outside."""
+    text, (kernel, window) = loops_of(depthwise(width, 32, name)), WINDOWS[name]
+    tested, outside = text.count("select"), sum(window["pad"][2:]) * (kernel // 2 + 1) // 2
+    assert tested % outside == 0 and tested <= 2 * outside

@@ -26,7 +26,7 @@ from ..elementwise.elementwise import lanes_of
 from ..nest.loop_nest import At, Nest, is_dense, main_reduction
 from ..nest.padding_conditions import PaddingConditions
 from ..nest.quotient_axes import shared_by
-from ..nest.reduction_loops import MAX_UNROLLED_EXTENT, alike, reduce_loops, unsettled
+from ..nest.reduction_loops import MAX_UNROLLED_EXTENT, MAX_UNROLLED_SUMS, alike, reduce_loops, unsettled
 from ..nest.row_range import RowRange, nested
 from ..nest.tile_axis import Piece, Tiles, balanced, chunks, even, interior, over, peel, pieces, repeating
 from ..strategy import Constraints, Strategy
@@ -344,8 +344,9 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
         return cheap([*found, [Tiles(0, 1, extent)]])
     if not conditions.by_single_rows and max(low, extent - high) <= choice.rows:
         found += at_ends(extent, inside, tile, again)
-    if target.has_masked and r.axes[-1].extent <= MAX_TESTED_STEPS:
-        sizes = range(min(choice.rows, extent // 2), max(1, low - 1, extent - high - 1), -1)
+    if target.has_masked and (steps := r.axes[-1].extent) <= MAX_TESTED_STEPS:
+        most = min(choice.rows, extent // 2, MAX_UNROLLED_SUMS // (steps * -(-choice.columns // choice.lanes)))
+        sizes = range(most, max(1, low - 1, extent - high - 1), -1)
         tested += [t for size in sizes if again or extent % size == 0 for t in repeating(extent, size)]
     return cheap([*found, *single_at_ends(extent, inside, tile, again), *([t] for t in tested)])
 
