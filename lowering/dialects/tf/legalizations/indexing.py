@@ -159,14 +159,10 @@ def held(e: Emitter, size: Value) -> Value:
     least = e.definitions.get(size)
     if least is None or least.op.name != "tosa.minimum":
         return size
-    limits = [v for v in least.operands if v.constant is not None]
     bounded = [e.definitions[v] for v in least.operands if v in e.definitions]
-    for limit in limits:
-        for greatest in bounded:
-            floors = [v.constant for v in greatest.operands if v.constant is not None]
-            if greatest.op.name == "tosa.maximum" and any(f.min() >= np.max(limit.constant) for f in floors):
-                return limit
-    return size
+    floors = [v.constant for o in bounded if o.op.name == "tosa.maximum" for v in o.operands if v.constant is not None]
+    limits = [(v, v.constant) for v in least.operands if v.constant is not None]
+    return next((v for v, most in limits if any(floor.min() >= most.max() for floor in floors)), size)
 
 
 @legalization("tf.ReverseSequence")
