@@ -56,7 +56,8 @@ as many instructions; with 8 the seven groups beside the mask are too few for su
 def x86(triple: str, cpu: str, features: str) -> Target:
     """An x86 machine; what it can do is in `features`."""
     on = enabled(features)
-    plain = Target(triple, cpu, features, vector_bytes=vector_bytes(on), dot_product=dot_product(on))
+    plain = Target(triple, cpu, features, vector_bytes=vector_bytes(on), dot_product=dot_product(on),
+                   packed_vector_bytes=16)
     if has_masks(on):
         return replace(plain, vector_registers=32, has_masked=True, costs=WIDE_COSTS)
     return replace(plain, vector_registers=16, costs=CROWDED_COSTS)

@@ -1,4 +1,4 @@
-"""Depthwise convolutions of bytes, four taps at a time: windows, strides, dilations, padding, zero points, odd channels."""
+"""Depthwise convolutions of bytes, several taps at a time: windows, strides, dilations, padding, zero points, odd channels."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,8 @@ from tosaic.lowering.schedule.window import int8_blocks
 from ..fuse.graphs import Graph, conv, rescale
 from .kernels import TARGETS, check
 
-WITH_DOT4 = {name: t for name, t in TARGETS.items() if t.dot_product}
+SEVERAL_AT_A_TIME = {name: t for name, t in TARGETS.items() if t.products_in_a_lane > 1}
+IN_BLOCKS = {name: TARGETS[name] for name in ("512 bits, dot4", "256 bits, no masks", "128 bits")}
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,12 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_windows_of_bytes_are_exact(name: str) -> None:
-    check(CASES[name].kernels(), targets=WITH_DOT4)
+    check(CASES[name].kernels(), targets=SEVERAL_AT_A_TIME)
 
 
 @pytest.mark.parametrize("name", ["same", "stride", "five by five"])
 def test_rescaled_windows_of_bytes_are_exact(name: str) -> None:
-    check(CASES[name].kernels(rescaled=True), targets=WITH_DOT4)
+    check(CASES[name].kernels(rescaled=True), targets=SEVERAL_AT_A_TIME)
 
 
 @pytest.mark.parametrize("case", [
@@ -84,8 +85,9 @@ def test_blocks_of_bytes_are_exact(case: Case, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(int8_blocks, "ROW_LINES", 0)
     monkeypatch.setattr(int8_blocks, "MAX_SUM_BYTES_PER_RESULT_BYTE", 1000)
     kernels = case.kernels(rescaled=True)
-    assert " blocks of " in "".join(describe(k, TARGETS["512 bits, dot4"]) for k in kernels)
-    check(kernels, targets=WITH_DOT4)
+    for t in IN_BLOCKS.values():
+        assert " blocks of " in "".join(describe(k, t) for k in kernels)
+    check(kernels, targets=SEVERAL_AT_A_TIME)
 
 
 def test_blocks_need_no_more_memory_for_sums_than_the_result_has() -> None:
@@ -105,7 +107,7 @@ def test_unsigned_bytes_need_no_flip() -> None:
     (x,) = {load.buffer for load in loads(k.value) if load.buffer.data is None}
     unsigned = Buffer("u", "uint8", x.shape, "argument")
     value = rewrite(k.value, lambda e: Load(unsigned, e.index) if isinstance(e, Load) and e.buffer is x else None)
-    check([replace(k, value=value)], targets=WITH_DOT4)
+    check([replace(k, value=value)], targets=SEVERAL_AT_A_TIME)
 
 
 @pytest.mark.parametrize("name", ["same", "stride", "dilated", "time only"])
@@ -113,7 +115,8 @@ def test_a_target_with_products_of_bytes_uses_them(name: str) -> None:
     t = TARGETS["512 bits, dot4"]
     (k,) = CASES[name].kernels()
     assert "window: dot4" in describe(k, t)
-    assert "dot4" not in describe(k, replace(t, dot_product=None))
+    assert "window: dot" not in describe(k, replace(t, dot_product=None))
+    assert "window: dot2" in describe(k, TARGETS["256 bits, no masks"])
 
 
 def test_a_window_with_too_many_taps_or_weights_of_a_run_takes_plain_products() -> None:

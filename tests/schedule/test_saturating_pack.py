@@ -82,8 +82,8 @@ def test_in_loops(columns: int) -> None:
     check([k], targets=DOT4)
 
 
-def test_nothing_is_packed_where_groups_are_vectors() -> None:
-    assert not packs(schedule(product(64), TARGETS["128 bits"]))
+def test_nothing_is_packed_where_vectors_are_smaller_than_groups() -> None:
+    assert not packs(schedule(product(64), TARGETS["4 bytes"]))
 
 
 def test_elements() -> None:

@@ -1,6 +1,6 @@
-"""The loops of a window of bytes (`int8_window`): words of four taps, their products with packed weights, and what is done with
-the sums. Where columns are done by whole vectors of bytes (`int8_blocks`), words are made by shuffles of bytes, and sums wait
-in the first-level cache for a loop over rows, which packs them.
+"""The loops of a window of bytes (`int8_window`): words of four taps, or of two, their products with packed weights, and what
+is done with the sums. Where columns are done by whole vectors of bytes (`int8_blocks`), words are made by shuffles of bytes,
+and sums wait in the first-level cache for a loop over rows, which packs them.
 """
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from ...loops.builder import Builder
 from ...loops.ir import INDEX, Literal, Operand, Type
 from ...target.target import Target
 from ..contraction.initial_sums import biased, sum_of
-from ..contraction.int8.byte_factors import GROUP
 from ..contraction.int8.pack_b import with_sums
 from ..contraction.layout import PanelLayout
 from ..derived_constants import Made, derive
@@ -30,12 +29,12 @@ from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vectorize import Vectorizer
 from .int8_blocks import GROUP_BYTES, SUM_VECTORS, Band, found_beside, narrow
-from .int8_window import ByteWindow, ByteWindowChoice, Tap, lines_of, moved, recognise
+from .int8_window import WORD_BYTES, ByteWindow, ByteWindowChoice, Tap, lines_of, moved, recognise
 
 
 @dataclass(frozen=True, slots=True)
 class Int8Window(Strategy):
-    """A window of bytes with constant weights, four taps at a time."""
+    """A window of bytes with constant weights, four taps at a time, or two."""
     nest: Nest
     target: Target
     choice: ByteWindowChoice
@@ -67,7 +66,7 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
         vectors: Cut = [(Tiles(t.start - first + i * t.size + p.start, p.active, 1), (Piece(0, p.lanes, p.active),))
                         for t in columns for i in range(t.count) for p in cut(t.size, choice.lanes, target)]
         make = functools.partial(packed, n=n, first=first, axes=pattern.reduce.axes, words=pattern.words, fill=pattern.fill,
-                                 vectors=vectors)
+                                 vectors=vectors, taps=pattern.taps, dtype=pattern.factor)
         (weights, initial), _ = derive(b, (f"{nest.name}.packed", f"{nest.name}.initial"), (pattern.weights, *bias), make)
     writer = EpilogueWriter(b, target, nest, pattern.reduce, choice.rows * choice.lanes, known=known)
 
@@ -84,16 +83,16 @@ def lower(b: Builder, nest: Nest, choice: ByteWindowChoice, target: Target, rows
 
 
 def cut(columns: int, lanes: int, target: Target) -> tuple[Piece, ...]:
-    return pieces(columns, lanes, target.has_masked, GROUP)
+    return pieces(columns, lanes, target.has_masked, WORD_BYTES)
 
 
 def packed(weights: Expr, *bias: Expr, n: Axis, first: int, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int,
-           vectors: Cut) -> Made:
+           vectors: Cut, taps: int, dtype: str) -> Made:
     """The weights [vector of columns, word, lane, tap] and the initial sums, from a column on; what is missing is 0."""
-    found = of_words(weights, n, axes, words)
+    found = of_words(weights, n, axes, words, taps)
     sums = -fill * found.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
-    layout = PanelLayout(vectors, len(words) * GROUP, GROUP)
-    return Made(with_sums(found[first:].reshape(1, n.extent - first, -1), sums[None, first:], layout))
+    layout = PanelLayout(vectors, len(words) * taps, taps)
+    return Made(with_sums(found[first:].reshape(1, n.extent - first, -1), sums[None, first:], layout, dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class TapPlaces:
     weights: Buffer
     initial: Buffer
     writer: EpilogueWriter
-    dot4: str
+    product: str
     first: int = 0
     """The column from which on weights are packed."""
     rows: Mapping[int, tuple[Affine, Operand]] = field(default_factory=dict)
@@ -120,7 +119,7 @@ class TapPlaces:
                 row = Computed(Const(0, "int64"), max(w.high, 2))
                 b.bind(row, b.op("min", inside, Literal(w.high - 1, INDEX)))
                 rows[k] = Affine.of(row), b.holds((w,))
-        return TapPlaces(b, pattern, weights, initial, writer, writer.target.dot4, first, rows)
+        return TapPlaces(b, pattern, weights, initial, writer, product_of(pattern, writer.target), first, rows)
 
     def tile(self, at: At, line: Tiles, vectors: tuple[Piece, ...]) -> None:
         for piece in vectors:
@@ -128,19 +127,19 @@ class TapPlaces:
             places = [block.place(row, piece.start) for row in range(line.size)]
             column = places[0][self.pattern.n] - self.first
             sums: list[Operand] = [self.b.load(self.initial, column, piece.lanes)] * line.size
-            words = self.pattern.words
+            words, each = self.pattern.words, self.pattern.taps
             for number, taps in enumerate(words):
-                start = column * (len(words) * GROUP) + number * piece.lanes * GROUP
-                weights = self.b.load(self.weights, start, piece.lanes * GROUP)
-                sums = [self.b.op(self.dot4, total, self.word(place, taps, piece), weights, type=total.type)
+                start = column * (len(words) * each) + number * piece.lanes * each
+                weights = self.b.load(self.weights, start, piece.lanes * each)
+                sums = [self.b.op(self.product, total, self.word(place, taps, piece), weights, type=total.type)
                         for total, place in zip(sums, places)]
             self.writer.write(block, sums)
 
     def word(self, place: At, taps: list[Tap], piece: Piece) -> Operand:
         """The unsigned bytes of these taps, each lane's in a word."""
-        total, flip, doubtful = None, 0, []
+        total, flip, doubtful, apart = None, 0, [], self.pattern.tap_bits
         for position, tap in enumerate(taps):
-            here, shift = {**place, **tap}, 8 * position
+            here, shift = {**place, **tap}, apart * position
             found = self.rows.get(tap[self.pattern.group].const)
             if any(w.substitute(here).known is False for w in self.conditions(found is None)):
                 flip |= (self.pattern.fill & 0xFF) << shift
@@ -153,8 +152,8 @@ class TapPlaces:
             if found:
                 doubtful.append((found[1], shift))
         if total is None:
-            return self.bytes(Literal(signed(flip), Type("int32", piece.lanes)))
-        return self.bytes(self.filled(total, flip, doubtful))
+            return self.factors(Literal(signed(flip), Type("int32", piece.lanes)))
+        return self.factors(self.filled(total, flip, doubtful))
 
     def conditions(self, every: bool) -> tuple[Range, ...]:
         return (*self.pattern.settled, self.pattern.open) if every and self.pattern.open else self.pattern.settled
@@ -197,8 +196,13 @@ class TapPlaces:
         bits = self.b.op("select", holds, *(Literal(signed(x), total.type) for x in (yes, no)), hoist=True)
         return self.b.op("or", total, bits, hoist=True)
 
-    def bytes(self, word: Operand) -> Operand:
-        return self.b.op("bits", word, type=Type("int8", GROUP * word.type.lanes))
+    def factors(self, word: Operand) -> Operand:
+        return self.b.op("bits", word, type=Type(self.pattern.factor, self.pattern.taps * word.type.lanes))
+
+
+def product_of(pattern: ByteWindow, target: Target) -> str:
+    """The operation that multiplies words."""
+    return target.dot4 if pattern.taps == WORD_BYTES else "dot2"
 
 
 def signed(word: int) -> int:
@@ -214,7 +218,7 @@ class WindowBlocks:
     target: Target
     nest: Nest
     known: Expr
-    words: Sequence[list[Tap]]
+    pattern: ByteWindow
     bands: Sequence[Band]
     weights: Buffer
     initial: Buffer
@@ -227,7 +231,7 @@ class WindowBlocks:
     def of(b: Builder, nest: Nest, pattern: ByteWindow, known: Expr, bias: tuple[Expr, ...], bands: Sequence[Band], rows: int,
            target: Target) -> WindowBlocks:
         order = [column for band in bands for column in band.order()]
-        slots, lanes = Axis("slot", len(order)), target.vector_bytes // GROUP
+        slots, lanes = Axis("slot", len(order)), target.vector_bytes // WORD_BYTES
         make = functools.partial(
             packed_blocks,
             n=pattern.n,
@@ -236,6 +240,8 @@ class WindowBlocks:
             fill=pattern.fill,
             order=order,
             lanes=lanes,
+            taps=pattern.taps,
+            dtype=pattern.factor,
         )
         (weights, initial), _ = derive(b, (f"{nest.name}.blocks", f"{nest.name}.starts"), (pattern.weights, *bias), make)
         value = narrow(nest, known, pattern.n)
@@ -245,12 +251,12 @@ class WindowBlocks:
         value = rewrite(value, lambda e: e if e is known else tables.get(e) if isinstance(e, Load) else None)
         sums = b.scratch(Buffer(f"{nest.name}.sums.of.blocks", "int32", (rows * target.vector_bytes,), "scratch"))
         return WindowBlocks(
-            b, target, nest, known, pattern.words, bands, weights, initial, sums, slots, value, tuple(tables.values())
+            b, target, nest, known, pattern, bands, weights, initial, sums, slots, value, tuple(tables.values())
         )
 
     @property
     def lanes(self) -> int:
-        return self.target.vector_bytes // GROUP
+        return self.target.vector_bytes // WORD_BYTES
 
     def tile(self, places: TapPlaces, at: At, line: Tiles) -> None:
         """All blocks of a tile of rows."""
@@ -272,16 +278,16 @@ class WindowBlocks:
 
     # ---- sums --------------------------------------------------------------------------------------------------------
     def totals(self, places: TapPlaces, rows: Sequence[At], slot: Affine, band: Band) -> list[Operand]:
-        lanes, size = self.lanes, band.size
+        lanes, size, words, taps_of_word = self.lanes, band.size, self.pattern.words, self.pattern.taps
         sums: list[Operand] = [self.b.load(self.initial, slot + v * lanes, lanes) for v in range(SUM_VECTORS)]
-        for number, taps in enumerate(self.words):
-            start = slot * (len(self.words) * GROUP) + number * size * GROUP
-            words = Words(self.b, places, rows, band).of(taps)
-            for v, word in enumerate(words):
+        product = product_of(self.pattern, self.target)
+        for number, taps in enumerate(words):
+            start = (slot * len(words) + number * size) * taps_of_word
+            for v, word in enumerate(Words(self.b, places, rows, band).of(taps)):
                 if isinstance(word, Literal) and not word.value:
                     continue
-                weights = self.b.load(self.weights, start + v * size, size)
-                sums[v] = self.b.op(self.target.dot4, sums[v], word, weights, type=sums[v].type)
+                weights = self.b.load(self.weights, start + v * lanes * taps_of_word, lanes * taps_of_word)
+                sums[v] = self.b.op(product, sums[v], word, weights, type=sums[v].type)
         return sums
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
@@ -319,14 +325,25 @@ class Words:
     band: Band
 
     def of(self, taps: Sequence[Tap]) -> list[Operand]:
-        """Four vectors of words with the bytes of up to four taps. Where there are fewer, others stand in their place, whose
-        weights are 0."""
+        """Four vectors of words with the bytes of up to four taps, or of two, with zeros between. Where there are fewer, others
+        stand in their place, whose weights are 0."""
         found = [self.bytes(tap) for tap in taps]
+        if self.places.pattern.taps == 2:
+            return self.wide_pairs(found[0], found[-1])
         if all(isinstance(x, Literal) for x in found):
             return [found[0]] * SUM_VECTORS
         first = self.interleaved(found[0], found[min(1, len(found) - 1)], 1)
         second = self.interleaved(found[2], found[-1], 1) if len(found) > 2 else first
         return [word for x, y in zip(first, second) for word in self.interleaved(x, y, 2)]
+
+    def wide_pairs(self, x: Operand, y: Operand) -> list[Operand]:
+        """Bytes of two taps as numbers of 16 bits."""
+        wide = Type("int16", self.band.size // 2)
+        if isinstance(x, Literal) and isinstance(y, Literal):
+            return [Literal(int(x.value) & 0xFF, wide)] * SUM_VECTORS
+        zeros = Literal(0, Type("int8", self.band.size))
+        return [self.b.op("bits", word, type=wide) for pair in self.interleaved(x, y, 1)
+                for word in self.interleaved(pair, zeros, 1)]
 
     def interleaved(self, x: Operand, y: Operand, size: int) -> list[Operand]:
         """Elements of `size` bytes of both interleaved: from the lower halves of each 16 bytes, from the upper halves."""
@@ -394,20 +411,21 @@ def to_int8(byte: int) -> int:
 
 
 def packed_blocks(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int,
-           order: Sequence[int], lanes: int) -> Made:
+           order: Sequence[int], lanes: int, taps: int, dtype: str) -> Made:
     """The weights [block, word, vector, lane, tap] and the initial sums [slot]."""
-    data = of_words(weights, n, axes, words)
+    data = of_words(weights, n, axes, words, taps)
     sums = -fill * data.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
     size = SUM_VECTORS * lanes
-    layout = PanelLayout([(Tiles(0, size, len(order) // size), (Piece(0, size, size),))], len(words) * GROUP, GROUP)
-    return Made(with_sums(data[list(order)].reshape(1, len(order), -1), sums[None, list(order)], layout))
+    layout = PanelLayout([(Tiles(0, size, len(order) // size), (Piece(0, size, size),))], len(words) * taps, taps)
+    return Made(with_sums(data[list(order)].reshape(1, len(order), -1), sums[None, list(order)], layout, dtype))
 
 
-def of_words(weights: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]]) -> np.ndarray:
+def of_words(weights: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], taps: int
+             ) -> np.ndarray:
     """[column, word, tap]; taps that are missing are 0."""
-    data, found = constant(weights, (n, *axes)), np.zeros((n.extent, len(words), GROUP), np.int8)
-    for number, taps in enumerate(words):
-        for position, tap in enumerate(taps):
+    data, found = constant(weights, (n, *axes)), np.zeros((n.extent, len(words), taps), np.int8)
+    for number, some in enumerate(words):
+        for position, tap in enumerate(some):
             place: tuple[slice | int, ...] = (slice(None), *(tap[a].const for a in axes))
             found[:, number, position] = data[place]
     return found
