@@ -33,8 +33,8 @@ Value = Callable[[Affine, int, int], Operand]
 @dataclass(frozen=True, slots=True)
 class RowPacking:
     """Where rows of `x` go: `depth` elements each, `stride` apart. Where these are `stored` as other bytes than they are, as
-    signed or as unsigned ones, they become 128 less or more. Where b has a zero point, `terms` holds what it adds to each row's
-    sums."""
+    signed or as unsigned ones, they become 128 less or more; as int16, less their zero point. Where b has a zero point, `terms`
+    holds what it adds to each row's sums."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -56,8 +56,8 @@ class RowPacking:
            target: Target, stored: str | None = None, fills: bool = True) -> RowPacking:
         """With scratch for `rows` rows, of the type of signed bytes where it is said how they are `stored`. `zero_points` are
         those of a and b."""
-        name, size = pattern.nest.name, (rows - 1) * stride + depth
-        buffer = b.scratch(Buffer(f"{name}.rows", "int8" if stored else x.dtype, (size,), "scratch"))
+        name, size, dtype = pattern.nest.name, (rows - 1) * stride + depth, "int8" if stored == "uint8" else stored or x.dtype
+        buffer = b.scratch(Buffer(f"{name}.rows", dtype, (size,), "scratch"))
         terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
         return RowPacking(b, target, pattern, x, zero_points[0], buffer, depth, stride, stored or x.dtype, -zero_points[1],
                           terms, fills=fills)
@@ -170,6 +170,9 @@ class RowPacking:
             if isinstance(source, int):
                 return Literal(source, type)
             found: Operand = self.b.load(self.x.buffer, source + place, lanes, active)
+            if self.stored == "int16":
+                wide = self.b.op("cast", found, type=type)
+                return self.b.op("sub", wide, Literal(self.zero_point, type)) if self.zero_point else wide
             if found.type != type:
                 found = self.b.op("bits", found, type=type)
             return found if self.stored == self.x.dtype else self.b.op("xor", found, Literal(-128, type))
@@ -179,6 +182,8 @@ class RowPacking:
     @property
     def filled(self) -> int:
         """The zero point as it is stored."""
+        if self.stored == "int16":
+            return 0
         value = self.zero_point + 128 * (self.stored != self.x.dtype) * (1 if self.stored == "uint8" else -1)
         return (value + 128) % 256 - 128 if self.buffer.dtype == "int8" else value
 

@@ -20,8 +20,9 @@ from ...nest.tile_axis import Cut
 from ...strategy import Constraints
 from ..choice import MAX_PADDED_PLACES, ContractionChoice, lanes_of_sums, places_with_conditions
 from ..int8.byte_factors import Bytes, bytes_of, prefixes
-from ..int8.int16_operands import PAIR, WideRows, of_constants
+from ..int8.int16_panels import PAIR, of_constants
 from ..macro_kernel import Place
+from ..pack_a import RowPacking
 from ..pattern import Contraction
 from .byte_step import ByteStep
 from .dot4 import by_packed_rows
@@ -60,7 +61,7 @@ class Dot2(ByteStep):
         rows = pattern.passes // (groups.extent if groups else 1) if choice.columns_first else choice.tile.rows
         is_crowded = choice.columns_first and k.extent * ROW_BYTES % costs.few_sets_stride_bytes == 0
         stride = k.extent + is_crowded * costs.cache_line_bytes // ROW_BYTES
-        packing = WideRows.wide(b, pattern, found, rows, k.extent, stride, target)
+        packing = RowPacking.of(b, pattern, found.x, (found.of_x, 0), rows, k.extent, stride, target, "int16")
         conditions = PaddingConditions((), prefixes(pattern, k) or (), (), frozenset())
         return Dot2(b, target, pattern, found.x, packed, packing, conditions, PAIR, 1, choice.columns_first, groups)
 

@@ -1,5 +1,5 @@
-"""The operands of products of bytes by pairs of 16 bits in vectors (`micro_kernels.dot2`): rows in scratch and panels of
-constants, both less their zero points, so that 0 stands for what padding leaves out and for what fills K up.
+"""Panels of constants for products of bytes by pairs of 16 bits in vectors (`micro_kernels.dot2`): numbers less their zero
+point, so that 0 stands for what fills K up.
 """
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import math
 
 import numpy as np
 
-from ....elements.affine import Affine, Axis
-from ....elements.expression import Buffer, Expr, guard
+from ....elements.affine import Axis
+from ....elements.expression import Expr, guard
 from ....loops.builder import Builder
-from ....loops.ir import Literal, Operand, Type
-from ....target.target import Target
 from ...derived_constants import Made, derive
 from ...nest.constant_data import constant
 from ...nest.tile_axis import Cut
 from ..initial_sums import biased, sum_of
 from ..layout import PanelLayout
-from ..pack_a import RowPacking, store_run
 from ..pack_b import PACKED, Panels
 from ..pattern import Contraction
 from .byte_factors import Bytes
@@ -26,28 +23,6 @@ from .pack_b import BytePanels, with_sums
 
 PAIR = 2
 """Elements of K that are multiplied at a time in a lane."""
-
-
-class WideRows(RowPacking):
-    """Rows of bytes, copied as numbers of 16 bits less their zero point."""
-    __slots__ = ()
-
-    @staticmethod
-    def wide(b: Builder, pattern: Contraction, found: Bytes, rows: int, depth: int, stride: int, target: Target) -> WideRows:
-        """With scratch for `rows` rows."""
-        buffer = b.scratch(Buffer(f"{pattern.nest.name}.rows", "int16", ((rows - 1) * stride + depth,), "scratch"))
-        return WideRows(b, target, pattern, found.x, found.of_x, buffer, depth, stride, found.x.dtype)
-
-    def run(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
-        """Elements of a row, less their zero point; 0 where a number stands for them."""
-        def value(place: Affine, lanes: int, active: int) -> Operand:
-            wide = Type("int16", lanes)
-            if isinstance(source, int):
-                return Literal(0, wide)
-            x = self.b.op("cast", self.b.load(self.x.buffer, source + place, lanes, active), type=wide)
-            return self.b.op("sub", x, Literal(self.zero_point, wide)) if self.zero_point else x
-
-        store_run(self.b, self.target, self.buffer, row * self.stride + k, range(length), value)
 
 
 def of_constants(b: Builder, pattern: Contraction, found: Bytes, cut: Cut, is_wide: bool) -> BytePanels:
