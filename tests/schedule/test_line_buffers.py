@@ -122,9 +122,13 @@ def test_other_windows_have_none(c: WindowCase) -> None:
     assert not check(c, ScheduleRequest(target("cortex-a76")))
 
 
-def test_long_runs_are_copied_where_there_is_a_cache_for_them() -> None:
-    wide = WindowCase((6, 8), 32, 8, (3, 3), pad=((1, 1), (1, 1)))
-    assert check(wide, ScheduleRequest(target("cortex-a76"))) and not check(wide, ScheduleRequest(target("cortex-m4")))
+@pytest.mark.parametrize(("name", "channels", "has"), [
+    ("cortex-a76", 32, True), ("cortex-a76", 512, True), ("cortex-a76", 1100, False), ("cortex-m3", 32, True),
+    ("cortex-m3", 80, False), ("cortex-m4", 32, False), ("cortex-m55", 32, False)])
+def test_long_runs_are_copied_where_there_is_room_for_them(name: str, channels: int, has: bool) -> None:
+    """Half of a cache, or two kilobytes where bytes are multiplied one by one."""
+    wide = WindowCase((4, 8), channels, 2, (3, 3), pad=((1, 1), (1, 1)))
+    assert check(wide, ScheduleRequest(target(name))) == has
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -27,11 +27,17 @@ from .pack_a import Value, run_of, store_run
 from .pattern import Contraction, LineBuffers
 
 MAX_RUN_BYTES = 32
-"""Bytes that an output takes of a line, at most, on a machine without vectors or caches: copying longer runs for each output is
-little beside its products, and so is memory for lines. Counted: lines of longer ones took 6 % fewer instructions to 8 % more on
-Cortex-M4 and RV64, to 18 % more on Cortex-M55."""
+"""Bytes that an output takes of a line, at most, where rows are widened or packed from lines: copying longer runs for each
+output is little beside its products. Counted: lines of longer ones took 0 to 6 % fewer instructions on Cortex-M4, and 18 % more
+on Cortex-M55."""
+MAX_FEW_LINES_BYTES = 512
+"""Of all lines of a row, there: what they save is little beside memory. Counted: of the first layer of MobileNetV1 with 96 x 96
+places, whose lines have 873 bytes, 0.1 % of the network's instructions on Cortex-M4."""
+MAX_LINES_BYTES = 2048
+"""Of all lines of a row, where there is no cache and bytes are multiplied one by one: then nothing is taken away from each byte
+of a row any longer. Counted: convolutions of 3 x 3 took 0.75 to 0.93 of the instructions on Cortex-M3, on RV32 0.87 to 1.04."""
 LINES_L1_PART = 2
-"""On others lines take at most half of the first-level cache."""
+"""Where there is a cache, lines take at most half of the first-level one."""
 MIN_ROWS = 4
 """Outputs of a row for which a copy is worth it."""
 SLACK_BYTES = 16
@@ -74,9 +80,11 @@ def is_worthwhile(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> bool:
 def is_small(lines: LineBuffers | None, run: tuple[Axis, ...], target: Target) -> bool:
     """Whether the copy is little for the machine."""
     assert lines
-    if target.has_cache and target.vector_bytes > 1:
+    if target.has_cache:
         return lines.buffer.nbytes <= target.l1_bytes // LINES_L1_PART
-    return math.prod(a.extent for a in run) <= MAX_RUN_BYTES
+    if target.vector_bytes == 1 and not target.has_dual_multiply:
+        return lines.buffer.nbytes <= MAX_LINES_BYTES
+    return math.prod(a.extent for a in run) <= MAX_RUN_BYTES and lines.buffer.nbytes <= MAX_FEW_LINES_BYTES
 
 
 def places_inside(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> range | None:
