@@ -19,7 +19,7 @@ from tosaic.lowering.target.presets import target
 
 from .kernels import TARGETS, interpreted, meaning, row_count, same, spans
 
-NAMES = ("cortex-a76", "neoverse-v1", "cortex-a53", "rv64gcv", "rv64gc", "cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55")
+NAMES = ("cortex-a76", "neoverse-v1", "cortex-a53", "rv64gcv", "rv64gc", "cortex-m0", "cortex-m3", "cortex-m4")
 Pair = tuple[int, int]
 
 

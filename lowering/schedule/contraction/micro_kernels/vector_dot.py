@@ -23,7 +23,6 @@ from ...vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..choice import ContractionChoice, in_pairs
 from ..int8.byte_factors import Bytes, constant_bytes, is_one_run
 from ..int8.pack_b import of_constants
-from ..line_buffers import line_copies
 from ..macro_kernel import MacroKernel, Place, finishing, packing, run
 from ..micro_kernel import MicroKernel
 from ..pack_a import RowPacking
@@ -95,8 +94,8 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
     macro = MacroKernel(b, pattern)
     if step.rows:
         step.rows.fill_up(tile.rows)
-    run([macro.outer(False, rows)[1], *line_copies(b, pattern, target), macro.rows(heights_of(pattern, tile)),
-         packing(step.pack), macro.columns(blocks), finishing(sums.write), macro.panels()], kernel.tile)
+    run([macro.outer(False, rows)[1], macro.rows(heights_of(pattern, tile)), packing(step.pack), macro.columns(blocks),
+         finishing(sums.write), macro.panels()], kernel.tile)
 
 
 class VectorDot(ByteStep):
