@@ -27,8 +27,8 @@ from .pack_a import Value, run_of, store_run
 from .pattern import Contraction, LineBuffers
 
 MAX_RUN_BYTES = 32
-"""Bytes that an output takes of a line, at most, where rows are widened from lines: copying longer runs for each output is little
-beside its products. Counted: lines of longer ones took 0 to 6 % fewer instructions on Cortex-M4."""
+"""Bytes that an output takes of a line, at most, where rows are widened from lines: copying longer runs for each output is
+little beside its products. Counted: lines of longer ones took 0 to 6 % fewer instructions on Cortex-M4."""
 MAX_FEW_LINES_BYTES = 512
 """Of all lines of a row, there: what they save is little beside memory. Counted: of the first layer of MobileNetV1 with 96 x 96
 places, whose lines have 873 bytes, 0.1 % of the network's instructions on Cortex-M4."""
@@ -61,8 +61,9 @@ def with_lines(pattern: Contraction, target: Target) -> Contraction | None:
 
 
 def group_of(target: Target) -> int | None:
-    """Bytes of a run that are multiplied at a time; None where lines are no gain, or nobody has measured. Counted: on Cortex-M55
-    keyword spotting took 4 % more instructions, and a third more memory, as its kernels were then tiled by rows otherwise."""
+    """Bytes of a run that are multiplied at a time; None where lines are no gain, or nobody has measured. Counted: on
+    Cortex-M55 keyword spotting took 4 % more instructions, and a third more memory, as its kernels were then tiled by rows
+    otherwise."""
     if target.dot_product == "s8s8":
         return GROUP
     return 1 if target.has_widening_products or target.vector_bytes == 1 else None
