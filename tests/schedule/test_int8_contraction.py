@@ -25,6 +25,7 @@ from tosaic.lowering.schedule.nest.tile_axis import Tiles
 from tosaic.lowering.schedule.parallelize import MAX_DIVIDED_DEPTH, divide
 from tosaic.lowering.schedule.schedule import divided
 from tosaic.lowering.schedule.schedule_cache import ScheduleRequest
+from tosaic.lowering.target.costs import COSTS
 from tosaic.lowering.target.target import Target
 
 from ..fuse.graphs import Graph, conv, rescale
@@ -178,12 +179,13 @@ PACKED_ROWS: dict[str, Callable[[Graph], Value]] = {
 
 @pytest.mark.parametrize("name", PACKED_ROWS)
 def test_small_convolutions_of_bytes_have_one_code_for_border_and_inside(name: str) -> None:
-    g = Graph()
+    """Where lines of code have their full price."""
+    g, dear = Graph(), replace(DOT4, costs=COSTS)
     kernels = kernels_of(g, PACKED_ROWS[name](g))
     assert "dot4" in describe(kernels[0], DOT4)
-    read = [s for s in walk(schedule(kernels[0], DOT4).body) if isinstance(s, LoadFrom)]
+    read = [s for s in walk(schedule(kernels[0], dear).body) if isinstance(s, LoadFrom)]
     assert sum(s.address.buffer.name.endswith(".initial") for s in read) == 1
-    check(kernels, targets={"512 bits, dot4": DOT4})
+    check(kernels, targets={"512 bits, dot4": DOT4, "512 bits, dot4, dear lines": dear})
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
