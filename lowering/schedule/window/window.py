@@ -309,6 +309,12 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
     nested(b, (*outer, *more), {}, tile, rows)
 
 
+def tests_tiles(target: Target) -> bool:
+    """Whether tiles at the border are those inside, with tests. Counted: with them RISC-V's vectors made 4.8 products of a
+    depthwise convolution an instruction instead of 5.6, and a Cortex-M55 took 3 % more instructions for visual wake words."""
+    return target.has_masked and target.has_cache and not target.has_vector_length
+
+
 def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choice: WindowChoice, conditions: PaddingConditions,
             shared_out: bool) -> list[Tiles]:
     """How the rows are cut: tiles at the border have their windows unrolled, or single rows are there; all costs its cycles
@@ -344,7 +350,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
         return cheap([*found, [Tiles(0, 1, extent)]])
     if not conditions.by_single_rows and max(low, extent - high) <= choice.rows:
         found += at_ends(extent, inside, tile, again)
-    if target.has_masked and (steps := r.axes[-1].extent) <= MAX_TESTED_STEPS:
+    if tests_tiles(target) and (steps := r.axes[-1].extent) <= MAX_TESTED_STEPS:
         most = min(choice.rows, extent // 2, MAX_UNROLLED_SUMS // (steps * -(-choice.columns // choice.lanes)))
         sizes = range(most, max(1, low - 1, extent - high - 1), -1)
         tested += [t for size in sizes if again or extent % size == 0 for t in repeating(extent, size)]
