@@ -160,7 +160,7 @@ def test_what_stands_around_a_model_is_compiled_with_it(tmp_path: pathlib.Path) 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are the system's")
 def test_models_from_strangers_run_or_are_refused_in_processes_of_their_own() -> None:
     good, splat, calls, picture = output("16_strangers.py").splitlines()
-    assert good == "lstm.mlir: result0: float32[1, 8]"
+    assert good == "lstm.mlir: output_0: float32[1, 8]"
     assert "refused: " in splat and "1,073,741,824 bytes, the limit is 67,108,864" in splat
     assert "refused: " in calls and "more than 20,000 operations" in calls
     assert picture == "a picture: refused: error[file]: a picture is an image and no model"
