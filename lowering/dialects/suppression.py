@@ -22,13 +22,13 @@ from .tensor_lists import tensor_of, with_element
 LOWEST = float(np.finfo(np.float32).min)
 
 
-def suppressed(e: Emitter, sides: list[Term], scores: Value, turns: int, overlap: Value | None, least: Value | None
+def suppressed(e: Emitter, sides: list[Term], scores: Value, most: int, overlap: Value | None, least: Value | None
                ) -> tuple[Value, Value]:
-    """The rows (batch, class, box) of the boxes that stay, `turns` of each class at most, -1 in those that are not used, and
+    """The rows (batch, class, box) of the boxes that stay, `most` of each class at most, -1 in those that are not used, and
     how many stay. All classes of all images together choose their best boxes, one after the other."""
     given = Term(e, e.cast(scores, F32))
     alive = given.equals(given) if least is None else given > threshold(e, least)
-    return put_together(e, chosen(e, sides, maximum(given, LOWEST), alive.value, turns, threshold(e, overlap)))
+    return put_together(e, chosen(e, sides, maximum(given, LOWEST), alive.value, most, threshold(e, overlap)))
 
 
 def threshold(e: Emitter, given: Value | None) -> Term:
@@ -45,17 +45,17 @@ def sides_of(e: Emitter, boxes: Value, by_middles: bool = False) -> list[Term]:
     return [minimum(a, c), minimum(b, d), maximum(a, c), maximum(b, d)]
 
 
-def chosen(e: Emitter, sides: list[Term], scores: Term, alive: Value, turns: int, allowed: Term) -> Value:
-    """[turns, batch, classes]: the box that each turn chooses, -1 where there is none."""
+def chosen(e: Emitter, sides: list[Term], scores: Term, alive: Value, most: int, allowed: Term) -> Value:
+    """[most, batch, classes]: the box that each iteration chooses, -1 where there is none."""
     batches, classes, count = scores.value.tensor.dims
     table = e.concat([e.reshape(s.value, (batches, count, 1)) for s in sides], 2)
     number = Term(e, e.constant(np.arange(count, dtype=np.int32).reshape(1, 1, count)))
     none = TensorType((batches, classes), I32)
-    empty = e.constant(np.full((turns, *none.dims), -1, np.int32))
+    empty = e.constant(np.full((most, *none.dims), -1, np.int32))
 
     def body(state: list[Datum]) -> Sequence[Datum]:
-        turn, here, picks = state
-        assert isinstance(turn, Value) and isinstance(here, Value) and isinstance(picks, ListOfTensors)
+        iteration, here, picks = state
+        assert isinstance(iteration, Value) and isinstance(here, Value) and isinstance(picks, ListOfTensors)
         left = Term(e, here)
         best = e("argmax", select(left, scores, scores.term(-math.inf)).value, axis=2)
         box = gathered(e, table, best, 1, 1)
@@ -63,14 +63,14 @@ def chosen(e: Emitter, sides: list[Term], scores: Term, alive: Value, turns: int
         stays = left & ~(overlap_of(own, sides) > allowed) & number.differs(Term(e, e.reshape(best, (batches, classes, 1))))
         is_some = e.reshape(e("reduce_any", here, axis=2), none.dims)
         found = e.select(is_some, best, e.splat(-1, best))
-        return e.sum(turn, e.splat(1, turn)), stays.value, with_element(e, picks, turn, found)
+        return e.sum(iteration, e.splat(1, iteration)), stays.value, with_element(e, picks, iteration, found)
 
     def test(state: list[Datum]) -> Value:
-        turn, here, _ = state
-        assert isinstance(turn, Value) and isinstance(here, Value)
+        iteration, here, _ = state
+        assert isinstance(iteration, Value) and isinstance(here, Value)
         some = e("reduce_any", e.reshape(here, (here.tensor.size,)), axis=0)
-        return e("logical_and", e.reshape(e("greater", e.splat(turns, turn), turn), ()), e.reshape(some, ()))
-    start: list[Datum] = [e.constant(np.array(0, np.int32)), alive, ListOfTensors(turns, none, empty)]
+        return e("logical_and", e.reshape(e("greater", e.splat(most, iteration), iteration), ()), e.reshape(some, ()))
+    start: list[Datum] = [e.constant(np.array(0, np.int32)), alive, ListOfTensors(most, none, empty)]
     _, _, items = loop(e, start, test, body)
     assert isinstance(items, ListOfTensors)
     return tensor_of(e, items)
@@ -78,18 +78,18 @@ def chosen(e: Emitter, sides: list[Term], scores: Term, alive: Value, turns: int
 
 def put_together(e: Emitter, picks: Value) -> tuple[Value, Value]:
     """The boxes of all classes one after the other: of each row it is found to which class it belongs."""
-    turns, batches, classes = picks.tensor.dims
+    most, batches, classes = picks.tensor.dims
     groups = batches * classes
-    boxes = Term(e, e.reshape(e.transpose(picks, (1, 2, 0)), (groups, turns)))
+    boxes = Term(e, e.reshape(e.transpose(picks, (1, 2, 0)), (groups, most)))
     counts = (boxes >= 0).cast(I32).reduced("reduce_sum", 1)
     across = e.reshape(counts.value, (1, groups))
     before = e.constant(np.tri(groups, k=-1, dtype=bool))
     starts = Term(e, e("reduce_sum", e.select(before, across, e.splat(0, across)), axis=1))
-    row = Term(e, e.constant(np.arange(groups * turns, dtype=np.int32)[:, None]))
+    row = Term(e, e.constant(np.arange(groups * most, dtype=np.int32)[:, None]))
     ends = Term(e, e.reshape((starts + counts).value, (1, groups)))
     group = minimum((ends <= row).cast(I32).reduced("reduce_sum", 1), groups - 1)
-    place = group * turns + row - Term(e, gathered(e, e.reshape(starts.value, (groups,)), group.value, 0))
-    box = gathered(e, e.reshape(boxes.value, (groups * turns,)), place.value, 0)
+    place = group * most + row - Term(e, gathered(e, e.reshape(starts.value, (groups,)), group.value, 0))
+    box = gathered(e, e.reshape(boxes.value, (groups * most,)), place.value, 0)
     batch = Term(e, e("intdiv", group.value, e.splat(classes, group.value)))
     rows = Term(e, e.concat([batch.value, (group - batch * classes).value, box], 1))
     total = Term(e, e("reduce_sum", counts.value, axis=0))

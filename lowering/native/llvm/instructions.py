@@ -14,7 +14,7 @@ from ...machine_code.llvm_writer import Writer
 from ...target.target import Target
 from . import aarch64, arm, expansions, riscv, x86
 from .conversions import convert
-from .llvm_text import BITS, HALF, INSIDE, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
+from .llvm_text import BITS, HALF, KINDS, SCALARS, Arithmetic, llvm_type, spelled, subvector, suffix
 
 SAME = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 BINARY: dict[str, dict[str, str]] = {
@@ -58,13 +58,13 @@ class Instructions:
 
     def of_halves(self, name: str, result: Type, args: tuple[Operand, ...], values: list[str]) -> str:
         """Arithmetic of float16: by instructions, or in float32, which has the same bits once it is rounded."""
-        a, inside = self.over(result), Type(INSIDE if self.target.computes_float16 else "float32", result.lanes)
-        if inside.dtype == INSIDE:
+        a, inside = self.over(result), Type(HALF if self.target.computes_float16 else "float32", result.lanes)
+        if inside.dtype == HALF:
             given = [a.bits("i16", v, HALF) for v in values]
         else:
             given = [convert(a, self.target, v, "float16", "float32") for v in values]
         made = self.op(name, inside, tuple(Literal(1, inside) for _ in args), given)
-        return a.bits(HALF, made, "i16") if inside.dtype == INSIDE else convert(a, self.target, made, "float32", "float16")
+        return a.bits(HALF, made, "i16") if inside.dtype == HALF else convert(a, self.target, made, "float32", "float16")
 
     def own(self, name: str, result: Type, values: list[str]) -> str | None:
         """The operation as an instruction of the target's own; None where it has none."""

@@ -20,8 +20,8 @@ SCALARS = {"bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": 
            "int64": "i64", "uint64": "i64", "float32": "float", "float64": "double", "float16": "i16",
            "bfloat16": "i16", "float8_e4m3fn": "i8", "float8_e5m2": "i8", "float8_e4m3fnuz": "i8",
            "float8_e5m2fnuz": "i8", "float8_e8m0fnu": "i8", "float6_e2m3fn": "i8", "float6_e3m2fn": "i8", "float4_e2m1fn": "i8"}
-INSIDE, HALF = "half", "half"
-"""A float16 as LLVM computes with it: a type of values inside of one operation of the loop IR, and what LLVM calls it."""
+HALF = "half"
+"""A float16 as LLVM computes with it, by LLVM's name: the type of values inside of one operation of the loop IR."""
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
 SUFFIXES = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "half": "f16", "float": "f32",
             "double": "f64"}
@@ -29,7 +29,7 @@ HALVES = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "floa
                     "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"})
 KINDS = {d: "half" if d in HALVES else "bool" if d == "bool" else "float" if is_float(d) else
          "unsigned" if d.startswith("u") else "signed" for d in SCALARS}
-SCALARS[INSIDE], KINDS[INSIDE] = HALF, "float"
+SCALARS[HALF], KINDS[HALF] = HALF, "float"
 
 
 def spelled(scalar: str, lanes: int) -> str:
