@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.errors import printable_text
 from ..runtime.garbage_collection import seldom_collecting
 from ..runtime.later import now
-from ..runtime.public_names import public
+from ..runtime.public_names import public_class
 from ..runtime.records import dataclass
 from ..runtime.variables import Context, checked_context, process
 from .cache.programs import CachedCompiler, CodeRequest, compile, keep_findings
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .tools.report import Report
     from .tools.tune import Tuning
 
+@public_class
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Traced(TracedData):
     """A function as a tensor graph: print it, lower it, compile it, check it, tune it."""
@@ -65,14 +66,12 @@ class Traced(TracedData):
         from .tools.graph_picture import graph_html
         return graph_html(self.module, self.function)
 
-    @public("lower")
     def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> Lowered:
         """Down to loops and a memory plan, as the `options` say. Raises a Problem where the graph is wrong, or has something
         that cannot be compiled, or the memories are too small. (`target` and `memory` are deprecated: they are options.)"""
         return lower(self, given("lower", options, target=target, memory=memory))
 
-    @public("compile")
     def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
                 *, target: Target | None = None) -> Compiled[Lowered]:
         """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
@@ -103,6 +102,7 @@ class Traced(TracedData):
         return crosscheck(module, module.function(self.name), calls, executable, options, self.source, self.imported)
 
 
+@public_class
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lowered(LoweredData):
     """A function after the pipeline: print each stage, compile it, save it as an object, profile it, report on it."""
@@ -133,7 +133,6 @@ class Lowered(LoweredData):
         seconds = self.seconds | {"native": time.perf_counter() - start}
         return Compiled(now(replace(self, seconds=seconds)), executable, self.traced.results), image
 
-    @public("save")
     def save(self, directory: str | os.PathLike[str], name: str | None = None, *, self_contained: bool = False,
              library: bool = False, main: bool = False, namespace: str | None = None, state: str = "own",
              emit: str | None = None, pool_form: str = "binary", project: str | None = None,
@@ -166,8 +165,8 @@ class Lowered(LoweredData):
         """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, with the sizes of
         `code`, which takes a compile, and with the verdict for some `boards` ("all", or names: "Pico,nRF52840"), which takes
         one for each of their processors, where asked."""
+        from ..lowering.target.boards import boards_named
         from .tools.report import report
-        from .tools.report.boards import boards_named
         from .tools.report.judge_boards import judge_boards
         return report(self, ladder, code, judge_boards(self, boards_named(boards)) if boards else ())
 

@@ -13,7 +13,7 @@ from .memory.planner import Memory
 from .row_tiling.row_tiling import RowPolicy
 from .schedule.schedule_text import ScheduleText
 from .schedule.strategy import Precision, Weights
-from .target.presets import check_is_target, target
+from .target.presets import target
 from .target.target import Target
 
 Tuning = tuple[tuple[str, tuple[str, ...]], ...]
@@ -24,11 +24,11 @@ Tuning = tuple[tuple[str, tuple[str, ...]], ...]
 class CompileOptions:
     """How to compile. Without any, for this machine, as fast as it goes.
 
-    `target` is the machine (a `tosaic.target`; None: this one). Steps with work enough are divided among `threads` threads
-    (None: as many as the process uses, and 1 for another machine). `precision` lets contractions of f32 be sums of products
-    of bfloat16 limbs on a matrix unit: "bf16x6" with about the error of f32, "bf16x3" with 2^-15 of the sums of absolute
-    values (`schedule/contraction/bf16_split`); with "winograd" convolutions of 3 x 3 take fewer products, with an error in
-    relation to the largest inputs (`schedule/winograd`).
+    `target` is the machine (a `tosaic.target` or its name; None: this one). Steps with work enough are divided among
+    `threads` threads (None: as many as the process uses, and 1 for another machine). `precision` lets contractions of f32 be
+    sums of products of bfloat16 limbs on a matrix unit: "bf16x6" with about the error of f32, "bf16x3" with 2^-15 of the sums
+    of absolute values (`schedule/contraction/bf16_split`); with "winograd" convolutions of 3 x 3 take fewer products, with an
+    error in relation to the largest inputs (`schedule/winograd`).
 
     `rows` says which kernels are tiled by rows, some rows of each at a time: "cache" those whose tensors outgrow the cache,
     "memory" those that need less memory so, "never" none (None: "memory" on microcontrollers, else "cache"). With `order`,
@@ -53,7 +53,8 @@ class CompileOptions:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        check_is_target(self.target)
+        if isinstance(self.target, str):
+            object.__setattr__(self, "target", target(self.target))
         if not isinstance(self.memory, Memory):
             raise TypeProblem(f"memory is {class_of(self.memory)}", kind="option", help="give a tosaic.Memory")
         for name, value in self.memory.moved:

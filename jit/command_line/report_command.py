@@ -12,8 +12,8 @@ from ..models.read import read_bytes
 from ..tools.report import Report, report, saved
 
 if TYPE_CHECKING:
+    from ...lowering.target.boards import Board
     from ..stages import Lowered
-    from ..tools.report.boards import Board
 
 Lower = Callable[..., "Lowered"]
 """Reads the model at a path, and lowers the entry that the options name, or another one."""
@@ -84,7 +84,7 @@ def check_alone(options: argparse.Namespace, name: str) -> None:
 def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
     """The report of a model, or the one that a file holds. Code is measured where the answer counts it; a page that is held
     against no memories is held against all boards."""
-    from ..tools.report.boards import ALL, boards_named
+    from ...lowering.target.boards import ALL, boards_named
     asked = options.boards or (ALL if options.html and not options.fit else "")
     boards = boards_named(asked) if asked else ()
     if path != "-" and is_json(path):

@@ -11,8 +11,9 @@ from dataclasses import replace
 from ...runtime.errors import TypeProblem, ValueProblem, class_of
 from ...runtime.public_names import public
 from ...runtime.tiles import may_use_tiles
+from .boards import BY_ANY_NAME
 from .features import check_names, enabled, matrix_unit, merged
-from .machines import BY_ANY_NAME, MACHINES, NEON, arm64, microcontroller, riscv64, x86
+from .machines import MACHINES, NEON, arm64, microcontroller, riscv64, x86
 from .target import Target
 
 PRESETS = {name: machine.target for name, machine in MACHINES.items()}
@@ -23,7 +24,7 @@ AMD = "znver"
 
 @public("tosaic.target")
 def target(name: str = "host", cpu: str | None = None, features: str = "") -> Target:
-    """A machine by its name: "host", or a processor or board that `tosaic targets` lists; `cpu` is a processor of its family,
+    """A machine by its name: "host", or a processor, chip or board of `tosaic targets`; `cpu` is a processor of its family,
     by one of these names or by LLVM's, whose features count then (without a name, any processor), and `features` are added
     ("+dsp,-fp64"). What vectors and dot products are used follows from the features; the processor decides what LLVM makes of
     them. The matrix unit (AMX) is used on the host only, where the system lets this process use it; no preset has one. Raises
@@ -122,17 +123,9 @@ def host() -> Target:
                    matrix_unit=matrix_unit(found.enabled) if may_use_tiles() else ())
 
 
-def check_is_target(given: object) -> None:
-    """A Problem where the name of a target is given for the target."""
-    if isinstance(given, str):
-        raise ValueProblem(f"target is the text {given!r}, not a machine", kind="option",
-                           help=f"tosaic.target({given!r}) gives one")
-
-
 def check_runs_here(target: Target | None) -> None:
     """A Problem where this process cannot run code for a target: it would be ended by the first instruction that the processor
     lacks. What counts are the features, not what the processors are called."""
-    check_is_target(target)
     if target is None:
         return
     here = host()

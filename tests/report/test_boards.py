@@ -14,9 +14,9 @@ import tosaic
 from tosaic.jit.command_line.cli import main
 from tosaic.jit.stages import Lowered
 from tosaic.jit.tools.report import Report, report, saved
-from tosaic.jit.tools.report.boards import BOARDS, Board, boards_named
 from tosaic.jit.tools.report.judge_boards import C_ONLY, WITHOUT_CODE, judge_boards, lowering_key
 from tosaic.jit.tools.report.page import page
+from tosaic.lowering.target.boards import BOARDS, BY_ANY_NAME, Board, boards_named
 from tosaic.lowering.target.machines import MACHINES
 from tosaic.lowering.target.presets import target
 
@@ -131,8 +131,10 @@ def test_a_program_that_a_board_cannot_have_says_why(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("text", "names"), [("all", [b.name for b in BOARDS]), ("pico,RP2040", ["Pico"]),
-                                             ("STM32F746NG, nrf52 dk", ["32F746G-Discovery", "nRF52 DK"])])
-def test_boards_are_named_by_their_own_names_or_their_chips(text: str, names: list[str]) -> None:
+                                             ("STM32F746NG, nrf52 dk", ["32F746G-Discovery", "nRF52 DK"]),
+                                             ("cortex-m4", ["nRF52 DK", "Nucleo-L476RG", "nRF52840 DK"]),
+                                             ("esp32-c3,rp2350", ["ESP32-C3-DevKitM-1", "Pico 2"])])
+def test_boards_are_named_by_their_own_names_their_chips_or_machines(text: str, names: list[str]) -> None:
     assert [b.name for b in boards_named(text)] == names
 
 
@@ -140,6 +142,22 @@ def test_an_unknown_board_is_a_problem_that_lists_those_there_are() -> None:
     with pytest.raises(tosaic.Problem, match="there is no board Pico 9") as caught:
         boards_named("Pico,Pico 9")
     assert caught.value.kind == "option" and "nRF52840 DK" in str(caught.value.help)
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.name)
+def test_a_board_and_its_chip_are_names_of_a_target(board: Board) -> None:
+    machine = MACHINES[board.machine].target
+    assert target(board.name) == target(board.chip.lower()) == tosaic.CompileOptions(target=board.name).target == machine
+
+
+@pytest.mark.parametrize("name", [name for name in BY_ANY_NAME if MACHINES[BY_ANY_NAME[name].name].boards])
+def test_every_name_of_a_target_names_boards_or_says_that_none_is_known(name: str) -> None:
+    try:
+        chosen = boards_named(name)
+    except tosaic.Problem as problem:
+        assert f"the memory of no board with {name} is known" in str(problem)
+    else:
+        assert {MACHINES[b.machine] for b in chosen} == {BY_ANY_NAME[name]}
 
 
 def test_text_json_and_page_say_the_same_numbers() -> None:

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tosaic.jit.tools.report import Report, report
 from tosaic.jit.tools.report.axes import LAYOUTS
-from tosaic.jit.tools.report.boards import BOARDS
 from tosaic.jit.tools.report.figures import BufferLine, StepLine
 from tosaic.jit.tools.report.judge_boards import judge_boards
 from tosaic.jit.tools.report.lettering import SIZE, Telling, width
 from tosaic.jit.tools.report.page import page
+from tosaic.lowering.target.boards import BOARDS
 
 from .browser import BROWSER, probed
 from .lettering import ADVANCES, BOLD, Text, pictures_of, size_of, texts_of

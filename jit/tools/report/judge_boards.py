@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from ....lowering.memory.buffers import PoolInfo
 from ....lowering.options import CompileOptions
 from ....lowering.pipeline import PASSES, Clock, SeenByGraph, State, passes_until, run, seen_by_graph
+from ....lowering.target.boards import BOARDS, Board
 from ....lowering.target.machines import MACHINES
 from ....lowering.target.target import Target
 from ....runtime.errors import Problem
 from ....runtime.progress import counted
-from .boards import BOARDS, Board
 from .build_report import report
 from .figures import BoardFit, ObjectSize
 from .fit import fit_board

@@ -1,5 +1,5 @@
-"""Some boards and their memory, to see at a glance where a program fits: one row is one board. A board's processor is a machine
-of `lowering.target`; its code is compiled for that.
+"""Boards and their memory, to see at a glance where a program fits: one row is one board. Its processor is a machine of the
+tables (`machines`), for which its code is compiled; the names of the board and of its chip are names of that machine, too.
 
 RAM is all that the chip has for a program's data, in one number: banks that lie apart are added up, and what the chip keeps for
 a cache is left out. Flash is what holds the program: on the chip, or beside it on the board.
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....runtime.errors import Problem
+from ...runtime.errors import Problem
+from .machines import BY_ANY_NAME as MACHINE_BY_NAME
+from .machines import Machine
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -47,18 +49,26 @@ BOARDS = (
 """From the least RAM to the most."""
 
 ALL = "all"
+BY_ANY_NAME: dict[str, Machine] = MACHINE_BY_NAME | {
+    name.lower(): MACHINE_BY_NAME[board.machine] for board in BOARDS for name in (board.name, board.chip)}
+"""Machines by their own names, and by those of boards and chips, in lower case: what `tosaic.target` takes."""
 
 
 def boards_named(text: str) -> Sequence[Board]:
-    """The boards of a list such as `Pico,rp2350` (names of boards or chips, in any case), or all of them; a Problem where there
-    is no such board."""
+    """Return the boards of a list such as `Pico,rp2350,cortex-m4`, or all of them. A name is a board's, a chip's, or a
+    machine's, which stands for every board that has it. Raise Problem where a name has no board."""
     if text.strip().lower() == ALL:
         return BOARDS
-    found: dict[Board, None] = {}
-    for name in (part.strip() for part in text.split(",")):
-        known = [b for b in BOARDS if name.lower() in (b.name.lower(), b.chip.lower())]
-        if not known:
-            raise Problem(f"there is no board {name}", kind="option",
-                          help=f"write all, or some of: {', '.join(b.name for b in BOARDS)}")
-        found.update(dict.fromkeys(known))
-    return tuple(found)
+    return tuple(dict.fromkeys(board for name in text.split(",") for board in boards_of(name.strip())))
+
+
+def boards_of(name: str) -> Sequence[Board]:
+    """Return the boards with this name, or else those with this machine."""
+    key = name.lower()
+    machine = BY_ANY_NAME.get(key)
+    chosen = [b for b in BOARDS if key in (b.name.lower(), b.chip.lower())] or [
+        b for b in BOARDS if machine is not None and MACHINE_BY_NAME[b.machine] is machine]
+    if not chosen:
+        known = f"the memory of no board with {name} is known" if machine else f"there is no board {name}"
+        raise Problem(known, kind="option", help=f"write all, or some of: {', '.join(b.name for b in BOARDS)}")
+    return chosen
