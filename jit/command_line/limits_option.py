@@ -20,8 +20,14 @@ def limits_of(text: str | None) -> AbstractContextManager[Any]:
             raise unknown("limit", name, ("nodes", "bytes", "seconds"))
         if not equals:
             raise Problem(f"the limit {name} has no value", kind="option", help=f"for example {name}=10000")
-        found[name] = nbytes(value, name) if name != "seconds" else seconds(value)
+        found[name] = {"nodes": count, "bytes": lambda text: nbytes(text, "bytes"), "seconds": seconds}[name](value)
     return Limits(**found)
+
+
+def count(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise Problem(f"nodes is {text!r}, which is no number of operators", kind="option", help="for example nodes=100000")
+    return int(text)
 
 
 def seconds(text: str) -> float:

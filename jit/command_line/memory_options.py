@@ -177,8 +177,15 @@ def check_names(settings: Mapping[str, Any]) -> None:
         if match is not None:
             named = words(settings.get(f"{match[1]}-pools", []), f"{match[1]}-pools")
             if match[2] not in named:
-                raise Problem(f"there is no {match[1]} pool named {match[2]}", kind="option",
-                              help=f"{match[1]}-pools names them: {', '.join([*named, match[2]])}")
+                raise unknown_pool(match[1], match[2], named)
+
+
+def unknown_pool(kind: str, name: str, named: Sequence[str]) -> Problem:
+    """The Problem of properties of a pool that {kind}-pools does not name: a typing error, or a pool that is left out there."""
+    near = closest(name, named)
+    return Problem(f"{kind}-pool-{name} is of no pool: {kind}-pools names {', '.join(named) or 'none'}", kind="option",
+                   help=f"did you mean {kind}-pool-{near}?" if near else f"name it there, too: {kind}-pools "
+                        f"{','.join([*named, name])}")
 
 
 def pools(settings: Mapping[str, Any], kind: str) -> tuple[PoolInfo, ...]:

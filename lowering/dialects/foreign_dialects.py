@@ -1,10 +1,9 @@
 """Dialects of MLIR that are met in models and that nothing here compiles: what to do with a text of each."""
 from __future__ import annotations
 
-STABLEHLO = ("StableHLO is not compiled: make TOSA of it with stablehlo-opt --stablehlo-legalize-to-tosa, or take the function "
-             "as TensorFlow has it (of JAX: jax2tf.convert, then tosaic.from_tensorflow)")
-TORCH = ("pass the module to tosaic.from_torch(module, x), or lower it with "
-         "torch-mlir-opt --torch-backend-to-tosa-backend-pipeline")
+STABLEHLO = ("StableHLO is not compiled: write the function with NumPy's names for @tosaic.jit, or give the model in another "
+             "form that tosaic reads (.tflite, ONNX, a SavedModel, a .pt2)")
+TORCH = "pass the module itself: tosaic.from_torch(module, x), or its .pt2 of torch.export.save"
 LOWERED = "tosaic compiles operators of tensors: give the text from before they became loops, in TOSA's dialect"
 
 ADVICE = {

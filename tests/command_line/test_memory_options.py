@@ -150,9 +150,12 @@ def test_self_contained_with_a_library_and_a_program(tosaic: Any, tmp_path: Path
 
 
 WRONG = [
-    ("--workspace-pool-dtcm size=1K", "there is no workspace pool named dtcm\n  help: workspace-pools names them: dtcm"),
+    ("--workspace-pool-dtcm size=1K",
+     "workspace-pool-dtcm is of no pool: workspace-pools names none\n  help: name it there, too: workspace-pools dtcm"),
     ("--workspace-pools a --workspace-pool-b size=1",
-     "there is no workspace pool named b\n  help: workspace-pools names them: a, b"),
+     "workspace-pool-b is of no pool: workspace-pools names a\n  help: name it there, too: workspace-pools a,b"),
+    ("--workspace-pools dtcm --workspace-pool-dctm size=1K",
+     "workspace-pool-dctm is of no pool: workspace-pools names dtcm\n  help: did you mean workspace-pool-dtcm?"),
     ("--workspace-pools a,a", "two pools are named a\n  help: give each memory one name, once"),
     ("--workspace-pools a --parameter-pools a", "two pools are named a"),
     ("--workspace-pools a,,b",

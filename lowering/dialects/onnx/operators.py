@@ -49,6 +49,16 @@ from .operator import OPERATORS, Inside, Operator, no_regions
 __all__ = ["OPERATORS", "operator_of"]
 
 
+def remedy(domain: str, name: str) -> str:
+    """Return what helps with an operator that is not known. A class of the user's has numbers and lists of them as fields; an
+    operator of ai.onnx.ml has trees and texts."""
+    if domain == "ai.onnx.ml":
+        return "run this operator with another library, and give tosaic the model from its results on: onnx.utils.extract_model"
+    if not domain:
+        return f"ONNX has no {name} in a version that tosaic knows; onnx.version_converter may express it with other operators"
+    return f'give it a class of your own: @tosaic.custom("{domain}", "{name}")'
+
+
 def operator_of(operation: Operation, module: Module, inside: Inside = no_regions) -> Operator:
     """What a node's operator means. A Problem where it is not known, or has other attributes."""
     name = spelling(operation).removeprefix(PREFIX)
@@ -60,5 +70,5 @@ def operator_of(operation: Operation, module: Module, inside: Inside = no_region
         domain, _, short = name.rpartition(".")
         where = f"of the domain {domain} " if domain else ""
         raise Problem(f"operator {short} {where}is not known", kind="unsupported",
-                      help=f'give it a class of your own: @tosaic.custom("{domain}", "{short}")')
+                      help=remedy(domain, short))
     return found(operation, version, inside)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....runtime.errors import Problem
+from ....runtime.public_names import public
 from ...elements.tensor import Element
 from ...graph.operator import Op, Operand, attribute, from_result
 from ...graph.types import Array, TensorType, Type
@@ -67,6 +68,7 @@ class Custom(Op, name="tosa.custom"):
                             f'"{self.operator_name}") above a subclass of tosaic.Op with infer, reference and element')
 
 
+@public("tosaic.custom")
 def custom(domain_name: str, operator_name: str) -> Callable[[type[Op]], type[Custom]]:
     """A class decorator that registers an implementation of a custom operator, for graphs that are read from then on.
 
