@@ -13,12 +13,14 @@ import numpy as np
 from ..lowering.graph.types import BY_STORAGE, F32, I1, I32, Array, TensorType
 from ..runtime.errors import TypeProblem, ValueProblem, class_of
 from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
+from ..runtime.public_names import public_class
 from .tracing.caller import caller
 from .tracing.pytree import Structure
 from .tracing.tensor import Tensor
 from .tracing.trees import kinds
 
 
+@public_class
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`). An extent of None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..runtime.later import Later, now
+from ..runtime.public_names import public_class
 from ..runtime.records import dataclass
 from .calls import Calls, Numbers, Results, until_quick
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Stage = TypeVar("Stage", bound="LoweredData", covariant=True)
 
 
+@public_class
 class Compiled(Generic[Stage]):
     """A function as machine code. Call it with arrays, in the order of `inputs`, by their names, or as one mapping by name.
 

@@ -19,7 +19,7 @@ from ..lowering.graph.graph import Function, Module
 from ..lowering.graph.types import Array, TensorType
 from ..runtime.errors import Position, Problem, Source, TypeProblem, ValueProblem, class_of
 from ..runtime.garbage_collection import seldom_collecting
-from ..runtime.public_names import closest
+from ..runtime.public_names import closest, public_class
 from ..runtime.records import dataclass
 from ..runtime.variables import checked_context
 from .call_signature import Call, TensorSpec, array_or_number, as_array, kind_of, leaf_type, static_names
@@ -29,6 +29,7 @@ from .methods import BoundMethod, MethodsOf
 from .open_compiled import OpenCompiled
 from .stages import Lowered, Traced
 from .tracing import trace as tracing
+from .tracing.caller import first_place
 from .tracing.pytree import LEAF, flatten, leaf_names, unflatten, with_empty
 from .tracing.tensor import Tensor
 
@@ -83,6 +84,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
                           help=f"tosaic.jit(lambda x: {name}(x)) says which it has") from None
 
 
+@public_class
 class Jit(Generic[Given, Result]):
     """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
     if TYPE_CHECKING:
@@ -303,7 +305,10 @@ class Jit(Generic[Given, Result]):
             values = {name: value for name, value, _ in call.static}
             values |= {name: unflatten(structure, tensors) for name, structure in call.structures}
             results: list[Any] = []
-            structure = flatten(self._run(values), results)
+            try:
+                structure = flatten(self._run(values), results)
+            except RecursionError as error:
+                raise self._endless(error) from None
             found = [returned(self.name, r) for r in results]
             structure = with_empty(structure, iter([(r.shape, r.dtype) if self._leaves_out(r) else () for r in found]))
             block = scope.finish([r for r in found if not self._leaves_out(r)], position)
@@ -311,6 +316,13 @@ class Jit(Generic[Given, Result]):
         function = Function(self.name, block, types, position=position)
         return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
                       None if structure == LEAF else structure, context=self.context)
+
+    def _endless(self, error: RecursionError) -> Problem:
+        """The Problem of a function whose calls nest without an end, at its own call."""
+        return Problem(f"{self.name} calls itself, or what it calls does, deeper than Python can: a traced function has "
+                       "no values that end a recursion", first_place(error) or self.position(), kind="argument",
+                       help="tosaic.while_loop repeats while it runs; a recursion over Python's own values needs them static: "
+                            "tosaic.jit(static=...)")
 
     def _leaves_out(self, result: Tensor) -> bool:
         return not self.keeps_empty and is_empty(result)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .errors import Position, Problem, ValueProblem
+from .public_names import checked_fields
 from .records import dataclass
 
 Number = TypeVar("Number", int, float)
@@ -38,6 +39,10 @@ class Limits:
     nodes: int | None = None
     bytes: int | None = None
     seconds: float | None = None
+
+    def __new__(cls, *values: Any, **named: Any) -> Limits:
+        checked_fields("tosaic.Limits", cls.__dataclass_fields__, named)
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         for name in ("nodes", "bytes", "seconds"):

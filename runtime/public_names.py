@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import Problem, TypeProblem
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Class = TypeVar("Class")
 OPTIONS = ("out", "context", "num_threads")
 """What every call of a compiled function takes besides its inputs."""
 
@@ -62,22 +64,40 @@ def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named
 
 
 def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """A function of the interface, which is called `name`: an argument with a name that it does not take is a Problem."""
+    """Make a function one of the interface, called `name`: arguments that Python does not accept for it are a Problem."""
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        code = function.__code__  # inspect takes milliseconds, at each start
-        takes = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n != "self"]
-        known = frozenset(takes)
-
         @functools.wraps(function)
         def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-            if named and not known.issuperset(named):
-                wrong = next(n for n in named if n not in known)
-                raise unknown_name(name, "option", wrong, {"options": takes})
-            return function(*arguments, **named)
+            try:
+                return function(*arguments, **named)
+            except TypeError as error:
+                if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                    raise  # from inside of the function
+                raise refused_arguments(name, function, named, str(error)) from None
 
         return call
 
     return decorate
+
+
+def refused_arguments(name: str, function: Callable[..., Any], named: Iterable[str], message: str) -> Problem:
+    """The Problem of a call that Python refuses with a message: an argument is unknown, missing, or one too many."""
+    code = function.__code__  # inspect takes milliseconds, at each start
+    takes = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n != "self"]
+    unknown = next((n for n in named if n not in takes), None)
+    if unknown is not None:
+        return unknown_name(name, "option", unknown, {"options": takes})
+    _, _, what = message.partition("() ")
+    return TypeProblem(f"{name} is {what}" if what.startswith("missing") else f"{name} {what or message}", kind="argument",
+                       help=f"its arguments: {', '.join(takes) or 'none'}")
+
+
+def public_class(cls: type[Class]) -> type[Class]:
+    """Make the methods of a class, and what makes one of its objects, functions of the interface (`public`)."""
+    for name, member in list(vars(cls).items()):
+        if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            setattr(cls, name, public(cls.__name__ if name == "__init__" else f"{cls.__name__}.{name}")(member))
+    return cls
 
 
 def checked_fields(name: str, fields: Iterable[str], named: Iterable[str]) -> None:

@@ -147,6 +147,7 @@ def set_num_threads(number: int) -> None:
     process.set(checked(number))
 
 
+@public("tosaic.get_num_threads")
 def get_num_threads() -> int:
     """How many threads functions use that are compiled now: what was set, or the environment variable TOSAIC_NUM_THREADS, or
     1."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .arena import Array
 from .arguments import as_array
 from .errors import KeyProblem, Problem, TypeProblem, class_of
+from .public_names import public_class
 from .variable import Declaration, Lock, Locks, Variable, VariableStatus
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class ContextState(NamedTuple):
     variables: tuple[tuple[Declaration, Array | None], ...]
 
 
+@public_class
 class Context:
     """A namespace of variables. `name` is for messages; two contexts of one name are two contexts. With a `library` of objects
     for C, which this process has loaded, the variables that it has in the namespace `name` are shared with it.

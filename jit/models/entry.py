@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import Problem, printable
 from ...runtime.later import Later, now
 from ...runtime.limits import check_bytes
-from ...runtime.public_names import public, with_named
+from ...runtime.public_names import public_class, with_named
 from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Outline
 from ..cache.programs import CachedCompiler, CodeRequest
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..tracing.pytree import Structure
 
 
+@public_class
 class Entry:
     """An entry function of a model. The first call compiles it. Its variables belong to the model's context, or where that has
     none to the process; a call, and `compile`, may name another `context`, and then make nothing in the model's."""
@@ -131,13 +132,11 @@ class Entry:
     def trace(self) -> Traced:
         return self._traced()
 
-    @public("lower")
     def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> Lowered:
         """Loops and a memory plan, as the `options` say. (`target` and `memory` are deprecated: they are options.)"""
         return self._traced().lower(given("lower", options, target=target, memory=memory))
 
-    @public("compile")
     def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
                 *, target: Target | None = None) -> Compiled[Lowered]:
         """Machine code with its variables in `context`, or in the model's; kept for calls where neither options nor a context

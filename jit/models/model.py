@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import AttributeProblem, KeyProblem, Problem, printable
 from ...runtime.later import Later, now
-from ...runtime.public_names import closest, public
+from ...runtime.public_names import closest, public_class
 from ...runtime.variables import checked_context
 from ..cache.models import CachedModel, Outline
 from ..calls import Results, through, until_quick
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..tools.check.crosscheck import CrossCheck
 
 
+@public_class
 class Model:
     """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
     too, whatever its name is. Its variables belong to the process, or to the context that it was loaded with (`within`)."""
@@ -133,7 +134,6 @@ class Model:
         """What calls can do once the entry is compiled."""
         return self.entry()._quick()
 
-    @public("save")
     def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
              memory: Memory | None = None, *, self_contained: bool = False, library: bool = False, main: bool = False,
              namespace: str | None = None, state: str = "own", emit: str | None = None, pool_form: str = "binary",

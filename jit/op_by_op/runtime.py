@@ -13,6 +13,7 @@ from ...runtime.op_by_op.location import Diagnostic
 from ...runtime.op_by_op.metadata import TensorMetadata
 from ...runtime.op_by_op.python_operations import register_all
 from ...runtime.op_by_op.tensor_kinds import SCALARS
+from ...runtime.public_names import public_class
 from ...runtime.variables import Context, process
 from ..tracing.caller import place
 from ..tracing.conversion import element_type
@@ -20,6 +21,7 @@ from .capture import CapturedRegion
 from .compilers import cpu, reference
 
 
+@public_class
 class CoreRuntime(Core):
     """Runs operations one by one (see `tosaic.runtime.op_by_op.core`)."""
 

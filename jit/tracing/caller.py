@@ -1,8 +1,10 @@
-"""The user's place: the line and columns of the innermost frame outside this package and NumPy, which operations and errors
-carry."""
+"""The user's place, which operations and errors carry: the line and columns of the innermost frame that is neither this
+package's, nor Python's own library's, nor an installed package's."""
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -13,16 +15,34 @@ import numpy as np
 from ...runtime.errors import Position, Source
 
 PACKAGE = Path(__file__).parents[2]
-OURS = (*(str(Path(PACKAGE, folder)) + "/" for folder in ("jit", "lowering", "runtime")), str(Path(np.__file__).parent) + "/")
-"""Where no user's code is: this package, and NumPy, which calls it."""
+OURS = tuple(str(folder) + os.sep for folder in (*(PACKAGE / room for room in ("jit", "lowering", "runtime")),
+                                                  Path(np.__file__).parent))
+"""Folders of this package, and NumPy, which calls it."""
+LIBRARIES = (*{str(Path(folder)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
+               if (folder := sysconfig.get_path(name))}, "<frozen ")
+"""Folders of Python's own library and of installed packages, and the modules inside of the interpreter."""
 
 
 def caller() -> Position | None:
-    """The place in the user's Python code that is running."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(OURS):
+    """Return the place in the user's Python code that is running; where all of it is installed, its innermost place."""
+    frame = outside(sys._getframe(1), OURS)
+    chosen = outside(frame, (*OURS, *LIBRARIES)) or frame
+    return None if chosen is None else place(chosen.f_code, chosen.f_lasti, chosen.f_lineno)
+
+
+def first_place(error: BaseException) -> Position | None:
+    """Return the outermost place in the user's Python code that an exception has come through, below the one that caught it."""
+    link = error.__traceback__
+    while link is not None and link.tb_frame.f_code.co_filename.startswith((*OURS, *LIBRARIES)):
+        link = link.tb_next
+    return None if link is None else place(link.tb_frame.f_code, link.tb_lasti, link.tb_lineno)
+
+
+def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | None:
+    """Return the innermost frame, this one or one that called it, whose file is in none of the folders."""
+    while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
-    return None if frame is None else place(frame.f_code, frame.f_lasti, frame.f_lineno)
+    return frame
 
 
 @lru_cache(maxsize=4096)

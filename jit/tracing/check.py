@@ -8,10 +8,12 @@ import numpy as np
 from ...lowering.dialects.tosaic.assertion import Assert
 from ...lowering.graph.types import I1
 from ...runtime.errors import TypeProblem, class_of
+from ...runtime.public_names import public
 from .conversion import tensor
 from .trace import is_tracing, problem, record
 
 
+@public("tosaic.check")
 def check(condition: Any, message: str = "a check fails") -> None:
     """The call raises a Problem with this message, at this line, unless the condition, one bool, is true.
 

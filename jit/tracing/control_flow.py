@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ...lowering.graph.graph import Block
 from ...lowering.graph.types import I1
 from ...runtime.errors import Position, TypeProblem, class_of
+from ...runtime.public_names import public
 from .complex_tensor import leaf_tensor
 from .conversion import tensor
 from .pytree import Structure, flatten, unflatten
@@ -67,6 +68,7 @@ def with_elements(x: Tensor) -> Tensor:
     return x
 
 
+@public("tosaic.cond")
 def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., Result], *arguments: Any) -> Result:
     """`then(*arguments)` where the predicate, one bool, is true when running, else `otherwise(*arguments)`.
 
@@ -100,6 +102,7 @@ def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., R
     return found
 
 
+@public("tosaic.while_loop")
 def while_loop(test: Callable[..., Any], body: Callable[..., Result], *state: Any) -> Result:
     """The state after `state = body(*state)` as often as `test(*state)`, one bool, is true.
 

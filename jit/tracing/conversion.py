@@ -115,6 +115,8 @@ def from_python(value: Any) -> Array:
             return np.asarray(value)
         except ValueError as error:
             raise problem(f"a list of uneven lengths is no tensor: {error}", "argument") from None
+    if hasattr(type(value), "no_tensor"):
+        raise value.no_tensor()
     if not isinstance(value, np.ndarray | np.generic):
         raise problem(f"{class_of(value)} cannot be a tensor", "argument",
                       help="tensors are made of NumPy arrays and Python numbers", raised=TypeProblem)
@@ -167,13 +169,23 @@ def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
         raise
     except TypeError:
         raise problem(f"a shape is a list of ints, not {values!r}", "argument", raised=TypeProblem) from None
-    if size is not None and dims.count(-1) == 1:
-        rest = math.prod(n for n in dims if n != -1)
-        if rest > 0 and size % rest == 0:
-            dims[dims.index(-1)] = size // rest
+    if size is not None and -1 in dims:
+        dims[dims.index(-1)] = rest_of(dims, size)
     if any(n < 0 for n in dims):
         raise problem(f"shape {dims} has an extent below 0", "shape")
     return tuple(dims)
+
+
+def rest_of(dims: Sequence[int], size: int) -> int:
+    """Return the extent that -1 stands for in the shape of `size` elements. Raise Problem where none or several fit."""
+    if dims.count(-1) > 1:
+        raise problem(f"shape {list(dims)} has {dims.count(-1)} extents of -1", "shape",
+                      help="only one can follow from the others")
+    others = math.prod(n for n in dims if n != -1)
+    if others > 0 and size % others == 0:
+        return size // others
+    why = "any extent fits" if not others and not size else f"{size} is no multiple of {others}"
+    raise problem(f"{size} elements do not fill shape {list(dims)}: {why}", "shape")
 
 
 def axis_of(axis: int, rank: int) -> int:

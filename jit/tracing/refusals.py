@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from ...runtime.errors import Problem
+from ...runtime.errors import AttributeProblem, Problem
+from ...runtime.public_names import closest
 from ...runtime.records import dataclass
 from .trace import problem
 
@@ -82,3 +84,31 @@ def refusal(name: str) -> Problem:
     reason = REASONS.get(last)
     return problem(f"numpy.{name} cannot be traced{f': {reason}' if reason else ''}", "unsupported",
                    help=INSTEAD.get(last, "see tosaic.ops for what can"))
+
+
+METHODS = (
+    Refused("view", "no tensor shares its bytes with another",
+            "x.reshape(...) for another shape, x.astype(...) for another type"),
+    Refused("numpy tobytes tofile dump dumps getfield ctypes data base flags strides", NO_VALUES,
+            "use what the jitted function returns, outside of it"),
+    Refused("at put itemset resize partition setflags byteswap", IN_PLACE, "x = tosaic.ops.where(mask, values, x)"),
+    Refused("permute", "it is PyTorch's name", "x.transpose(...)"),
+    Refused("unsqueeze", "it is PyTorch's name", "tosaic.ops.expand_dims(x, axis)"),
+    Refused("dim numel element_size", "it is PyTorch's name", "x.ndim, x.size and x.itemsize"),
+    Refused("to type float double half int long bool", "it is PyTorch's name", "x.astype(dtype)"),
+    Refused("cpu cuda detach contiguous clone requires_grad grad backward", "it is PyTorch's name",
+            "leave it out: a tensor is on this processor, and has no gradient"))
+"""Attributes of arrays of other libraries, why a traced tensor has none of them, and what to write instead."""
+
+
+def no_attribute(tensor: Any, name: str) -> Problem:
+    """The Problem of a read of an attribute that a traced tensor does not have."""
+    row = next((row for row in METHODS if name in row.names.split()), None)
+    if row is not None:
+        return problem(f"a traced tensor has no {name}: {row.reason}", "argument", row.instead, AttributeProblem)
+    from . import ops
+    if hasattr(ops, name):
+        return problem(f"a traced tensor has no {name}", "argument", f"tosaic.ops.{name}(x)", AttributeProblem)
+    meant = closest(name, [n for n in dir(type(tensor)) if not n.startswith("_")])
+    return problem(f"a traced tensor has no {name}", "argument", f"did you mean {meant}?" if meant else "see tosaic.ops for "
+                   "what there is", AttributeProblem)

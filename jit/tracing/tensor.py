@@ -60,6 +60,18 @@ class Tensor:
     def size(self) -> int:
         return self.type.size
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise for a name that a traced tensor does not have; names that Python and its libraries probe for begin with `_`."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from .refusals import no_attribute
+        raise no_attribute(self, name)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._problem(f"a traced tensor has no values to format as {spec!r}", self._static(), TypeProblem)
+        return str(self)
+
     def __repr__(self) -> str:
         return printable(f"Tensor({self.value.type}, %{self.value.name})")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ...runtime.errors import Position, TypeProblem, ValueProblem, class_of
+from ...runtime.public_names import public
 
 Node = TypeVar("Node")
 
@@ -24,6 +25,7 @@ class Tree(NamedTuple):
 _registered: dict[type, Tree] = {}
 
 
+@public("tosaic.register_tree")
 def register_tree(type: type[Node], flatten: Callable[[Node], tuple[Iterable[Any], Any]],
                   unflatten: Callable[[Any, Sequence[Any]], Node], names: Sequence[str] = ()) -> None:
     """Make objects of a class (not of those that inherit from it) nests that traced functions take and return.

@@ -6,13 +6,14 @@ act on the variable of that name in the process, which every compiled function t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ...lowering.graph.graph import Operation
 from ...lowering.graph.types import BY_STORAGE, F32, I32, Array, ElementType, TensorType
-from ...runtime.errors import Problem, TypeProblem, class_of
+from ...runtime.errors import AttributeProblem, Problem, TypeProblem, class_of
+from ...runtime.public_names import public_class
 from ...runtime.variable import Declaration
 from ...runtime.variables import process
 from .conversion import element_type, extents, is_number, tensor
@@ -20,6 +21,7 @@ from .tensor import Tensor
 from .trace import apply, caller, current, frozen, is_tracing, operator, problem, record
 
 
+@public_class
 class Variable:
     """A variable by name, of `shape` and `dtype`, or those of its `initial` value. It may be used by any number of functions
     and threads.
@@ -51,6 +53,30 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"Variable({self.name!r}, {self.type})"
+
+    def __eq__(self, other: object) -> bool:
+        """True if it is the same object. Numbers are refused: the comparison would be a constant of the compiled function."""
+        if isinstance(other, Tensor | np.ndarray) or is_number(other):
+            raise self.no_tensor()
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_") or not hasattr(Tensor, name):
+            raise AttributeError(f"a tosaic.Variable has no {name}")
+        raise problem(f"variable {self.name} has no {name}, its value has", "variable", f"variable.read().{name}",
+                      AttributeProblem)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self.no_tensor()
+        return str(self)
+
+    def no_tensor(self) -> Problem:
+        """The Problem of a use in a tensor's place."""
+        return problem(f"variable {self.name} is no tensor", "variable", raised=TypeProblem, help="its value is what read() "
+                       "returns: variable.read() + 1; write(value) changes it")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -120,6 +146,22 @@ class Variable:
         elif known.op.type != self.type:
             raise problem(f"variable {self.name} is {self.type} here and {known.op.type} before", "variable",
                           help="give one of them another name")
+
+
+def refuse_operators() -> None:
+    """Give `Variable` each operator and protocol of `Tensor` that it has not, as a refusal that says how to read its value."""
+    def refuse(self: Variable, *others: Any, **options: Any) -> NoReturn:
+        raise self.no_tensor()
+
+    own = {*vars(object), *vars(Variable)} - {"__lt__", "__le__", "__gt__", "__ge__"}
+    of_tensors = [name for name, member in vars(Tensor).items() if name.startswith("__") and callable(member)]
+    in_place = [f"__i{name[3:]}" for name in of_tensors if name.startswith("__r") and f"__{name[3:]}" in of_tensors]
+    for name in (*of_tensors, *in_place):
+        if name not in own and name not in ("__getattr__", "__hash__"):
+            setattr(Variable, name, refuse)
+
+
+refuse_operators()
 
 
 def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple[Array, ElementType]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arguments import dtype_of
 from ..errors import KeyProblem, Problem, TypeProblem, ValueProblem, class_of
+from ..public_names import public_class
 
 INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in
             (("i8", 8), ("i16", 16), ("i32", 32), ("i64", 64))} | {
@@ -111,12 +112,16 @@ class FrozenOpAttrs(Attributes):
         return self is other or (isinstance(other, FrozenOpAttrs) and self._hash == other._hash and self._key == other._key)
 
 
+@public_class
 class OpAttrs(Attributes):
     """Attributes being put together. A name is set once."""
     __slots__ = ()
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self._entries = {}
+        if not isinstance(values, Mapping | None):
+            raise TypeProblem(f"attributes are {class_of(values)}", kind="argument",
+                              help="give them by name: OpAttrs({\"axis\": 1})")
         for name, value in (values or {}).items():
             self.set(name, value)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import Problem
+from ..public_names import public_class
 from .attributes import EMPTY, FrozenOpAttrs
 from .callbacks import hold
 from .chain import Chain
@@ -48,6 +49,7 @@ class OpInvocation:
         self.out_chain = None if self.chain is None else Chain(error)
 
 
+@public_class
 class OpHandler:
     """Runs operations. `execute` is what a subclass overrides."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Position, Problem, Source
+from ...tracing.caller import LIBRARIES
 from ..torch_mlir.to_tosa import FRAME, package_folder
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def tensors_of(node: Any) -> Iterator[Any]:
 
 
 def line_of(node: Any) -> Position | None:
-    """The innermost line of Python that made a node and is not PyTorch's."""
+    """Return the innermost line of Python that made a node and is in no library; else the innermost that is not PyTorch's."""
     frames = [(path, int(line)) for path, line in FRAME.findall(node.meta.get("stack_trace") or "")
               if not path.startswith((package_folder("torch"), "<"))]
-    return Position(Source(frames[-1][0]), frames[-1][1], 1) if frames else None
+    path, line = next((f for f in reversed(frames) if not f[0].startswith(LIBRARIES)), frames[-1] if frames else ("", 0))
+    return Position(Source(path), line, 1) if frames else None
