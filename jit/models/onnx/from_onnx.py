@@ -48,20 +48,21 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
     """
     source, shown = checked_source(model)
     found = load_model(source, name or shown)
+    if shapes:
+        found = closed(found, shapes, may_be_cached=not values and not state)
     if values:
         found = valued(found, values)
-    if shapes:
-        found = closed(found, shapes)
     if state:
         found = carried(found, state)
     return found.within(context)
 
 
-def closed(model: Model, shapes: Mapping[str, Sequence[int] | int]) -> Model:
-    """The model with inputs of these shapes and extents. Where all are given, its code may be in the cache."""
+def closed(model: Model, shapes: Mapping[str, Sequence[int] | int], may_be_cached: bool) -> Model:
+    """Return the model with inputs of these shapes and extents. If all are given and the graph stays as the file has it, its
+    code may be in the cache; constants and state need the types in the graph itself."""
     given = {key: tuple(map(int, shape)) for key, shape in shapes.items() if not isinstance(shape, int)}
     entry = model.entry()
-    if set(shapes) == set(entry.input_names) == set(given):
+    if may_be_cached and set(shapes) == set(entry.input_names) == set(given):
         return model.with_entries({"main": entry.specialize(given)})
     extents = {key: int(extent) for key, extent in shapes.items() if isinstance(extent, int)}
     module = with_types(model.module, input_types(model.module.function("main"), given, extents))
