@@ -1,15 +1,19 @@
 """Arrays for the command line: inputs from `.npy` and `.npz` files (`tools.array_files`) or from a seed."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...lowering.graph.graph import Function, Value
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem
-from ..tools.array_files import read_arrays, save_arrays
+from ...runtime.limits import most_bytes
+from ..tools.array_files import array_names, read_arrays
 from ..tools.random_array import random_array
+
+SMALL, WIDEST = 1 << 20, 16
+"""Bytes that any array may have, and how many times those of its input."""
 
 
 def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[Array]:
@@ -18,7 +22,7 @@ def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[A
     `given` holds `name=file.npy`, `name=file.npz` (its array of that name, or its only one), `file.npz` (arrays by
     name), `name=random:SEED` or `random:SEED`.
     """
-    names = [v.name for v in function.arguments]
+    names, most = [v.name for v in function.arguments], most_bytes_of(function)
     seeds = dict.fromkeys(names, seed)
     arrays: dict[str, Array] = {}
     for each in given:
@@ -31,9 +35,9 @@ def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[A
         if source.startswith("random:"):
             seeds.update(dict.fromkeys([name] if name else names, seed_of(source)))
         elif name:
-            arrays[name] = one_array(source, name)
+            arrays[name] = one_array(source, name, most)
         else:
-            arrays.update(arrays_by_name(source, names))
+            arrays.update(arrays_by_name(source, names, most))
     return [fitted(arrays[v.name], v) if v.name in arrays else random_array(function, v, number, seeds[v.name])
             for number, v in enumerate(function.arguments)]
 
@@ -45,25 +49,32 @@ def seed_of(source: str) -> int:
         raise Problem(f"{source} is not random:SEED with a whole number", kind="argument") from None
 
 
-def one_array(path: str, name: str) -> Array:
+def most_bytes_of(function: Function) -> dict[str, int]:
+    """Return the bytes that a file may state for each input: of known shape enough for one of another type or of a few more
+    elements, of which a later message says more."""
+    return {v.name: max(SMALL, WIDEST * v.tensor.nbytes) if v.tensor.is_static else most_bytes() for v in function.arguments}
+
+
+def one_array(path: str, name: str, most: Mapping[str, int]) -> Array:
     """The array of a .npy file, or the one of that name (or the only one) of a .npz file."""
-    found = read_arrays(path)
+    found = read_arrays(path, {name: most[name]})
     if isinstance(found, dict):
         if name not in found and len(found) != 1:
-            raise Problem(f"{path} has no array {name}", kind="argument", help=f"it has {', '.join(found) or 'none'}")
-        return found.get(name, next(iter(found.values())))
+            raise Problem(f"{path} has no array {name}", kind="argument",
+                          help=f"it has {', '.join(array_names(path)) or 'none'}")
+        return found[name] if name in found else next(iter(found.values()))
     return found
 
 
-def arrays_by_name(path: str, names: Sequence[str]) -> dict[str, Array]:
+def arrays_by_name(path: str, names: Sequence[str], most: Mapping[str, int]) -> dict[str, Array]:
     """Arrays of a .npz file for inputs of these names; the array of a .npy file for the only input."""
-    found = read_arrays(path)
+    found = read_arrays(path, most)
     if isinstance(found, dict):
         known = {name: array for name, array in found.items() if name in names}
-        if known or not found:
+        if known or not names:
             return known
         raise Problem(f"{path} has none of the inputs {', '.join(names)}", kind="argument",
-                      help=f"it has {', '.join(found)}")
+                      help=f"it has {', '.join(array_names(path)) or 'none'}")
     if len(names) != 1:
         raise Problem(f"{path} is one array, the function has {len(names)} inputs", kind="argument",
                       help=f"say which: --input {names[0] if names else 'name'}={path}")
@@ -76,6 +87,3 @@ def fitted(array: Array, value: Value) -> Array:
     if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
         array = array.view(dtype)
     return np.require(array, requirements=["C", "A"])
-
-
-__all__ = ["gather_inputs", "read_arrays", "save_arrays"]

@@ -11,8 +11,9 @@ import numpy as np
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem
 from ..compiled import Compiled
+from ..tools.array_files import read_arrays, save_arrays
 from .answer import NO, YES, Answer
-from .inputs import gather_inputs, read_arrays, save_arrays
+from .inputs import gather_inputs
 from .memory_options import options_of
 from .model_options import entry_of, standard_input
 from .progress import Progress

@@ -1,30 +1,96 @@
-"""NumPy's files of arrays, `.npy` and `.npz`: read without running anything in them, written whole or not at all."""
+"""NumPy's files of arrays, `.npy` and `.npz`: read without running anything in them, and without unpacking more than the reader
+takes (`npy_format`); written whole or not at all."""
 from __future__ import annotations
 
 import io
 import os
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem, unwritten
+from ...runtime.limits import most_bytes
+from .npy_format import MAGIC, array_of, check_entry, damaged
+
+ZIP = b"PK"
+DAMAGE = (ValueError, EOFError, KeyError, IndexError, TypeError, NotImplementedError, RuntimeError, OverflowError, MemoryError,
+          struct.error, zlib.error, zipfile.BadZipFile)
+"""Exceptions of `zipfile` and `zlib` on damaged bytes; RuntimeError stands for encryption."""
 
 
-def read_arrays(path: str) -> Array | dict[str, Array]:
-    """A .npy file's array, or a .npz file's by name. Nothing in a file is run."""
-    try:
-        with open(path, "rb") as file:
+def read_arrays(path: str, most: Mapping[str, int] | None = None) -> Array | dict[str, Array]:
+    """Return a `.npy` file's array, or a `.npz` file's arrays by name. With `most`, the bytes that each array may have, unpack
+    only those arrays, and a file's only one. Raise a Problem for any other bytes."""
+    with damage_refused(path), opened(path) as (file, nbytes):
+        head = file.read(len(MAGIC))
+        file.seek(0)
+        if head == MAGIC:
+            return array_of(file, nbytes, path, bound("", most, True))
+        if head[:2] != ZIP:
+            raise damaged(path, "it is no .npy or .npz file" if head else "it is empty")
+        with zipfile.ZipFile(file) as archive:
+            return dict(members(archive, nbytes, path, most))
+
+
+def array_names(path: str) -> list[str]:
+    """Return the names of the arrays in a `.npz` file."""
+    with damage_refused(path), opened(path) as (file, _), zipfile.ZipFile(file) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def members(archive: zipfile.ZipFile, nbytes: int, path: str, most: Mapping[str, int] | None) -> Iterator[tuple[str, Array]]:
+    """Yield the arrays of a `.npz` file, by name. The whole directory is checked before the first is unpacked."""
+    entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+    if len(entries) < len(archive.infolist()):
+        raise damaged(path, "two of its arrays have one name")
+    is_lone = len(entries) == 1
+    wanted = {name: entry for name, entry in entries.items() if most is None or is_lone or name in most}
+    for name, entry in wanted.items():
+        check_entry(entry, nbytes, f"{path}: {name}", bound(name, most, is_lone))
+    for name, entry in wanted.items():
+        with archive.open(entry) as member:
+            yield name, array_of(member, entry.file_size, f"{path}: {name}", bound(name, most, is_lone))
+
+
+def bound(name: str, most: Mapping[str, int] | None, is_lone: bool) -> int:
+    """Return the most bytes that an array may have; a file's only array may be any of those that are wanted."""
+    known = (most or {}).get(name)
+    if known is None and is_lone and most:
+        known = max(most.values())
+    return most_bytes() if known is None else min(known, most_bytes())
+
+
+@contextmanager
+def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
+    """Open a file that can be read at any place, with its size in bytes; a pipe is read first."""
+    with open(path, "rb") as file:
+        if file.seekable():
+            yield file, os.fstat(file.fileno()).st_size
+        else:
             data = file.read()
-        found = np.load(io.BytesIO(data), allow_pickle=False)
-        return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        reason = getattr(error, "strerror", None) or "it is no .npy or .npz file that NumPy can read"
-        raise Problem(f"{path} cannot be read: {reason}", kind="argument") from None
+            yield io.BytesIO(data), len(data)
+
+
+@contextmanager
+def damage_refused(path: str) -> Iterator[None]:
+    """Make a Problem of exceptions of the system, `zipfile` and `zlib`."""
+    try:
+        yield
+    except Problem:
+        raise
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror or error}", kind="argument") from None
+    except DAMAGE as error:
+        said = str(error).splitlines() or [type(error).__name__]
+        raise damaged(path, f"it is a damaged .npz file: {said[0][:200]}") from None
 
 
 def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
