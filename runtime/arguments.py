@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arena import Array, address, empty, without_store_conflicts
+from .argument_copies import from_list, in_native_order, readable
 from .errors import KeyProblem, TypeProblem, ValueProblem, printable
 from .foreign_arrays import Unreadable, borrowed, is_flat, is_untyped
 from .quantization import Quantization
@@ -93,8 +94,8 @@ def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Ar
     none.
 
     Arrays are taken, and objects that give one (DLPack, `__array_interface__`, `__array__`, the buffer protocol). Numbers and
-    lists are not: their dtype would be a guess. Bytes stand for elements of any type. (An object's own `__array__` may copy, if
-    it `may_copy`.)
+    lists are not: their dtype would be a guess. Bytes stand for elements of any type. (If it `may_copy`, an object's own
+    `__array__` may, and an array in another byte order is copied.)
     """
     if isinstance(value, GUESSED) and not isinstance(value, np.generic):
         raise TypeProblem(f"{what} must be an array of {tensor.type}, got {_short(value)}", kind="argument",
@@ -107,7 +108,7 @@ def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Ar
     except Unreadable as error:
         raise TypeProblem(f"{what} must be an array of {tensor.type}, got {_short(value)}, which NumPy cannot take: "
                           f"{error}", kind="argument", help=error.help) from error
-    array = typed(value, array, tensor)
+    array = typed(value, in_native_order(array) if may_copy else array, tensor)
     check_type(what, array, tensor)
     return array
 
@@ -200,10 +201,11 @@ class Signature:
         return arguments
 
     def _input(self, tensor: Tensor, value: Any) -> Array:
+        """An argument as an array that native code can read: over its own memory, or a copy where it cannot be read there."""
         what = f"input {tensor.name} of {self.name}"
-        array = as_array(what, in_bytes(value, tensor), tensor)
-        check_layout(what, array)
-        return array
+        if isinstance(value, list):
+            value = from_list(what, value, tensor.numpy_dtype)
+        return readable(as_array(what, in_bytes(value, tensor), tensor))
 
     def results(self, out: Any, inputs: Sequence[int]) -> tuple[Array, ...]:
         """New arrays for the outputs, or those of `out` (one array, several in order, or a mapping by name; or objects whose

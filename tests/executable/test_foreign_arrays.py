@@ -143,9 +143,6 @@ def test_objects_of_another_size_or_type_are_refused(square: Executable) -> None
         "  help: pass an array of dtype float32")
     assert "got tensor<6xi32>" in problem(lambda: square(array.array("i", range(6))))
     assert "got tensor<6xf32>" in problem(lambda: square(six_floats()))
-    assert problem(lambda: square(Dlpack(X.reshape(3, 2).T))) == (
-        "error[argument]: input x of square is not C-contiguous: its strides are (4, 8) bytes for shape (2, 3)\n"
-        "  help: pass numpy.ascontiguousarray(array)")
 
 
 def test_complex_arrays_are_pairs_of_floats() -> None:
@@ -156,7 +153,7 @@ def test_complex_arrays_are_pairs_of_floats() -> None:
     out = np.zeros_like(z)
     assert executable(z, out=out)[0] is out and np.array_equal(out, z)
     assert "got tensor<3xcomplex128>" in problem(lambda: executable(z.astype(np.complex128)))
-    assert "is not C-contiguous" in problem(lambda: executable(np.repeat(z, 2)[::2]))
+    assert np.array_equal(executable(np.repeat(z, 2)[::2])[0].view(np.complex64)[..., 0], z)
 
 
 def test_out_shares_no_memory_with_an_input_of_another_library(copied: Executable) -> None:

@@ -84,10 +84,7 @@ def test_results_are_written_where_out_says() -> None:
 WRONG: dict[str, tuple[Callable[..., tuple[Any, ...]], dict[str, Any]]] = {
     "too few": (lambda: (X,), {}), "too many": (lambda: (X, Y, X), {}), "none": (lambda: (), {}),
     "dtype": (lambda: (X, Y.astype(np.float64)), {}), "shape": (lambda: (X[:7], Y), {}), "rank": (lambda: (X[None], Y), {}),
-    "strides": (lambda: (X, np.zeros(16, np.float32)[::2]), {}), "reversed": (lambda: (X[::-1], Y), {}),
-    "not an array": (lambda: (3.0, Y), {}), "nothing": (lambda: (None, Y), {}), "a list": (lambda: (X.tolist(), Y), {}),
-    "byte order": (lambda: (X.astype(">f4"), Y), {}), "masked": (lambda: (np.ma.array(X), Y), {}),
-    "unaligned": (lambda: (np.frombuffer(bytes(33), np.uint8)[1:].view(np.float32), Y), {}),
+    "not an array": (lambda: (3.0, Y), {}), "nothing": (lambda: (None, Y), {}), "masked": (lambda: (np.ma.array(X), Y), {}),
     "unknown keyword": (lambda: (X, Y), {"over": X}), "two keywords": (lambda: (X, Y), {"out": X, "over": X}),
     "out is too short": (lambda: (X, Y), {"out": (np.zeros(8, np.float32),)}),
     "out of another shape": (lambda: (X, Y), {"out": (np.zeros(8, np.float32), np.zeros((8, 1), np.float32))}),

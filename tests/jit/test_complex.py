@@ -153,8 +153,7 @@ def test_complex_arrays_go_in_and_out_without_a_copy() -> None:
     assert result.dtype == np.complex64 and result.base is not None
     given = compiled.executable.signature.arrays([Z])
     assert address(given[0]) == address(Z)
-    with pytest.raises(Problem, match="is not C-contiguous"):
-        compiled(np.asfortranarray(Z))
+    np.testing.assert_array_equal(compiled(np.asfortranarray(Z)), Z * 2j)
     with pytest.raises(Problem, match="got tensor<3x4xcomplex128>"):
         compiled(Z.astype(np.complex128))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....runtime.argument_copies import in_native_order
 from ....runtime.errors import Problem
 from ....runtime.public_names import with_named
 from ..dynamic_shapes import KEPT
@@ -60,7 +61,7 @@ def checked(value: Value, given: Any) -> Array:
     element = getattr(declared, "element", None)
     if element is None:
         raise Problem(f"input {value.name} is {declared}, which has no value here", kind="argument")
-    array = np.array(given, None if isinstance(given, np.ndarray | np.generic) else element.dtype, order="C")
+    array = in_native_order(np.array(given, None if isinstance(given, np.ndarray | np.generic) else element.dtype, order="C"))
     shape = getattr(declared, "shape", None)
     if array.dtype != element.dtype or (shape is not None and (
             len(shape) != array.ndim or any(n not in (None, m) for n, m in zip(shape, array.shape)))):
