@@ -97,11 +97,13 @@ class Context:
         return context
 
     def state(self) -> ContextState:
-        """All variables with copies of their values at one moment. It can be pickled."""
+        """All variables with copies of their values at one moment, without the places of their declarations: a pickle of it has
+        no model's text."""
         variables = self._all()
         with Locks(variables):
             return ContextState(self.name, tuple(
-                (v.declaration._replace(external=False), v.data.copy() if v.is_written else None) for v in variables))
+                (v.declaration._replace(external=False, position=None), v.data.copy() if v.is_written else None)
+                for v in variables))
 
     def __bool__(self) -> bool:
         return True

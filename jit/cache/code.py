@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.arena import Array
 from ...runtime.arguments import Signature, Tensor
-from ...runtime.errors import Position, Source
+from ...runtime.errors import Position, Problem, Source
 from ...runtime.executable import Code, Failure
 from ...runtime.machine_code import Image, LoadedCode, MappedCode, function_at
 from ...runtime.quantization import quantization_from
@@ -23,20 +23,30 @@ ENTRY = "program.run"
 
 
 class LaterSource(Source):
-    """A model's text that is read again only when an error shows a place in it."""
+    """A model's text that is read again only when an error shows a place in it. It pickles as that text."""
     __slots__ = ("_find",)
     _find: Callable[[], Source]
 
     def __init__(self, find: Callable[[], Source]) -> None:
         object.__setattr__(self, "_find", find)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Source, (self.name, self.text)
+
     @property
     def name(self) -> str:
-        return self._find().name
+        return self._found().name
 
     @property
     def text(self) -> str | None:
-        return self._find().text
+        return self._found().text
+
+    def _found(self) -> Source:
+        """The text; one without lines where the file has gone or changed, so that the error itself is still told."""
+        try:
+            return self._find()
+        except Problem:
+            return Source("<model>", "")
 
 
 # ---- to an entry -------------------------------------------------------------------------------------------------

@@ -2,9 +2,13 @@
 must give, too. Run with the functions' names; prints JSON."""
 from __future__ import annotations
 
+import copy
+import hashlib
+import importlib.util
 import io
 import json
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -19,6 +23,7 @@ import tosaic
 from models import ADD, OPEN, SEVERAL, product  # type: ignore[import-not-found]
 
 Answers = dict[str, Any]
+ROOT = Path(__file__).parents[2]
 X = np.array([1, -1, 2], np.float32)
 
 
@@ -183,6 +188,69 @@ def model_text() -> Answers:
     return {"text": model.show(), "inputs": model.both.inputs, "outputs": model.both.outputs, "repr": repr(model)}
 
 
+def copies() -> Answers:
+    """What a user has, through pickle, `copy.copy` and `copy.deepcopy`: those that do not come through, and why."""
+    context, x = tosaic.Context("here"), np.ones(2, np.float32)
+    model = tosaic.load(written("several.mlir", SEVERAL), context=context)
+    entry, step = model.count, tosaic.jit(lambda x: x + 1)
+    entry(x)
+    step(x)
+    compiled = entry.compile()
+    total = tosaic.Variable("cache.copied", initial=np.zeros(2, np.float32))
+    added = tosaic.jit(lambda x: (total.write(total.read() + x), total.read())[1])
+    added(x)
+    objects = {
+        "model": model, "entry": entry, "compiled": compiled, "bound": compiled.bind(tosaic.Context("b")),
+        "executable": compiled.executable, "context": context, "state": context.state(), "snapshot": context.snapshot(),
+        "state of the process": tosaic.default_context.state(), "status": context.list(), "inputs": entry.inputs,
+        "variables": entry.variables, "constants": entry.constants, "tensors": entry.tensors,
+        "declarations": compiled.variables,
+        "problem": problem_of(lambda: model.fails(x)), "signatures": step.cache_info(), "code of a function": step.compile(x),
+        "traced": entry.trace(), "lowered": compiled.lowered, "report": compiled.report(), "check": entry.check([[x]]),
+        "function's graph": step.trace(x), "variable": total, "options": tosaic.CompileOptions(threads=1),
+        "limits": tosaic.Limits(nodes=9), "target": tosaic.target("cortex-m7"), "spec": tosaic.TensorSpec((2, 4))}
+    state = pickle.loads(pickle.dumps(context.state()))
+    return {"failed": {name: fault for name, value in objects.items() if (fault := fault_of_copies(value))},
+            "value": tosaic.Context.from_state(state).read("cache.total"),
+            "problem": str(pickle.loads(pickle.dumps(objects["problem"]))), "has text": b"func.func" in pickle.dumps(state)}
+
+
+def fault_of_copies(value: Any) -> str | None:
+    try:
+        pickle.loads(pickle.dumps(value))
+        copy.copy(value)
+        copy.deepcopy(value)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def models() -> Answers:
+    """Calls of all models of the repository that need no converter, and of a .tflite with state where that is."""
+    return {path.name: digest_of_calls(tosaic.load(path, context=tosaic.Context(path.name))) for path in model_files()}
+
+
+def model_files() -> list[Path]:
+    folders = [ROOT / "tests/data/corpus", ROOT / "samples/models"]
+    endings = ["*.mlir", *["[mv]_*.tflite"] * (importlib.util.find_spec("tosa_converter_for_tflite") is not None)]
+    found = [path for folder in folders for ending in endings for path in sorted(folder.glob(ending))]
+    return [p for p in found if p.name != "op_by_op.mlir"]  # a program, and no model
+
+
+def digest_of_calls(model: Any) -> str:
+    """What two calls of each entry give, and the state after them."""
+    found, context = hashlib.sha256(), tosaic.Context("calls")
+    for entry in model:
+        for number in (1, 2):
+            arrays = [np.full([n or 2 for n in t.shape], number, t.dtype) for t in entry.inputs]
+            results = entry(*arrays, context=context)
+            for array in results if isinstance(results, tuple) else (results,):
+                found.update(array.tobytes())
+    for name, value in sorted(context.snapshot().items()):
+        found.update(name.encode() + (b"" if value is None else value.tobytes()))
+    return found.hexdigest()
+
+
 # ---- not run by default ----------------------------------------------------------------------------------------------
 def other_shapes() -> Answers:
     x = np.ones((5, 3), np.float32)
@@ -228,16 +296,21 @@ def digests() -> Answers:
 
 QUICK = (call, weights, sources, state, entries, wrong_arguments, open_extents, interrupted)
 AGAIN = (memories, traced, fault_of_a_model, fault_of_a_function, check_of_a_model, checks_of_a_function,
-         wrong_shapes, model_text, stages)
+         wrong_shapes, model_text, stages, copies)
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
 def message(wrong: Callable[[], object]) -> str:
     """The text of the problem that a call ends in."""
+    return str(problem_of(wrong))
+
+
+def problem_of(wrong: Callable[[], object]) -> tosaic.Problem:
+    """The problem that a call ends in."""
     try:
         wrong()
     except tosaic.Problem as problem:
-        return str(problem)
+        return problem
     raise AssertionError("no problem")
 
 

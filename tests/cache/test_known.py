@@ -2,17 +2,20 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tosaic
 from tosaic.jit.cache import entry_file as entry_module
 from tosaic.jit.cache import folder as folder_module
-from tosaic.jit.cache import versions
+from tosaic.jit.cache import models, versions
 from tosaic.jit.cache.folder import LARGE_ENTRY_BYTES, Folder
 from tosaic.jit.cache.keys import digest
 
 from .conftest import files
+from .models import SEVERAL
 
 KEY = digest("key")
 CODE, WEIGHTS = np.arange(1000, dtype=np.uint8), np.full(LARGE_ENTRY_BYTES, 3, np.uint8)
@@ -123,3 +126,18 @@ def test_a_changed_source_is_read_again(cache: Folder, sources: Path) -> None:
 def test_a_source_that_has_not_rested_is_read_every_time(cache: Folder, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "RESTED_NS", 1 << 62)
     assert versions.source_digest() is not None and not files(cache, "file")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a file is known by its bytes alone")
+def test_an_error_is_told_where_the_model_s_file_has_gone(cache: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                          ) -> None:
+    path, x = tmp_path / "several.mlir", np.ones(2, np.float32)
+    path.write_text(f"{SEVERAL}// {'a line that makes it large ' * 2000}")
+    monkeypatch.setattr(models, "RESTED_NS", -1)
+    for _ in range(2):  # the second is from the cache
+        model = tosaic.load(path, context=tosaic.Context("gone"))
+        with pytest.raises(tosaic.Problem) as found:
+            model.fails(x)
+    path.unlink()
+    for problem in (found.value, pickle.loads(pickle.dumps(found.value))):
+        assert "variable @cache.unset is read before it was written" in str(problem) and "<model>" in str(problem)

@@ -11,7 +11,7 @@ from .conftest import Process, files, run_scenarios
 
 QUICK = ("call", "weights", "sources", "state", "entries", "wrong_arguments", "open_extents", "interrupted")
 AGAIN = ("memories", "traced", "fault_of_a_model", "fault_of_a_function", "check_of_a_model", "checks_of_a_function",
-         "wrong_shapes", "model_text", "stages")
+         "wrong_shapes", "model_text", "stages", "copies")
 COMPILER = "llvmlite"
 
 
@@ -41,7 +41,7 @@ def test_a_traced_function_is_traced_again_and_found(runs: Any) -> None:
 
 
 def test_nothing_is_compiled_to_look_into_what_was_found(runs: Any) -> None:
-    assert all(COMPILER not in runs[1][f"{name} loaded"] for name in AGAIN if name != "stages")
+    assert all(COMPILER not in runs[1][f"{name} loaded"] for name in AGAIN if name not in ("stages", "copies"))
     assert "kernel 0: add" in runs[1]["stages"]["kernels"] and runs[1]["stages"]["is_same"]
 
 
@@ -78,6 +78,17 @@ def test_the_signatures_of_a_tflite_file_are_found_without_reading_it(process: P
     assert first["signatures"] == second["signatures"] == {"added": 9, "got": [2, 3, 4], "reset": [0, 0, 0], "again": [0, 0, 0],
                                                            "names": ["add", "get", "reset"]}
     assert COMPILER in first["signatures loaded"] and second["signatures loaded"] == []
+
+
+def test_whatever_a_user_has_can_be_pickled_and_copied(runs: Any) -> None:
+    for found in (run["copies"] for run in runs):
+        assert found["failed"] == {} and found["value"] == [6, 1] and not found["has text"]
+        assert found["problem"].startswith("several.mlir:11:") and "%0 = tosa.variable_read" in found["problem"]
+
+
+def test_each_model_gives_the_same_from_the_cache(process: Process) -> None:
+    first, second = process("models"), process("models")
+    assert first["models"] == second["models"] and len(first["models"]) > 30
 
 
 def test_other_shapes_are_compiled(process: Process) -> None:

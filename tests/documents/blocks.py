@@ -60,9 +60,9 @@ def folder_for(path: pathlib.Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{own}{os.pathsep}{os.environ['PATH']}", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-def run_python(block: Block, folder: pathlib.Path) -> str:
-    """What a block of Python prints, run as it stands in a process of its own."""
-    variables = folder_for(folder)
+def run_python(block: Block, folder: pathlib.Path, cache: pathlib.Path | None = None) -> str:
+    """What a block of Python prints, run as it stands in a process of its own; with a folder for the cache of code, or none."""
+    variables = folder_for(folder) | ({} if cache is None else {"TOSAIC_CACHE": str(cache)})
     (folder / "block.py").write_text(block.text)
     result = subprocess.run([sys.executable, "block.py"], capture_output=True, text=True, cwd=folder, env=variables)
     assert result.returncode == 0, result.stderr

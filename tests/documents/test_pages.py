@@ -1,8 +1,9 @@
 """The pages are true: every block runs as printed and prints what the page says, quotations are of the file that they name,
 links lead somewhere.
 
-A block of `python` or `sh` is run in a copy of the checkout. A block after a line "prints" is what the block before it prints.
-Any other block is a quotation: of the file to which the last link before it leads.
+A block of `python` or `sh` is run in a copy of the checkout; of `python` twice, the second time with its code from the cache.
+A block after a line "prints" is what the block before it prints. Any other block is a quotation: of the file to which the last
+link before it leads.
 """
 from __future__ import annotations
 
@@ -25,6 +26,8 @@ PAGES = [path for name in ("README.md", "lowering/README.md", "jit/README.md", "
                            "SECURITY.md", "CHANGELOG.md") if (path := ROOT / name).exists()]
 SET_UP = ".venv/bin/pip"
 """The blocks that begin on a fresh machine: `.ci/run` takes them from the README and runs them in a copy of the checkout."""
+SLOW = {"tensorflow", "torch"}
+"""Packages whose import takes seconds: blocks with them run once, and with code from the cache not again."""
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 BLOCKS = [(page, block) for page in PAGES for block in blocks(page)]
@@ -63,9 +66,12 @@ def test_a_block_of_python_prints_what_the_page_says(page: pathlib.Path, block: 
                                                      request: pytest.FixtureRequest) -> None:
     if lacking := missing(block):
         pytest.skip(f"not installed: {', '.join(lacking)}")
-    printed = run_python(block, tmp_path)
     assert block.prints is not None, "a block says what it prints"
-    agree(printed, block.prints, page, request.config.getoption("--update-golden") and "\n\nprints\n\n" in page.read_text())
+    update = request.config.getoption("--update-golden") and "\n\nprints\n\n" in page.read_text()
+    for run in ("cold", "warm")[:1 if block.packages & SLOW else 2]:  # the second has its code from the cache of the first
+        folder = tmp_path / run
+        folder.mkdir()
+        agree(run_python(block, folder, tmp_path / "cache"), block.prints, page, update)
 
 
 @pytest.mark.parametrize(("page", "block"), SHELL, ids=name_of)
