@@ -13,13 +13,15 @@ MIN_TASK_ROWS = 3
 """Rows of the last kernel of a group that a task has at least."""
 
 
-def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int | None = None) -> list[Compute]:
+def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int | None = None,
+               before: Sequence[int] | None = None) -> list[Compute]:
     """Each row of the last kernel, or each from `low` to `high`, as soon as the rows that it needs are there, and each of those
-    as late as that allows. Kernels that nobody in the group reads keep pace with the last one."""
+    as late as that allows. Kernels that nobody in the group reads keep pace with the last one. `before` are the rows at which
+    the task for the rows before `low` has stopped."""
     place = {kernel.kernel.out: i for i, (_, kernel) in enumerate(group)}
     needs = [[(place[b], ends.tolist()) for b, (_, ends) in kernel.reads.items() if place.get(b, i) < i]
              for i, (_, kernel) in enumerate(group)]
-    begin = starts(group, low)
+    begin = starts(group, low, before)
     done = list(begin)
     order: list[int] = []
 
@@ -46,11 +48,13 @@ def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int |
     return list(merged([group[position][0] for position in order], {k: n for (k, _), n in zip(group, begin)}))
 
 
-def starts(group: Sequence[tuple[int, RowAccess]], low: int) -> list[int]:
-    """Of each kernel the first row that is needed for the rows of the last kernel from `low` on; all of them for row 0."""
+def starts(group: Sequence[tuple[int, RowAccess]], low: int, before: Sequence[int] | None = None) -> list[int]:
+    """Of each kernel the first row that is needed for the rows of the last kernel from `low` on; all of them for row 0. None is
+    behind the row at which the task `before` has stopped: rows that no window reads, where its kernel is lower than its
+    stride, are computed as well."""
     if not low:
         return [0] * len(group)
-    needed = [kernel.rows for _, kernel in group]
+    needed = [kernel.rows for _, kernel in group] if before is None else list(before)
     needed[-1] = low
     for position in range(len(group) - 1, 0, -1):
         for earlier in range(position):
@@ -65,8 +69,13 @@ def tiled_steps(group: Sequence[tuple[int, RowAccess]], threads: int) -> list[Co
     tasks = min(threads, rows // MIN_TASK_ROWS)
     if tasks < 2:
         return row_by_row(group)
-    edges = [rows * i // tasks for i in range(tasks + 1)]
-    return [Parallel(tuple(tuple(row_by_row(group, low, high)) for low, high in itertools.pairwise(edges)))]
+    edges, stopped = [rows * i // tasks for i in range(tasks + 1)], [0] * len(group)
+    found: list[tuple[Compute, ...]] = []
+    for low, high in itertools.pairwise(edges):
+        found.append(tuple(row_by_row(group, low, high, stopped)))
+        ends = {step.kernel: step.rows[1] for step in found[-1] if step.rows}
+        stopped = [max(ends.get(kernel, 0), end) for (kernel, _), end in zip(group, stopped)]
+    return [Parallel(tuple(found))]
 
 
 def merged(rows: Sequence[int], begin: Mapping[int, int]) -> Iterator[Compute]:

@@ -250,15 +250,16 @@ def readers_of(program: Kernels) -> dict[Buffer, set[int]]:
     return found
 
 
-def separate(program: Kernels, group: Sequence[int], readers: Mapping[Buffer, Set[int]]) -> Iterator[list[int]]:
+def separate(program: Kernels, group: Sequence[int], readers: Mapping[Buffer, Set[int]]) -> list[list[int]]:
     """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each task can have
     its own."""
     outside = {*program.outputs, *conditions(program.steps)}
-    chain: list[int] = []
-    for number in group:
-        chain.append(number)
+
+    def is_own(number: int, chain: Sequence[int]) -> bool:
         out = program.kernels[number].out
-        elsewhere = out in outside or not readers.get(out, set()) <= {*group}
-        if elsewhere or out.role != "temporary" or number == group[-1]:
-            yield chain
-            chain = []
+        return out not in outside and out.role == "temporary" and readers.get(out, set()) <= {*chain}
+
+    for place, number in enumerate(group[:-1]):
+        if not is_own(number, group):
+            return [*separate(program, group[:place + 1], readers), *separate(program, group[place + 1:], readers)]
+    return [list(group)]

@@ -23,9 +23,10 @@ from ..kernels.kernel import Kernel
 from ..loops.builder import Builder
 from ..loops.ir import INDEX, Literal, Operand, Type
 from ..target.target import Target
-from .nest.loop_nest import Nest, flat_index, flatten
+from .nest.loop_nest import Nest, flat_values, flatten
 from .nest.row_range import RowRange, nested
 from .strategy import Constraints, Strategy
+from .vectorize.vectorize import Vectorizer
 
 MAX_INDEPENDENT_VECTORS, MIN_VECTORS_FOR_THEM = 2, 256
 """Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is
@@ -37,7 +38,7 @@ MAX_MATRIX_POINTS, MAX_MATRIX_PRODUCTS = 8, 1 << 12
 @dataclass(frozen=True, slots=True)
 class FourierChoice:
     """Vectors of `lanes` frequencies. The transform has `height` rows of `width`, of which `columns` are given; `parts` are the
-    real and perhaps the imaginary part of the input, each a buffer and its index on the axes `batch`, `y` and `x`."""
+    real and perhaps the imaginary part of the input, elements on the axes `batch`, `y` and `x`."""
     lanes: int
     height: int
     width: int
@@ -46,7 +47,7 @@ class FourierChoice:
     batch: Axis
     y: Axis
     x: Axis
-    parts: tuple[tuple[Buffer, Affine], ...]
+    parts: tuple[Expr, ...]
 
     def __str__(self) -> str:
         return f"Fourier transform of {self.height} by {self.width}: vectors of {self.lanes}"
@@ -65,7 +66,7 @@ class FourierTransform(Strategy):
         return FourierTransform(flatten(kernel), constraints.target, choice) if choice else None
 
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        lower(b, self.nest, self.choice, rows)
+        lower(b, self.nest, self.choice, self.target, rows)
 
     def __str__(self) -> str:
         return str(self.choice)
@@ -83,9 +84,8 @@ def recognise(kernel: Kernel, target: Target, by_rows: bool) -> FourierChoice | 
     lanes = min(target.lanes(4), y.extent * x.extent)
     if columns % min(lanes, x.extent):
         return None
-    read = tuple([(e.buffer, e.index[0] if e.is_flat else flat_index(e.buffer, e.index, {})) for e, _ in parts])
     return FourierChoice(lanes, y.extent, x.extent, columns, table.inverse, kernel.axes[0] if batch > 1 else Axis("n", 1), y, x,
-                         read)
+                         tuple(flat_values(kernel, [e for e, _ in parts])))
 
 
 def inputs(body: Expr) -> list[tuple[Load, Roots]] | None:
@@ -99,9 +99,9 @@ def inputs(body: Expr) -> list[tuple[Load, Roots]] | None:
     return None
 
 
-def lower(b: Builder, nest: Nest, choice: FourierChoice, rows: RowRange | None) -> None:
+def lower(b: Builder, nest: Nest, choice: FourierChoice, target: Target, rows: RowRange | None) -> None:
     """One transform after the other."""
-    f = Fourier(b, nest, choice)
+    f = Fourier(b, nest, choice, target)
     if choice.batch.extent == 1:
         f.transform(Affine())
     else:
@@ -112,8 +112,8 @@ class Fourier:
     """The loops of one kernel. `work` are two places for the vectors of a transform, each with real parts before imaginary
     ones; `lines` the transformed rows, in the same order."""
 
-    def __init__(self, b: Builder, nest: Nest, choice: FourierChoice) -> None:
-        self.b, self.out, self.name, self.choice = b, nest.out, nest.name, choice
+    def __init__(self, b: Builder, nest: Nest, choice: FourierChoice, target: Target) -> None:
+        self.b, self.out, self.name, self.choice, self.target = b, nest.out, nest.name, choice, target
         v, h, w = choice.lanes, choice.height, choice.width
         self.sign = -1.0 if choice.inverse else 1.0
         self.short = w < v
@@ -180,8 +180,9 @@ class Fourier:
             for place, (real, imaginary) in zip(places, zip(sums[::2], sums[1::2])):
                 element = Affine.of(j) * self.first + place
                 at = {c.batch: batch, c.y: element if self.short else y, c.x: Affine.of(i) if self.short else element}
-                for q, (buffer, index) in enumerate(c.parts):
-                    value = b.splat(b.load(buffer, index.substitute(at)), v)
+                element_at = Vectorizer(b, self.target, at)
+                for q, part in enumerate(c.parts):
+                    value = b.splat(element_at.value(part), v)
                     real = b.op("fma", value, sine if q else cosine, real)
                     imaginary = b.op("fma", value, cosine, imaginary) if q else b.op(
                         "fma", value, self.negative(sine), imaginary)

@@ -134,17 +134,27 @@ class Rewriter:
 def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
     """`rings` says which buffers hold only the last rows, and the smaller buffer that they lie in: as many rows as its
     first extent above 1 that differs."""
+    rewriter = flattening(kernel, rings)
+    index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), rings))
+    out = rings.get(kernel.out, kernel.out)
+    axes = tuple(a for a in kernel.axes if a.extent != 1)
+    return Nest(kernel.out.name, out, axes, index, rewriter.value(kernel.value))
+
+
+def flat_values(kernel: Kernel, parts: Iterable[Expr]) -> list[Expr]:
+    """Parts of a kernel's value as they are in its nest: every load with one flat index, those of computed indices, too."""
+    return list(map(flattening(kernel, {}).value, parts))
+
+
+def flattening(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> Rewriter:
+    """What makes the accesses of a kernel flat, and leaves out axes with one value."""
     def flat(load: Load) -> tuple[Buffer, Affine]:
         buffer = load.buffer
         if len(load.index) == 1 and (len(buffer.shape) == 1 or buffer not in rings):
             return buffer, load.index[0]
         return rings.get(buffer, buffer), flat_index(buffer, load.index, rings)
 
-    rewriter = Rewriter(units(kernel), flat)
-    index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), rings))
-    out = rings.get(kernel.out, kernel.out)
-    axes = tuple(a for a in kernel.axes if a.extent != 1)
-    return Nest(kernel.out.name, out, axes, index, rewriter.value(kernel.value))
+    return Rewriter(units(kernel), flat)
 
 
 def units(kernel: Kernel) -> dict[Axis, Affine]:
