@@ -20,6 +20,7 @@ from ..runtime.limits import check_bytes, checkpoint
 from ..runtime.progress import report_progress
 from ..runtime.records import dataclass
 from ..runtime.threads import get_num_threads
+from .fallback import Failed, Luxury, with_less
 from .fuse.fuse import fuse
 from .fuse.half_arithmetic import half_arithmetic
 from .fuse.halve_constants import halve_constants
@@ -63,7 +64,8 @@ Stage = Literal["graph", "kernels", "loops", "plan"]
 @dataclass(frozen=True, slots=True)
 class State:
     """What one pass hands to the next. `module` is None where the pipeline begins behind the graph; `programs` are the
-    candidates of which planning takes one; `ready` hears of each function of loops as soon as it is there."""
+    candidates of which planning takes one; `ready` hears of each function of loops as soon as it is there. `without` is what
+    the passes do without, because of a fault (`fallback`)."""
     name: str
     target: Target
     threads: int
@@ -73,6 +75,7 @@ class State:
     programs: tuple[Program, ...] = ()
     plan: Plan | None = None
     ready: Ready | None = None
+    without: frozenset[Luxury] = frozenset()
 
     def __repr__(self) -> str:
         made = [name for name in ("module", "kernels", "programs", "plan") if getattr(self, name)]
@@ -92,36 +95,38 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Pass:
     """One step. It `promises` what later passes and readers may rely on; `clock` is the name under which its seconds are
-    counted (`Report.seconds`)."""
+    counted (`Report.seconds`). One that is `for_speed` alone can be left out."""
     name: str
     stage: Stage
     clock: str
     promises: str
     run: Callable[[State], State]
+    for_speed: bool = False
 
 
-def of_graph(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
+def of_graph(name: str, function: Callable[[Module], Module], promises: str, for_speed: bool = False) -> Pass:
     """A pass from a graph to a graph."""
-    return Pass(name, "graph", "graph", promises, lambda state: replace(state, module=function(state.graph)))
+    return Pass(name, "graph", "graph", promises, lambda state: replace(state, module=function(state.graph)), for_speed)
 
 
 def in_float(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
     """A pass from a graph to a graph that computes integers in float32, because that is faster: where the target has a unit for
     it. Elsewhere integers stay integers."""
     return Pass(name, "graph", "graph", promises, lambda state: (
-        replace(state, module=function(state.graph)) if seen_by_graph(state.target).has_floats else state))
+        replace(state, module=function(state.graph)) if seen_by_graph(state.target).has_floats else state), for_speed=True)
 
 
 def in_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
     """A pass from a graph to a graph that computes with integers of 32 bits, for vectors that have none of 64."""
     return Pass(name, "graph", "graph", promises, lambda state: (
-        replace(state, module=function(state.graph)) if seen_by_graph(state.target).rounds_words else state))
+        replace(state, module=function(state.graph)) if seen_by_graph(state.target).rounds_words else state), for_speed=True)
 
 
 def by_even_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
     """A pass from a graph to a graph that spares sums of 64 bits, for vectors in which these are of every other word."""
     return Pass(name, "graph", "graph", promises, lambda state: (
-        replace(state, module=function(state.graph)) if seen_by_graph(state.target).multiplies_even_words else state))
+        replace(state, module=function(state.graph)) if seen_by_graph(state.target).multiplies_even_words else state),
+                for_speed=True)
 
 
 class SeenByGraph(NamedTuple):
@@ -141,7 +146,7 @@ def verified(state: State) -> State:
 
 
 def fused(state: State) -> State:
-    return replace(state, kernels=fuse(state.graph, state.graph.function(state.name)))
+    return replace(state, kernels=fuse(state.graph, state.graph.function(state.name), "fusion" not in state.without))
 
 
 def halved(state: State) -> State:
@@ -167,7 +172,8 @@ def scheduled(state: State) -> State:
                       "does not", kind="option", help="leave it out, or name such a target: cortex-m4, cortex-m7, cortex-m33")
     asked = options.schedule if isinstance(options.schedule, ScheduleText) else None
     programs = lower_each_way(state.kernels, state.target, options.rows, state.threads, options.memory.workspace_io,
-                              state.ready, options.precision, options.tuning, asked, options.weights)
+                              state.ready, options.precision, options.tuning, asked, options.weights,
+                              "strategies other than plain loops" in state.without)
     return replace(state, programs=tuple(programs))
 
 
@@ -199,7 +205,7 @@ PASSES: tuple[Pass, ...] = (
     of_graph("expand-transforms", expand_transforms,
              "A Fourier transform that no strategy computes as a whole is written as sums."),
     of_graph("sink-transposes", sink_transposes,
-             "No transpose stands before an operator that can as well work on the axes as they lie."),
+             "No transpose stands before an operator that can as well work on the axes as they lie.", for_speed=True),
     in_float("join-rescales", join_rescales,
              "A sum of two rescaled bytes, rescaled to a byte, is one operator where that is exact and floats are fast."),
     in_float("rescale-in-float", rescale_in_float,
@@ -209,13 +215,13 @@ PASSES: tuple[Pass, ...] = (
     by_even_words("rescale-of-sums", rescale_of_sums,
                   "What a RESCALE of known sums adds is added before the product, where vectors multiply even words."),
     of_graph("pad-pools", pad_pools,
-             "A border around the input of a maximum's window is the window's own padding."),
+             "A border around the input of a maximum's window is the window's own padding.", for_speed=True),
     of_graph("split-concats", split_concats,
              "No concatenation has more than 64 operands."),
     of_graph("lift-checks", lift_checks,
              "A check at the head of a branch stands before the branch."),
     of_graph("eliminate-common-subexpressions", eliminate_common_subexpressions,
-             "A costly operator is not computed twice for the same operands."),
+             "A costly operator is not computed twice for the same operands.", for_speed=True),
     of_graph("prune", prune,
              "Every result is read, or its operator has an effect."),
     of_graph("postpone-writes", postpone_writes,
@@ -266,24 +272,41 @@ def behind_the_graph(name: str, options: CompileOptions) -> State:
     return State(name, options.target or host(), threads, options)
 
 
-def steps(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = None) -> Iterator[tuple[Pass, State]]:
-    """Each pass and what it made, in order."""
-    clock = clock or Clock()
-    for each in passes:
-        begin = time.perf_counter()
-        checkpoint()
-        report_progress(each.name)
+def step(each: Pass, state: State, clock: Clock) -> State:
+    """What one pass makes."""
+    begin = time.perf_counter()
+    checkpoint()
+    report_progress(each.name)
+    if not (each.for_speed and "rewrites that are for speed" in state.without):
         state = each.run(state)
-        if each.stage == "graph":
-            check_limits(state.graph)
-        clock.note(each.clock, begin)
+    if each.stage == "graph":
+        check_limits(state.graph)
+    clock.note(each.clock, begin)
+    return state
+
+
+def steps(state: State, passes: Sequence[Pass] = PASSES) -> Iterator[tuple[Pass, State]]:
+    """Each pass and what it made, in order."""
+    clock = Clock()
+    for each in passes:
+        state = step(each, state, clock)
         yield each, state
 
 
 def run(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = None) -> State:
-    """What all passes make, one after the other."""
-    for _, made in steps(state, passes, clock):
-        state = made
+    """What all passes make, one after the other; with less, and a warning, where one of them has a fault (`fallback`)."""
+    counted = clock or Clock()
+    made = attempt(state, passes, counted)
+    return with_less(state, made, lambda less: attempt(less, passes, counted)) if isinstance(made, Failed) else made
+
+
+def attempt(state: State, passes: Sequence[Pass], clock: Clock) -> State | Failed:
+    """What all passes make, or the one that has failed."""
+    for each in passes:
+        try:
+            state = step(each, state, clock)
+        except Exception as error:
+            return Failed(each.name, each.stage, error)
     return state
 
 

@@ -14,7 +14,12 @@ OURS = (*(f"{ROOT / room}{os.sep}" for room in ("jit", "lowering", "runtime")), 
 
 def deprecated(old: str, new: str) -> None:
     """Warn that `old` is now spelled `new`, at the line that called the project."""
-    level, frame = 2, sys._getframe(1)
+    warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=caller_level())
+
+
+def caller_level() -> int:
+    """The `stacklevel` of a warning of the function that asks, so that it stands at the line that called the project."""
+    level, frame = 2, sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(f"{old} is deprecated; write {new}", DeprecationWarning, stacklevel=level)
+    return level

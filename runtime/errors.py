@@ -240,3 +240,11 @@ def temporary_file() -> Iterator[None]:
             raise
         from tempfile import gettempdir
         raise unwritten(error, f"a temporary file in {gettempdir()} (TMPDIR) cannot be written") from error
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt is what went wrong: Python 3.11 gives the RuntimeError of a class that cannot be made for one that
+    comes in a field's `__set_name__`, and a module in C may give an ImportError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

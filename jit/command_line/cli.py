@@ -10,14 +10,15 @@ import argparse
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from ... import __version__
-from ...runtime.errors import Problem, printable, printable_text, unwritten
+from ...runtime.errors import Problem, is_interrupt, printable, printable_text, unwritten
 from .colour import coloured, is_coloured
-from .keyboard_interrupt import forget_interrupt, is_interrupt, repeated_interrupts
+from .keyboard_interrupt import forget_interrupt, repeated_interrupts
 from .memory_options import add_memory, plain
 
 USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130
@@ -44,7 +45,8 @@ fish: tosaic completion fish > ~/.config/fish/completions/tosaic.fish"""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     try:
-        with repeated_interrupts():
+        with repeated_interrupts(), warnings.catch_warnings():
+            warnings.showwarning = warned
             return carried_out(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:  # who reads our output has enough of it, of help as of an answer
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -105,6 +107,12 @@ def say(text: str, stream: TextIO, is_message: bool = False) -> None:
     if is_message and is_coloured(stream):
         plain = coloured(plain)
     print(plain.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+
+
+def warned(message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+           line: str | None = None) -> None:
+    """Say a warning of Python's in a line, without the place in the code."""
+    say(f"tosaic: warning: {message}", sys.stderr, is_message=True)
 
 
 class Parser(argparse.ArgumentParser):

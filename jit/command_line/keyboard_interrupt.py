@@ -48,14 +48,6 @@ def interrupt() -> None:
         _thread.interrupt_main()
 
 
-def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt is what went wrong: Python 3.11 gives the RuntimeError of a class that cannot be made for one that
-    comes in a field's `__set_name__`, and a module in C may give an ImportError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
 def forget_interrupt() -> None:
     """After this the process can end with an exit code. Python remembers an interrupt that has passed through `exec` of a text,
     as in the making of a dataclass, and would end by the signal, although it was caught; the next `exec` forgets it."""

@@ -35,12 +35,13 @@ from .row_fusion import fuse_rows
 from .values import axes_of, static
 
 
-def fuse(module: Module, function: Function) -> Kernels:
-    """The kernels and steps of one function; `module` says which variables it declares."""
+def fuse(module: Module, function: Function, inlines: bool = True) -> Kernels:
+    """The kernels and steps of one function; `module` says which variables it declares. Unless it `inlines`, each operator has
+    a kernel of its own."""
     refuse_foreign(function)
-    fuser = Fuser(module, function)
+    fuser = Fuser(module, function, inlines)
     fuser.block(function.body)
-    return fuse_rows(fuser.finish())
+    return fuse_rows(fuser.finish()) if inlines else fuser.finish()
 
 
 @dataclass(slots=True)
@@ -56,9 +57,9 @@ class Fuser:
     unstored value (or a view) would still be read; `remaining` how many uses are still to come.
     """
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Module, function: Function, inlines: bool = True) -> None:
         from .variables import FunctionVariables
-        self.module, self.function = module, function
+        self.module, self.function, self.inlines = module, function, inlines
         self.kernels: list[Kernel] = []
         self.faults: list[Fault] = []
         self.tensors: dict[Value, Tensor] = {}
@@ -142,6 +143,9 @@ class Fuser:
                 self.visit(operation)
             except Problem as problem:
                 raise problem.at(operation.position) from None
+            except Exception as error:
+                error.add_note(f"at {operation.op.name}")
+                raise
 
     def visit(self, operation: Operation) -> None:
         from . import control_flow
@@ -190,7 +194,7 @@ class Fuser:
         self.definitions[value] = operation
         self.origins[value] = self.origin(operation)
         self.reads[value] = self.read_by(operation)
-        if value in self.results or not self.inlining.may_inline(value, expression):
+        if value in self.results or not self.inlines or not self.inlining.may_inline(value, expression):
             self.materialize(value, operation.position)
 
     def element(self, operation: Operation, number: int = 0) -> Element:

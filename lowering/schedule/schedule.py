@@ -6,7 +6,8 @@ loops follow from the pattern of the expression and from the target, never from 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ...runtime.errors import Position, Problem, printable
@@ -33,6 +34,7 @@ from .contraction.bf16_split import choose as limbs
 from .contraction.constant_outputs import with_background
 from .contraction.contraction_strategies import ContractionStrategy
 from .contraction.padded_input import PaddedInput
+from .elementwise.elementwise import ONE_BY_ONE, Elementwise
 from .fft import FourierTransform
 from .float_vectors import machine_for
 from .nest.loop_nest import Nest, flatten
@@ -60,6 +62,8 @@ def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy
         return ()
     constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows,
                               request.weights, request.keeps > 0)
+    if request.plain:
+        return [Elementwise(flatten(kernel, request.rings), request.target, ONE_BY_ONE)]
     if transform := FourierTransform.recognise(kernel, constraints):
         return (transform,)
     if request.precision == "winograd" and (filtered := Winograd.recognise(kernel, constraints)):
@@ -218,10 +222,12 @@ def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threa
 
 def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
                    workspace_io: bool = False, ready: Ready | None = None, precision: Precision = "f32",
-                   findings: Choices = (), asked: ScheduleText | None = None, weights: Weights = "int8") -> list[Program]:
+                   findings: Choices = (), asked: ScheduleText | None = None, weights: Weights = "int8",
+                   plain: bool = False) -> list[Program]:
     """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
-    with each function of the first of them as soon as it is there."""
-    request, cache = ScheduleRequest(target, precision, findings=findings, weights=weights), ScheduleCache(scheduled)
+    with each function of the first of them as soon as it is there. With `plain`, elements are computed one by one."""
+    request = ScheduleRequest(target, precision, findings=findings, weights=weights, plain=plain)
+    cache = ScheduleCache(scheduled)
     found = ways(kernels, target, rows, threads, workspace_io, with_minimal_filters(kernels, target, precision))
     records = records_of(asked, kernels)
     if records is not None:  # of ways with other rows than those that it says, there is none for it
@@ -259,7 +265,8 @@ class Lowering:
         chained: dict[int, Sequence[NestRecord]] = {}
         for i, kernel in enumerate(counted("schedule", k.kernels)):
             chain = self.tiled.chain(i)
-            made, tasks = self.of_chain(i, chain, chained) if chain else self.alone(i, kernel)
+            with noted(kernel):
+                made, tasks = self.of_chain(i, chain, chained) if chain else self.alone(i, kernel)
             functions.append(made.function)
             records.append(replace(rows[i], nests=made.nests, tasks=tasks, in_floats=made.in_floats))
             if self.ready:
@@ -330,6 +337,17 @@ class Lowering:
                 raise differs(self.asked[i].nests[len(nests)].position, f"kernel {i} has only {len(nests)} loop nests")
         chained.update(noted)
         return function
+
+
+@contextmanager
+def noted(kernel: Kernel) -> Iterator[None]:
+    """Say of a fault which kernel it is of."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, Problem):
+            error.add_note(f"in the loops of {kernel.out.name} ({kernel.origin})")
+        raise
 
 
 def beside_each_other(tiled: TiledByRows) -> dict[int, int]:

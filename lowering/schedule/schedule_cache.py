@@ -31,7 +31,7 @@ MAX_TRIED_FUNCTIONS = 3
 class ScheduleRequest:
     """How a kernel is to be scheduled: for a machine, in a precision, as a whole or `by_rows`, with buffers that lie in
     `rings`, keeping loops that run once down to the depth `keeps`; with the strategies that `findings` say, or
-    that are `asked` for, and `weights` of bytes kept so."""
+    that are `asked` for, and `weights` of bytes kept so; or in `plain` loops alone."""
     target: Target
     precision: Precision = "f32"
     by_rows: bool = False
@@ -40,6 +40,7 @@ class ScheduleRequest:
     findings: Choices = ()
     asked: KernelRecord | None = None
     weights: Weights = "int8"
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,90 @@
+"""The luxuries that a compile gives up, in turn, where a pass fails or a verifier rejects what it has made: such a fault is
+tosaic's, and no reason to leave a model uncompiled. The values are the same; the code is slower, or takes more memory.
+
+The pipeline's driver (`pipeline.run`) is the one place that asks. It warns of each fault, so that none stays unseen: the tests
+take the warning for an error.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, get_args
+
+from ..runtime.deprecation import caller_level
+from ..runtime.errors import Problem, is_interrupt, printable
+from ..runtime.records import dataclass
+
+if TYPE_CHECKING:
+    from .pipeline import State
+
+Luxury = Literal["rewrites that are for speed", "buffers that share bytes", "several threads", "tiling by rows", "fusion",
+                 "strategies other than plain loops"]
+"""What a compile can do without, in the order in which it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A pass that has raised `error`."""
+    name: str
+    stage: str
+    error: Exception
+
+
+def is_fault(failed: Failed, state: State) -> bool:
+    """Whether that is a fault of tosaic: an exception that no user causes, or a verifier's. An algorithm of one's own is to
+    blame for its plans."""
+    error = failed.error
+    if not isinstance(error, Problem):
+        return not (isinstance(error, MemoryError | Warning) or is_interrupt(error))
+    if failed.name == "plan" and isinstance(state.options.memory.algorithm, str) and error.kind == "memory":
+        return error.message.startswith("the memory plan is wrong")
+    return error.kind == "internal" or failed.name == "verify-rewritten"
+
+
+def with_less(state: State, failed: Failed, again: Callable[[State], State | Failed]) -> State:
+    """What the passes make `again` without one luxury after the other. Raises the first error where nothing helps, or where it
+    is the user's."""
+    if is_fault(failed, state):
+        for less in fewer(state, failed):
+            made = again(less)
+            if not isinstance(made, Failed):
+                warn(made.name, failed, less.without)
+                return made
+    raise failed.error
+
+
+def fewer(state: State, failed: Failed) -> Iterator[State]:
+    """The states to begin from, each without one luxury more of those that matter to the failed pass."""
+    luxuries = get_args(Luxury)
+    first = {"graph": 0, "plan": 1, "kernels": luxuries.index("fusion")}.get(failed.stage, 2)
+    for luxury in luxuries[first:first + 1] if failed.stage == "graph" else luxuries[first:]:
+        if luxury != "several threads" or state.threads > 1:
+            state = without(state, luxury)
+            yield state
+
+
+def without(state: State, luxury: Luxury) -> State:
+    """A state whose passes do without something. Schedules that are found or given are for what was there before; functions
+    of loops that are heard of early may be those that are rejected."""
+    options = replace(state.options, schedule=None, tuning=())
+    match luxury:
+        case "buffers that share bytes":
+            options = replace(options, memory=replace(options.memory, overlap=False))
+        case "several threads":
+            state = replace(state, threads=1)
+        case "tiling by rows":
+            options = replace(options, rows="never")
+        case "strategies other than plain loops":
+            options = replace(options, precision="f32")
+    return replace(state, options=options, without=state.without | {luxury}, ready=None)
+
+
+def warn(name: str, failed: Failed, given_up: Set[str]) -> None:
+    """Say at the caller's line what was given up, and for which operator."""
+    error, given = failed.error, ", ".join(x for x in get_args(Luxury) if x in given_up)
+    notes = [error.message] if isinstance(error, Problem) else [f"{type(error).__name__}: {error}"]
+    where = f" at {error.position}" if isinstance(error, Problem) and error.position else ""
+    cause = printable("; ".join([*notes, *getattr(error, "__notes__", ())])[:500])
+    warnings.warn(f"tosaic compiles {printable(name)} without {given}: {failed.name}{where}: {cause}; this is a fault of "
+                  "tosaic, not of the model", RuntimeWarning, stacklevel=caller_level())
