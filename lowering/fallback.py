@@ -9,18 +9,33 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 
 from ..runtime.deprecation import caller_level
 from ..runtime.errors import Problem, is_interrupt, printable
 from ..runtime.records import dataclass
-
-if TYPE_CHECKING:
-    from .pipeline import State
+from .options import CompileOptions
 
 Luxury = Literal["rewrites that are for speed", "buffers that share bytes", "several threads", "tiling by rows", "fusion",
                  "strategies other than plain loops"]
 """What a compile can do without, in the order in which it is given up."""
+
+
+class Compile(Protocol):
+    """The state that a compile begins from, as far as it can do without something (`pipeline.State`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def options(self) -> CompileOptions: ...
+    @property
+    def without(self) -> frozenset[Luxury]: ...
+    def changed(self, **changes: Any) -> Self: ...
+
+
+State = TypeVar("State", bound=Compile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +46,7 @@ class Failed:
     error: Exception
 
 
-def is_fault(failed: Failed, state: State) -> bool:
+def is_fault(failed: Failed, state: Compile) -> bool:
     """Whether that is a fault of tosaic: an exception that no user causes, or a verifier's. An algorithm of one's own is to
     blame for its plans."""
     error = failed.error
@@ -72,12 +87,12 @@ def without(state: State, luxury: Luxury) -> State:
         case "buffers that share bytes":
             options = replace(options, memory=replace(options.memory, overlap=False))
         case "several threads":
-            state = replace(state, threads=1)
+            state = state.changed(threads=1)
         case "tiling by rows":
             options = replace(options, rows="never")
         case "strategies other than plain loops":
             options = replace(options, precision="f32")
-    return replace(state, options=options, without=state.without | {luxury}, ready=None)
+    return state.changed(options=options, without=state.without | {luxury}, ready=None)
 
 
 def warn(name: str, failed: Failed, given_up: Set[str]) -> None:

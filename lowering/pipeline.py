@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..runtime.errors import Problem, printable
 from ..runtime.limits import check_bytes, checkpoint
@@ -80,6 +80,10 @@ class State:
     def __repr__(self) -> str:
         made = [name for name in ("module", "kernels", "programs", "plan") if getattr(self, name)]
         return printable(f"<State {self.name} for {self.target.triple}, {self.target.cpu}: {', '.join(made)}>")
+
+    def changed(self, **changes: Any) -> State:
+        """The state with other values of some fields."""
+        return replace(self, **changes)
 
     @property
     def graph(self) -> Module:

@@ -150,5 +150,5 @@ def test_every_operator_compiles_with_less(name: str) -> None:
 def test_the_warning_is_an_error_in_the_tests(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(fuse, "fuse_rows", fails)
     assert any(re.match("error:tosaic compiles", line) for line in request.config.getini("filterwarnings"))
-    with pytest.raises(RuntimeWarning, match="without several threads"):
+    with pytest.raises(RuntimeWarning, match="without fusion"):
         Traced(network(), "main").lower(tosaic.CompileOptions(TINY, threads=2))

@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 ORDER_OF_LOWERING = ("target", "graph", "elements", "formulas", "dialects", "text", "rewrite", "flatbuffer", "bytecode",
                      "tflite", "onnx", "kernels", "fuse", "row_tiling", "loops", "schedule", "machine_code", "memory", "native",
-                     "options", "pipeline", "stage_text")
+                     "options", "fallback", "pipeline", "stage_text")
 """The rooms of lowering: each may import those before it."""
 ORDER_OF_JIT = ("tracing", "calls", "source", "descriptors", "graph_tensors", "stage_data", "aot", "tools",
                 "projects", "planner", "compiled", "cache", "given_options", "stages",
