@@ -8,6 +8,8 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import heapq
+import itertools
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -123,6 +125,9 @@ class BufferInfo:
         if not is_alignment(self.alignment):
             raise ValueProblem(f"buffer {self.name} has an alignment of {self.alignment} bytes, not a power of two",
                                kind="option")
+        if self.live is not None and not are_spans(self.live):
+            raise ValueProblem(f"buffer {self.name} is live at {self.live!r}", kind="option",
+                               help="give spans of ticks in ascending order, first and last tick of each: ((0, 3), (5, 5))")
 
     @property
     def traffic(self) -> tuple[int, int]:
@@ -141,6 +146,16 @@ class BufferInfo:
             return [p for p in pools if p.suits(self)]
         known = {p.name: p for p in pools}
         return [known[name] for name in self.pool_candidates if name in known and known[name].suits(self)]
+
+
+def are_spans(live: object) -> bool:
+    """True if `live` is a sequence of pairs (first, last) of integers that ascend and have no tick in common."""
+    if not isinstance(live, Sequence) or not all(isinstance(span, Sequence) and len(span) == 2 for span in live):
+        return False
+    ticks = [tick for span in live for tick in span]
+    if not all(isinstance(tick, numbers.Integral) for tick in ticks):
+        return False
+    return all(first <= last for first, last in live) and all(a[1] < b[0] for a, b in itertools.pairwise(live))
 
 
 def packed(sizes: Iterable[tuple[int, int]]) -> int:
@@ -199,24 +214,17 @@ def symmetric(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
 
 
 def with_conflicts(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
-    """The same buffers, in conflict where they are live at the same tick; `live` must be known of each.
+    """Return the buffers with symmetric conflicts: those given, and those of two buffers that are live at the same tick.
 
-    A buffer without bytes conflicts with none.
+    A buffer without bytes gets no conflict from its lifetime, nor does one whose lifetime is not known. Raises as `symmetric`.
     """
-    by_name(buffers)
-    spans = sorted((first, last, b.name) for b in buffers if b.size_bytes for first, last in lifetime_of(b))
+    spans = sorted((first, last, b.name) for b in buffers if b.size_bytes for first, last in b.live or ())
     starts, names = [first for first, _, _ in spans], [name for _, _, name in spans]
-    found: dict[str, set[str]] = {b.name: set() for b in buffers}
+    found: dict[str, set[str]] = {b.name: set(b.conflicts) for b in buffers}
     ends: list[tuple[int, str]] = []
-    for i, (first, last, name) in enumerate(spans):  # what is live already, and what begins meanwhile
+    for i, (first, last, name) in enumerate(spans):  # those live already, and those that begin meanwhile
         while ends and ends[0][0] < first:
             heapq.heappop(ends)
         found[name].update([other for _, other in ends], names[i + 1:bisect.bisect_right(starts, last)])
         heapq.heappush(ends, (last, name))
-    return tuple(dataclasses.replace(b, conflicts=frozenset(found[b.name] - {b.name})) for b in buffers)
-
-
-def lifetime_of(buffer: BufferInfo) -> tuple[Ticks, ...]:
-    """The spans in which it is live; an internal error where they are not known."""
-    assert buffer.live is not None, f"the lifetime of {buffer.name} is not known"
-    return buffer.live
+    return symmetric([dataclasses.replace(b, conflicts=frozenset(found[b.name])) for b in buffers])

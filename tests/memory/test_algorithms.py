@@ -290,3 +290,47 @@ def test_buffers_without_bytes_need_no_room(name: str) -> None:
 def test_more_bytes_than_a_machine_has_are_refused() -> None:
     with pytest.raises(Problem, match="the buffers have 2305843009213693954 bytes together, more than any memory"):
         allocate([BufferInfo("a", 1 << 60), BufferInfo("b", 1 << 60)], WORKSPACE)
+
+
+# ---- lifetimes without conflicts -------------------------------------------------------------------------------------
+@st.composite
+def lives(draw: st.DrawFn) -> list[BufferInfo]:
+    """Buffers with lifetimes of several spans, of which some name conflicts, and some say nothing of when they are live."""
+    def spans() -> tuple[tuple[int, int], ...]:
+        ticks = sorted(draw(st.sets(st.integers(0, 12), min_size=2, max_size=6)))
+        return tuple(zip(ticks[::2], ticks[1::2]))
+
+    count = draw(st.integers(1, 9))
+    return [BufferInfo(f"b{i}", draw(st.integers(0, 70)), draw(st.sampled_from([1, 4, 16])),
+                       live=draw(st.one_of(st.none(), st.builds(spans))),
+                       conflicts=frozenset(f"b{j}" for j in draw(st.sets(st.integers(0, count - 1), max_size=2))))
+            for i in range(count)]
+
+
+@pytest.mark.parametrize("algorithm", [*EVERY, "exact"])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(buffers=lives(), limit=st.sampled_from([None, 60]))
+def test_buffers_that_live_together_share_no_byte_without_with_conflicts(algorithm: str, buffers: list[BufferInfo],
+                                                                         limit: int | None) -> None:
+    places = allocate(buffers, [PoolInfo("fast", limit), PoolInfo("slow")], algorithm)
+    for one, other in itertools.combinations(buffers, 2):
+        together = any(a <= z and b <= y for a, y in one.live or () for b, z in other.live or ())
+        if together or one.name in other.conflicts or other.name in one.conflicts:
+            a, b = places[one.name], places[other.name]
+            assert a.pool != b.pool or (a.byte_offset + one.size_bytes <= b.byte_offset
+                                        or b.byte_offset + other.size_bytes <= a.byte_offset
+                                        or not one.size_bytes or not other.size_bytes)
+
+
+def test_an_algorithm_that_ignores_lifetimes_is_found_out() -> None:
+    def heap(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> dict[str, PoolAllocation]:
+        return {b.name: PoolAllocation(pools[0].name, 0) for b in buffers}
+
+    with pytest.raises(Problem, match="a and b share bytes, but are live at tick 1"):
+        allocate([BufferInfo("a", 8, live=((0, 1),)), BufferInfo("b", 8, live=((1, 2),))], WORKSPACE, heap)
+
+
+@pytest.mark.parametrize("live", [((5, 2),), ((3, 4), (0, 1)), ((0, 3), (3, 5)), (0, 3), ((0, 1, 2),), ((0, 1.5),), 7])
+def test_lifetimes_that_are_no_spans_are_problems(live: Any) -> None:
+    with pytest.raises(Problem, match="buffer a is live at"):
+        BufferInfo("a", 8, live=live)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ....runtime.errors import Problem
-from ..buffers import BufferInfo, PoolAllocation, PoolInfo, symmetric
-from ..check.verify import conflict_faults, placement_faults, require_sound
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo, with_conflicts
+from ..check.verify import conflict_faults, lifetime_faults, placement_faults, require_sound
 from .first_fit_compiled import Placer
 from .hill_climb import hill_climb
 from .lower_bound import memory_pressure
@@ -29,14 +29,14 @@ __all__ = ["ALGORITHMS", "Algorithm", "Key", "algorithm", "allocate", "area_firs
 
 def allocate(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
              algorithm: str | Algorithm = "portfolio") -> dict[str, PoolAllocation]:
-    """The place of each buffer, by name, in the order of `buffers`. Conflicts may be given one way; the answer is
-    checked against them.
+    """Return the place of each buffer, by name, in the order of `buffers`. Two buffers share no byte where one names the other
+    among its conflicts, or where both are `live` at one tick; the answer is checked against the conflicts and the lifetimes
+    as they are given.
 
     Raises a Problem where a buffer fits in none of its pools, or the algorithm breaks a rule.
     """
-    both_ways = symmetric(buffers)
-    found = run_algorithm(both_ways, pools, algorithm).allocations
-    require_sound(list(conflict_faults(both_ways, found)))
+    found = run_algorithm(with_conflicts(buffers), pools, algorithm).allocations
+    require_sound([*conflict_faults(buffers, found), *lifetime_faults(buffers, found)])
     return dict(found)
 
 

@@ -4,6 +4,7 @@ that it was given; a whole plan is held against the program, by replaying the st
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ....runtime.errors import Problem
 from ...loops.program import Program
@@ -66,6 +67,29 @@ def conflict_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, Poo
                     clashes.add((min(b.name, other), max(b.name, other)))
     for one, other in sorted(clashes):
         yield f"{one} and {other} share bytes, but conflict"
+
+
+def lifetime_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
+    """Buffers that are live at one tick and share a byte: a sweep over time keeps the bytes of each pool that are taken."""
+    events = sorted((first, last, b.name, b.size_bytes) for b in buffers if b.size_bytes and b.name in allocations
+                    for first, last in b.live or ())
+    taken: dict[str, list[Taken]] = {}
+    for first, last, name, nbytes in events:
+        place = allocations[name]
+        start, end = place.byte_offset, place.byte_offset + nbytes
+        held = [t for t in taken.get(place.pool, ()) if t.last >= first]
+        for other in held:
+            if other.name != name and start < other.end and other.start < end:
+                yield f"{min(name, other.name)} and {max(name, other.name)} share bytes, but are live at tick {first}"
+        taken[place.pool] = [*held, Taken(start, end, last, name)]
+
+
+class Taken(NamedTuple):
+    """Bytes of a pool that a buffer takes, from one to before another, until its tick `last`."""
+    start: int
+    end: int
+    last: int
+    name: str
 
 
 # ---- a plan, against its program -------------------------------------------------------------------------------------
