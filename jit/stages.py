@@ -161,14 +161,15 @@ class Lowered(LoweredData):
         from .tools.profile import profile
         return profile(self, inputs, calls, traced)
 
-    def report(self, ladder: bool = False, code: bool = False, boards: str = "") -> Report:
+    def report(self, ladder: bool = False, code: bool = False, boards: str = "", io_elsewhere: bool = False) -> Report:
         """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, with the sizes of
         `code`, which takes a compile, and with the verdict for some `boards` ("all", or names: "Pico,nRF52840"), which takes
-        one for each of their processors, where asked."""
+        one for each of their processors, where asked. The RAM of a board has to hold the caller's inputs and outputs, too,
+        unless they lie elsewhere (`io_elsewhere`)."""
         from ..lowering.target.boards import boards_named
         from .tools.report import report
         from .tools.report.judge_boards import judge_boards
-        return report(self, ladder, code, judge_boards(self, boards_named(boards)) if boards else ())
+        return report(self, ladder, code, judge_boards(self, boards_named(boards), io_elsewhere) if boards else ())
 
 
 def lower_and_compile(traced: TracedData, options: CompileOptions | None, context: Context | None

@@ -289,6 +289,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--boards", metavar="Pico,nRF52840",
                         help="hold it against these boards (all: those that tosaic knows), with code for each one's own "
                         "processor; exit code 1 if it fits none of them")
+    parser.add_argument("--io-elsewhere", action="store_true",
+                        help="--fit and --boards leave out inputs and outputs of the caller, which lie in other memory")
     parser.add_argument("--code", action="store_true", help="measure the object's code, which takes a compile")
     parser.add_argument("--html", metavar="FILE", help="write a page with a picture of each pool")
     parser.add_argument("--diff", metavar="OTHER", help="print what changes from MODEL to another model")

@@ -41,7 +41,7 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
     if options.model_explorer:
         return show_in_model_explorer(options, lower)
     facts = facts_of(options.model, options, lower)
-    verdict = fit(facts, limits) if limits else None
+    verdict = fit(facts, limits, options.io_elsewhere) if limits else None
     parts = [str(verdict)] if verdict else []
     if options.boards:
         from ..tools.report.text import board_table
@@ -88,17 +88,20 @@ def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
     asked = options.boards or (ALL if options.html and not options.fit else "")
     boards = boards_named(asked) if asked else ()
     if path != "-" and is_json(path):
-        return with_boards(saved.read(read_bytes(path)[0], path), options.boards, boards, path)
+        return with_boards(saved.read(read_bytes(path)[0], path), options.boards, boards, path, options.io_elsewhere)
     from ..tools.report.judge_boards import judge_boards
     lowered = lower(path)
-    judged = judge_boards(lowered, boards) if boards else ()
+    judged = judge_boards(lowered, boards, options.io_elsewhere) if boards else ()
     return report(lowered, ladder=True, code=bool(options.code or options.fit or options.html), boards=judged)
 
 
-def with_boards(found: Report, asked: str | None, boards: Sequence[Board], path: str) -> Report:
+def with_boards(found: Report, asked: str | None, boards: Sequence[Board], path: str, io_elsewhere: bool) -> Report:
     """A saved report with the boards that are asked for: those that were judged when it was made."""
     if not asked:
         return found
+    if io_elsewhere:
+        raise Problem(f"the boards of {path} were judged when it was made, without --io-elsewhere", kind="option",
+                      help="give the model")
     known = {board.name: board for board in found.boards}
     missing = [board.name for board in boards if board.name not in known]
     if missing:

@@ -64,7 +64,8 @@ def test_a_board_is_judged_with_the_object_of_its_own_processor(model: str, tmp_
         stack = own.save(tmp_path / name).stack
         assert stack is not None and not board.note
         lines = {line.memory: line.nbytes for line in board.memories}
-        assert lines == {"flash": flash, "RAM": own.plan.size_bytes + variables + stack.whole.nbytes,
+        io = sum(b.nbytes for b in (*own.program.inputs, *own.program.outputs))
+        assert lines == {"flash": flash, "RAM": own.plan.size_bytes + variables + io + stack.whole.nbytes,
                          "stack": stack.whole.nbytes}
         flashes.add(flash)
     assert len(flashes) > 3  # processors differ in their code
@@ -179,7 +180,7 @@ def test_text_json_and_page_say_the_same_numbers() -> None:
 def test_the_exit_code_says_whether_it_fits_any_of_the_boards(boards: str, code: int, tmp_path: pathlib.Path,
                                                               capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "rows.mlir"
-    path.write_text(by_rows(100, 3).replace("1x100x16x8", "1x100x128x8"))  # its arena is beyond 16 KiB, and within 520
+    path.write_text(by_rows(100, 3).replace("1x100x16x8", "1x100x64x8"))  # its memory is beyond 16 KiB, and within 520
     assert main(["report", str(path), "--boards", boards]) == code
     out = capsys.readouterr().out
     assert all(name in out for name in boards.split(",")) and ("does not fit: " in out) == ("micro" in boards)

@@ -58,14 +58,14 @@ def test_pools_of_the_plan_are_matched_by_name_and_the_rest_counts_once() -> Non
     assert {x.name: x.nbytes for x in both.lines} == sizes
     one = fit(found, parse_limits("sram:64K"))
     assert one.lines[0].nbytes == found.arena and {n.what for n in one.lines[0].counted} == {"pool sram", "dtcm"}
-    assert "they lie in the workspace" in str(one)
+    assert "inputs and outputs lie in the workspace, and count there" in str(one)
 
 
 def test_the_stack_of_a_call_counts_where_one_ram_is_named(facts: Report) -> None:
     assert facts.object is not None
     known = dataclasses.replace(facts, object=dataclasses.replace(facts.object, stack=300))
     assert fit(known, parse_limits("ram:441,flash:1K")).lines[0].nbytes == 441
-    assert "not counted: the stack of interrupts, " in str(fit(known, parse_limits("ram:1K")))
+    assert "not counted: the stack of interrupts," in str(fit(known, parse_limits("ram:1K")))
     several = fit(known, parse_limits("sram1:1K,sram2:1K"))
     assert sum(x.nbytes for x in several.lines) == 141 and "not counted: the stack, " in str(several)
 
@@ -77,7 +77,7 @@ def test_constants_in_pools_are_flash_and_count_once() -> None:
     pool = next(p for p in found.pools if p.name == "flash")
     assert found.object is not None and found.object.constants == 0 and pool.nbytes >= found.constants > 0
     assert line.memory == "flash" and line.nbytes == pool.nbytes + found.object.text + found.object.tables
-    assert ram.nbytes == found.arena + (found.object.stack or 0)
+    assert ram.nbytes == found.arena + (found.object.stack or 0) + sum(b.nbytes for b in (*found.inputs, *found.outputs))
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -103,3 +103,27 @@ def test_the_stack_of_a_board_is_what_all_else_leaves_of_its_ram(facts: Report, 
     known = dataclasses.replace(facts, object=dataclasses.replace(facts.object, stack=300))
     _, whole, stack = fit_board(known, ram, 1 << 10)
     assert (whole.nbytes, whole.over, stack.nbytes, stack.limit) == (441, over, 300, left)
+
+
+@pytest.mark.parametrize("model", ["f_mobilenet_block", "v_lstm", "f_attention_block", "f_mlp_int8"])
+@pytest.mark.parametrize("workspace_io", [False, True])
+def test_the_caller_inputs_and_outputs_count_once(model: str, workspace_io: bool) -> None:
+    """The RAM that a run touches: arena, variables, inputs and outputs; the last byte decides, on boards as well."""
+    found = report(in_pools(lowered(f"corpus/{model}"), Memory(workspace_io=workspace_io)))
+    io = 0 if workspace_io else sum(b.nbytes for b in (*found.inputs, *found.outputs))
+    rest = found.arena + found.state + found.undo
+    assert io or workspace_io
+    for needed, elsewhere in ((rest + io, False), (rest, True)):
+        for name in ("ram", found.workspace_pools[0].name):
+            assert fit(found, parse_limits(f"{name}:{needed}"), elsewhere).fits
+            assert not fit(found, parse_limits(f"{name}:{needed - 1}"), elsewhere).fits
+        (_, ram, *_) = fit_board(found, needed, 1 << 30, elsewhere)
+        assert ram.nbytes == needed
+    assert ("lie elsewhere" in str(fit(found, parse_limits("ram:1K"), io_elsewhere=True))) is not workspace_io
+
+
+def test_inputs_and_outputs_alone_may_be_too_much() -> None:
+    found = report(lowered("corpus/f_mlp_int8"))
+    io = sum(b.nbytes for b in (*found.inputs, *found.outputs))
+    over = fit(found, parse_limits(f"ram:{io - 1}"))
+    assert not over.fits and {"inputs", "outputs"} <= {n.what for n in over.lines[0].counted}

@@ -1,8 +1,9 @@
 """Does it fit: what a program needs in each kind of memory, held against limits that a user or a board gives.
 
 Every need is counted once. A limit named like a pool of the plan counts that pool; the first limit for RAM counts, besides,
-all that is written and in no pool so named (other workspace pools, variables, their copies), the first for flash all that is
-only read (other constants, code, tables, initial values of variables).
+all that is written and in no pool so named (other workspace pools, variables, their copies, the caller's inputs and outputs
+unless they lie in the workspace, or elsewhere by `io_elsewhere`), the first for flash all that is only read (other constants,
+code, tables, initial values of variables).
 """
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 EXAMPLE = "write for example --fit sram:256K,flash:1M; K, M and G are powers of 1024"
 
-UNCOUNTED = "not counted: {stack}, the program around it, {io}"
+UNCOUNTED = "not counted: {stack}, the program around it"
+IO = ("input", "output")
+"""Kinds of buffers that the caller has, unless they lie in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +73,27 @@ def parse_limit(text: str) -> Limit:
     return Limit(found[1], int(found[2]) * SUFFIXES[found[3].lower()])
 
 
-def fit(report: Figures, limits: Sequence[Limit]) -> Fit:
-    """What the program needs in each of these memories. Raises a Problem where a name says nothing: it is no pool, no kind of
-    memory, and not one of the first two."""
+def fit(report: Figures, limits: Sequence[Limit], io_elsewhere: bool = False) -> Fit:
+    """Return the needs of the program in each of these memories, without the caller's inputs and outputs where these lie
+    elsewhere (`io_elsewhere`). Raises a Problem where a name says nothing: it is no pool, no kind of memory, and not one of the
+    first two."""
     memories = [memory_of(report, limit, i) for i, limit in enumerate(limits)]
     named = {limit.name for limit in limits}
-    ram = (*written(report, named), *stack(report, memories))
+    ram = (*written(report, named, io_elsewhere), *stack(report, memories))
     lines, rest = [], {"RAM": ram, "flash": tuple(read_only(report, named))}
     for limit, memory in zip(limits, memories):
         own = pool_named(report, limit.name)
         counted = (*(in_pool(report, own) if own else ()), *rest[memory])
         rest[memory] = ()
         lines.append(FitLine(limit.name, memory, limit.nbytes, counted))
-    return Fit(tuple(lines), tuple(notes(report, memories)))
+    return Fit(tuple(lines), tuple(notes(report, memories, io_elsewhere)))
 
 
-def fit_board(report: Figures, ram: int, flash: int) -> tuple[FitLine, ...]:
-    """Flash, RAM and stack of a board against what the program needs of them: all that is only read; all that is written, and
-    the stack of a call; the stack against what the rest leaves of the RAM."""
-    data = tuple(written(report, set()))
+def fit_board(report: Figures, ram: int, flash: int, io_elsewhere: bool = False) -> tuple[FitLine, ...]:
+    """Flash, RAM and stack of a board against what the program needs of them: all that is only read; all that is written
+    (without the caller's inputs and outputs by `io_elsewhere`), and the stack of a call; the stack against what the rest leaves
+    of the RAM."""
+    data = tuple(written(report, set(), io_elsewhere))
     rest = max(0, ram - sum(n.nbytes for n in data))
     call = tuple(stack(report, ["RAM"]))
     lines = (FitLine("flash", "flash", flash, tuple(read_only(report, set()))), FitLine("RAM", "RAM", ram, (*data, *call)))
@@ -121,8 +126,8 @@ def in_pool(report: Figures, pool: PoolLine) -> Iterator[Need]:
         yield Need(f"state in {pool.name}", report.state_in(pool.name))
 
 
-def written(report: Figures, named: set[str]) -> Iterator[Need]:
-    """What lies in RAM, but for the pools named."""
+def written(report: Figures, named: set[str], io_elsewhere: bool) -> Iterator[Need]:
+    """Needs of RAM, but for the pools named and for inputs and outputs that lie elsewhere."""
     for pool in report.workspace_pools:
         if pool.name not in named:
             yield Need(pool.name, pool.nbytes)
@@ -131,6 +136,16 @@ def written(report: Figures, named: set[str]) -> Iterator[Need]:
         yield Need("state", (max(report.state, size.data + size.zero) if size else report.state) - elsewhere)
     if report.undo:
         yield Need("copies of variables", report.undo)
+    if not io_elsewhere:
+        yield from memory_of_the_caller(report)
+
+
+def memory_of_the_caller(report: Figures) -> Iterator[Need]:
+    """Inputs and outputs, but for those that the plan holds in the workspace."""
+    planned = {b.kind for b in report.buffers}
+    for kind, buffers in (("input", report.inputs), ("output", report.outputs)):
+        if buffers and kind not in planned:
+            yield Need(f"{kind}s", sum(b.nbytes for b in buffers))
 
 
 def stack(report: Figures, memories: Sequence[Memory]) -> Iterator[Need]:
@@ -153,21 +168,24 @@ def read_only(report: Figures, named: set[str]) -> Iterator[Need]:
         yield Need("initial values", size.data)
 
 
-def notes(report: Figures, memories: Sequence[Memory]) -> Iterator[str]:
+def notes(report: Figures, memories: Sequence[Memory], io_elsewhere: bool) -> Iterator[str]:
     if not report.object:
         yield "not counted: code, which was not measured"
     elif "flash" in memories:
         yield f"code is that of {report.target}"
     if "RAM" not in memories:
-        yield f"RAM was not asked about: {sum(n.nbytes for n in written(report, set())):,} bytes"
+        yield f"RAM was not asked about: {sum(n.nbytes for n in written(report, set(), io_elsewhere)):,} bytes"
     if "flash" not in memories:
         yield f"flash was not asked about: {sum(n.nbytes for n in read_only(report, set())):,} bytes"
     is_counted = bool(tuple(stack(report, memories)))
-    yield UNCOUNTED.format(stack="the stack of interrupts" if is_counted else "the stack", io=outside(report))
+    yield UNCOUNTED.format(stack="the stack of interrupts" if is_counted else "the stack")
+    yield from placed_io(report, io_elsewhere)
 
 
-def outside(report: Figures) -> str:
-    """What lies with the caller."""
-    if any(b.kind in ("input", "output") for b in report.buffers):
-        return "nothing of the inputs and outputs: they lie in the workspace"
-    return f"inputs and outputs ({sum(b.nbytes for b in (*report.inputs, *report.outputs)):,} bytes), which are the caller's"
+def placed_io(report: Figures, io_elsewhere: bool) -> Iterator[str]:
+    """Where inputs and outputs were counted, if not as memory of the caller."""
+    if any(b.kind in IO for b in report.buffers):
+        yield "inputs and outputs lie in the workspace, and count there"
+    elif io_elsewhere:
+        yield (f"inputs and outputs ({sum(b.nbytes for b in (*report.inputs, *report.outputs)):,} bytes) lie elsewhere, "
+               "as --io-elsewhere says")

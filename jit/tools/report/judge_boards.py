@@ -33,19 +33,21 @@ if TYPE_CHECKING:
 C_ONLY = "code is your compiler's, from C source: it and its stack are not counted"
 WITHOUT_CODE = "no code was compiled: memory is over without it"
 NO_STACK = "no bound of the stack is known"
+IO_ELSEWHERE = "inputs and outputs lie elsewhere, as --io-elsewhere says"
 
 FUSED = passes_until("fuse")
 """The passes of which some look at a machine, and only at what `seen_by_graph` has of it."""
 
 
-def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS) -> tuple[BoardFit, ...]:
-    """The verdict for each board. The seconds that all take are noted as those of a stage, boards."""
+def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS, io_elsewhere: bool = False) -> tuple[BoardFit, ...]:
+    """The verdict for each board, without the caller's inputs and outputs where these lie elsewhere. The seconds that all take
+    are noted as those of a stage, boards."""
     clock, begin = Clock(lowered.seconds), time.perf_counter()
-    judge = Judge(lowered)
+    judge = Judge(lowered, io_elsewhere)
     machines = list(dict.fromkeys(board.machine for board in boards))
     found = {name: judge.needs(name, [b for b in boards if b.machine == name]) for name in counted("processors", machines)}
     clock.note("boards", begin)
-    return tuple(fit(board, found[board.machine]) for board in boards)
+    return tuple(fit(board, found[board.machine], io_elsewhere) for board in boards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,10 @@ class Needs:
     note: str = ""
 
 
-def fit(board: Board, needs: Needs) -> BoardFit:
-    memories = fit_board(needs.figures, board.ram, board.flash) if needs.figures else ()
-    return BoardFit(board.name, board.chip, board.machine, board.source, memories, needs.note)
+def fit(board: Board, needs: Needs, io_elsewhere: bool) -> BoardFit:
+    memories = fit_board(needs.figures, board.ram, board.flash, io_elsewhere) if needs.figures else ()
+    return BoardFit(board.name, board.chip, board.machine, board.source, memories,
+                    "; ".join(filter(None, (needs.note, IO_ELSEWHERE if io_elsewhere else ""))))
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class Judge:
     """One function, lowered for one machine after the other. `fused` and `lowerings` are those made so far, by what passes see
     of a machine."""
     lowered: LoweredData
+    io_elsewhere: bool
     fused: dict[SeenByGraph, State] = field(default_factory=dict)
     lowerings: dict[Hashable, tuple[LoweredData, Report]] = field(default_factory=dict)
 
@@ -74,7 +78,7 @@ class Judge:
         try:
             lowered, figures = self.lowered_for(target)
             least = replace(figures, object=ObjectSize(0, distinct_bytes(lowered), 0, 0, 0))
-            if all(is_over(least, board) for board in boards):
+            if all(self.is_over(least, board) for board in boards):
                 return Needs(least, WITHOUT_CODE)
             if not target.has_object_code:
                 return Needs(replace(figures, object=source_size(lowered)), C_ONLY)
@@ -82,6 +86,9 @@ class Judge:
         except Problem as problem:
             return Needs(None, problem.message)
         return Needs(replace(figures, object=measured), "" if measured and measured.stack is not None else NO_STACK)
+
+    def is_over(self, figures: Report, board: Board) -> bool:
+        return any(line.over for line in fit_board(figures, board.ram, board.flash, self.io_elsewhere))
 
     def lowered_for(self, target: Target) -> tuple[LoweredData, Report]:
         """The function for a machine, and its report without code: those of one that lowering does not tell from it, where
@@ -124,7 +131,3 @@ def distinct_bytes(lowered: LoweredData) -> int:
     initial = {use.initial for use in lowered.program.variables}
     return sum({(b.dtype, b.data.tobytes()): b.nbytes for b in lowered.program.constants
                 if b.data is not None and b not in initial}.values())
-
-
-def is_over(figures: Report, board: Board) -> bool:
-    return any(line.over for line in fit_board(figures, board.ram, board.flash))

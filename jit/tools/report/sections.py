@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .figures import BoardFit, BufferLine, Figures, FitLine, Peak, Rung
-from .fit import UNCOUNTED, Fit, outside
+from .fit import UNCOUNTED, Fit
 from .markup import Child, Markup, breaking, escaped, shortened, table, tag
 from .text import KINDS, moved_rows, narrow_text, noted, sharing_text, step_text
 
@@ -141,7 +141,7 @@ def memory(line: FitLine | None) -> Markup:
 def board_notes(report: Figures) -> Iterator[str]:
     for note, where in noted(report.boards).items():
         yield f"{where}: {note}"
-    yield UNCOUNTED.format(stack="the stack of interrupts", io=outside(report))
+    yield UNCOUNTED.format(stack="the stack of interrupts")
     yield "Sizes of the boards: " + "; ".join(f"{b.name}, {b.source}" for b in report.boards)
 
 
