@@ -49,7 +49,7 @@ ROWS = (
     Row(r"this system does not let a process forbid itself system calls|gcc has no (thread )?sanitizers? .*", 6),
     Row(r"this is no checkout of git", 2),
     # Packages and tools that CI installs.
-    Row(r"there is no (clang|gcc|\S*-gcc|\S*-g\+\+|valgrind|objdump|ar|cmake|qemu\S*)( .*)?", 400, "emulators"),
+    Row(r"there is no (clang|gcc|\S*-gcc|\S*-g\+\+|valgrind|objdump|ar|cmake|cppcheck|qemu\S*)( .*)?", 400, "emulators"),
     Row(r"not installed: ((qemu|gcc|arm|aarch64|riscv|xtensa|avr|clang|cmake)[\w.-]*(, )?)+", 900, "emulators"),
     Row(r"gdb or gcc is missing|addr2line for this machine is missing|(zsh|fish) is not installed", 10, "emulators"),
     Row(r"the conformance suite cannot be had.*|tosa-tools.*|pip cannot install tosa-tools.*", 60, "arm"),

@@ -77,7 +77,7 @@ def test_headers_of_two_versions_do_not_compile_together(tmp_path: Path) -> None
     program = p.program(p.compute(p.output("y"), copy, p.input("x")))
     write(program, plan(program), tmp_path, "other")
     scaled(tmp_path)
-    newer = (tmp_path / "tosaic_other.h").read_text().replace("INTERFACE_VERSION 2", "INTERFACE_VERSION 3")
+    newer = (tmp_path / "tosaic_other.h").read_text().replace("INTERFACE_VERSION 3", "INTERFACE_VERSION 4")
     (tmp_path / "tosaic_other.h").write_text(newer.replace("!= 2", "!= 3"))
     (tmp_path / "main.c").write_text('#include "tosaic_other.h"\n#include "tosaic_demo.h"\n')
     done = subprocess.run(["gcc", "-fsyntax-only", str(tmp_path / "main.c")], capture_output=True, text=True)

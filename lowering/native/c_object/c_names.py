@@ -96,3 +96,8 @@ def by_own_name(buffers: Iterable[Buffer], what: str) -> dict[str, Buffer]:
             raise Problem(f"{what} {buffer.name} and {buffer.name} are both called {macro(c_name(buffer.name))} in C",
                           kind="symbol", help="rename one of them in the model")
     return found
+
+
+def cast(type: str, value: str) -> str:
+    """A conversion, as the header writes it for C and C++."""
+    return f"TOSAIC_CAST({type}, {value})"

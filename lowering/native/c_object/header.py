@@ -1,5 +1,5 @@
-"""The C header of an object, C99 and C++: what `interface` describes, declared. Macros state sizes, shapes and alignments,
-and a checksum ties the header to its object.
+"""The C header of an object, for C89 to C17 and C++98 to C++20: what `interface` describes, declared. Macros state sizes, shapes
+and alignments, and a checksum ties the header to its object.
 """
 from __future__ import annotations
 
@@ -39,12 +39,26 @@ CODES = f"""#ifndef TOSAIC_INTERFACE_VERSION
 #define TOSAIC_ERROR_CONSTANTS ({CONSTANTS}) /* a constant pool does not hold the model's constants */
 #if defined(__GNUC__)
 #define TOSAIC_ALIGNED(n) __attribute__((aligned(n)))
+#elif defined(_MSC_VER)
+#define TOSAIC_ALIGNED(n) __declspec(align(n))
 #elif defined(__cplusplus)
 #define TOSAIC_ALIGNED(n) alignas(n)
 #else
 #define TOSAIC_ALIGNED(n) _Alignas(n)
 #endif
 #if defined(__cplusplus)
+#define TOSAIC_CAST(type, value) static_cast<type>(value)
+#else
+#define TOSAIC_CAST(type, value) ((type)(value))
+#endif
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define TOSAIC_INLINE static inline
+#elif defined(__GNUC__)
+#define TOSAIC_INLINE static __inline__
+#else
+#define TOSAIC_INLINE static
+#endif
+#if defined(__cplusplus) && __cplusplus >= 201103L
 #define TOSAIC_ASSERT(condition, name) static_assert(condition, #name)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define TOSAIC_ASSERT(condition, name) _Static_assert(condition, #name)
@@ -112,7 +126,7 @@ def introduction(interface: CInterface, needs: Sequence[str]) -> str:
 def placing(interface: CInterface) -> str:
     if any(entry.is_mapped for entry in interface.entries):
         return "Inputs and outputs lie in the workspace: write inputs before each run, read outputs before the next one."
-    return "Outputs must share no memory with inputs or each other."
+    return "Outputs must share no memory with inputs, each other or the workspace: results are undefined otherwise."
 
 
 def concurrency(interface: CInterface) -> str:

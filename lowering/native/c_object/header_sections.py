@@ -12,7 +12,7 @@ from ...graph.quantized import Quantized, real
 from ...machine_code.stack.bound import StackBound
 from ..driver.parallel_steps import is_parallel, most_tasks
 from .amx_permission import uses_tiles
-from .c_names import c_type, macro, size_member
+from .c_names import c_type, cast, macro, size_member
 from .interface import MACHINE, STATE_ARGUMENT, THREAD_POOL, CEntry, CInterface
 from .model_stack import ModelStack, besides
 from .pools import CPool
@@ -176,7 +176,7 @@ def maps(interface: CInterface, entry: CEntry) -> list[str]:
     for kind, names in (("inputs", entry.inputs), ("outputs", entry.outputs)):
         if names:
             lines = [line for buffer, name in names.items() for line in mapped(interface, entry, kind, buffer, name)]
-            head = declaration(f"static inline struct {entry.name}_{kind} {entry.name}_map_{kind}", [parameter])
+            head = declaration(f"TOSAIC_INLINE struct {entry.name}_{kind} {entry.name}_map_{kind}", [parameter])
             sections.append("\n".join([f"/* Where the {kind} lie. */", f"{head} {{", f"    struct {entry.name}_{kind} {kind};",
                                        *lines, f"    return {kind};", "}"]))
     return sections
@@ -184,9 +184,10 @@ def maps(interface: CInterface, entry: CEntry) -> list[str]:
 
 def mapped(interface: CInterface, entry: CEntry, kind: str, buffer: Buffer, name: str) -> list[str]:
     pool = interface.memories.pools[entry.places[buffer].number]
-    base = interface.pool_symbol(pool) if interface.self_contained else f"(unsigned char *)workspace_pools->{pool.name}"
+    base = interface.pool_symbol(pool) if interface.self_contained else cast("unsigned char *", f"workspace_pools->{pool.name}")
     prefix = f"{entry.name.upper()}_{kind[:-1].upper()}_{macro(name)}"
-    return [f"    {kind}.{name} = ({c_type(buffer.dtype)} *)(void *)({base} + {prefix}_OFFSET);",
+    address = cast(f"{c_type(buffer.dtype)} *", cast("void *", f"{base} + {prefix}_OFFSET"))
+    return [f"    {kind}.{name} = {address};",
             f"    {kind}.{size_member(name)} = {prefix}_SIZE;"]
 
 
@@ -267,8 +268,8 @@ def variable_symbols(variable: CVariable) -> list[str]:
 def state_structure(s: StateStructure, first: StateStructure) -> list[str]:
     """A structure of variables that the caller holds, with assertions that the compiler lays it out as the object does."""
     name = s.tag.upper()
-    what = "Variables that the caller holds: zeros at first, or what init makes of other memory." if s is first else (
-        f"Variables in {s.pool}; struct {first.tag} points to them.")
+    what = ("Variables that the caller holds: zeros, or what init has made of other memory. Anything else is undefined."
+            if s is first else f"Variables in {s.pool}; struct {first.tag} points to them.")
     macros = [f"/* {what} */", f"#define {name}_BYTES {s.nbytes}", f"#define {name}_ALIGNMENT {s.alignment}"]
     members = [state_member(m, s.alignment if i == 0 else m.alignment) for i, m in enumerate(s.members)]
     checked = [(f"offsetof(struct {s.tag}, {m.name}) == {m.offset}", f"{s.tag}_offset_{m.name}") for m in s.members]

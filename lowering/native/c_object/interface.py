@@ -52,7 +52,7 @@ from .variables import CallerState, CVariable, StateForm, caller_state, variable
 
 __all__ = ["CEntry", "CInterface", "Given", "c_name", "c_type", "macro"]
 
-VERSION = 2
+VERSION = 3
 """Of the interface that this module describes; headers state it."""
 
 STATE_ARGUMENT = "state"

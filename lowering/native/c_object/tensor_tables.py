@@ -1,6 +1,7 @@
 """What a header says of tensors besides macros: tables of descriptors, and functions that turn floats into stored integers and
-back. All of it is `static inline`, its data inside of functions: what a program does not use takes no memory and gives no
-warning. The arithmetic is that of `Quantization` in `runtime/quantization.py`, without the mathematics library.
+back. Each function is local to the program that includes the header, its data inside of functions: one that a program does not
+use takes no memory and gives no warning. The arithmetic is that of `Quantization` in `runtime/quantization.py`, without the
+mathematics library.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ....runtime.arguments import MLIR_NAMES
 from ....runtime.quantization import Quantization
 from ...elements.expression import Buffer
 from ...graph.quantized import Quantized, quantization_of
-from .c_names import c_type, macro
+from .c_names import c_type, cast, macro
 from .header_sections import listed
 from .interface import CEntry, CInterface
 from .pools import CPool
@@ -50,7 +51,7 @@ struct tosaic_tensor {
 TOSAIC_ASSERT(sizeof(float) == 4 && sizeof(int8_t) == 1, tosaic_floats_have_32_bits_and_bytes_8);
 
 /* The integer nearest to real / scale, halves away from 0, plus the zero point, from low to high; a NaN is the zero point. */
-static inline int32_t tosaic_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high) {
+TOSAIC_INLINE int32_t tosaic_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high) {
     const float quotient = real / scale;
     int32_t whole;
     if (quotient != quotient) {
@@ -59,10 +60,10 @@ static inline int32_t tosaic_quantize(float real, float scale, int32_t zero_poin
     if (quotient >= 8388608.0f || quotient <= -8388608.0f) {
         return quotient > 0.0f ? high : low;
     }
-    whole = (int32_t)quotient;
-    if (quotient - (float)whole >= 0.5f) {
+    whole = TOSAIC_CAST(int32_t, quotient);
+    if (quotient - TOSAIC_CAST(float, whole) >= 0.5f) {
         whole += 1;
-    } else if (quotient - (float)whole <= -0.5f) {
+    } else if (quotient - TOSAIC_CAST(float, whole) <= -0.5f) {
         whole -= 1;
     }
     whole += zero_point;
@@ -70,7 +71,7 @@ static inline int32_t tosaic_quantize(float real, float scale, int32_t zero_poin
 }
 
 /* The same for storage of 32 bits. */
-static inline int64_t tosaic_quantize_wide(float real, float scale, int64_t zero_point, int64_t low, int64_t high) {
+TOSAIC_INLINE int64_t tosaic_quantize_wide(float real, float scale, int64_t zero_point, int64_t low, int64_t high) {
     const float quotient = real / scale;
     int64_t whole;
     if (quotient != quotient) {
@@ -79,10 +80,10 @@ static inline int64_t tosaic_quantize_wide(float real, float scale, int64_t zero
     if (quotient >= 8589934592.0f || quotient <= -8589934592.0f) {
         return quotient > 0.0f ? high : low;
     }
-    whole = (int64_t)quotient;
-    if (quotient - (float)whole >= 0.5f) {
+    whole = TOSAIC_CAST(int64_t, quotient);
+    if (quotient - TOSAIC_CAST(float, whole) >= 0.5f) {
         whole += 1;
-    } else if (quotient - (float)whole <= -0.5f) {
+    } else if (quotient - TOSAIC_CAST(float, whole) <= -0.5f) {
         whole -= 1;
     }
     whole += zero_point;
@@ -126,7 +127,7 @@ def table(name: str, buffers: Sequence[Buffer], quantized: Mapping[Buffer, Quant
         arrays += given
         rows.append(row)
     lines = [f"#define {name.upper()}_TENSORS {len(buffers)}",
-             f"static inline const struct tosaic_tensor *{name}_tensors(void) {{", *(f"    static const {a};" for a in arrays),
+             f"TOSAIC_INLINE const struct tosaic_tensor *{name}_tensors(void) {{", *(f"    static const {a};" for a in arrays),
              "    static const struct tosaic_tensor tensors[] = {", ",\n".join(f"        {row}" for row in rows), "    };",
              "    return tensors;", "}"]
     return ["\n".join(lines)]
@@ -156,7 +157,7 @@ def constants(interface: CInterface, pool: CPool) -> list[str]:
     if not found:
         return []
     name, offsets = f"{interface.prefix}_{pool.stem}", sorted(found)
-    offset_function = [f"static inline const size_t *{name}_offsets(void) {{",
+    offset_function = [f"TOSAIC_INLINE const size_t *{name}_offsets(void) {{",
                        f"    static const size_t offsets[] = {listed(offsets)};", "    return offsets;", "}"]
     return [*table(name, [found[o] for o in offsets], interface.entries[0].quantized), "\n".join(offset_function)]
 
@@ -171,16 +172,18 @@ def functions_of(entry: CEntry, kind: str, number: int, buffer: Buffer, name: st
     stored, wide = c_type(buffer.dtype), buffer.dtype in WIDE
     index = "" if numbers.axis is None else ", size_t index"
     scale, zero = scale_and_zero_point(f"{entry.name}_{kind}_tensors()[{number}]", numbers)
-    narrow = "" if wide else "(int32_t)" * (numbers.axis is not None)
-    call = f"tosaic_quantize{'_wide' * wide}(real, {scale}, {narrow}{zero}, {literal(numbers.low)}, {literal(numbers.high)})"
-    difference = f"((int64_t)stored - {zero})" if wide else f"((int32_t)stored - {narrow}{zero})"
-    real = f"(float)((double){scale} * (double){difference})" if wide else f"{scale} * (float){difference}"
+    if numbers.axis is not None and not wide:
+        zero = cast("int32_t", zero)
+    call = f"tosaic_quantize{'_wide' * wide}(real, {scale}, {zero}, {literal(numbers.low)}, {literal(numbers.high)})"
+    difference = f"{cast('int64_t' if wide else 'int32_t', 'stored')} - {zero}"
+    real = (cast("float", f"{cast('double', scale)} * {cast('double', difference)}") if wide
+            else f"{scale} * {cast('float', difference)}")
     ending = f"{kind}_{name}"
     quantize, dequantize = f"{entry.name}_quantize_{ending}", f"{entry.name}_dequantize_{ending}"
     at = "" if numbers.axis is None else f", {index_of(buffer, numbers.axis)}"
     return ["\n".join([
-        f"static inline {stored} {quantize}(float real{index}) {{", f"    return ({stored}){call};", "}",
-        f"static inline float {dequantize}({stored} stored{index}) {{", f"    return {real};", "}",
+        f"TOSAIC_INLINE {stored} {quantize}(float real{index}) {{", f"    return {cast(stored, call)};", "}",
+        f"TOSAIC_INLINE float {dequantize}({stored} stored{index}) {{", f"    return {real};", "}",
         *loop(f"{entry.name}_quantize_array_{ending}", buffer, f"const float *real, {stored} *stored",
               f"stored[i] = {quantize}(real[i]{at});"),
         *loop(f"{entry.name}_dequantize_array_{ending}", buffer, f"const {stored} *stored, float *real",
@@ -202,7 +205,7 @@ def index_of(buffer: Buffer, axis: int) -> str:
 
 
 def loop(name: str, buffer: Buffer, parameters: str, body: str) -> list[str]:
-    return [f"static inline void {name}({parameters}) {{", "    size_t i;",
+    return [f"TOSAIC_INLINE void {name}({parameters}) {{", "    size_t i;",
             f"    for (i = 0; i < {math.prod(buffer.shape)}; ++i) {{", f"        {body}", "    }", "}"]
 
 
