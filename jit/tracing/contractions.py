@@ -13,10 +13,10 @@ import numpy as np
 from ...lowering.formulas import einsum as named_axes
 from ...lowering.formulas.term import Term
 from ...lowering.graph.types import F16, F32, I1, I16, I32, I64, UI8, UI32, UI64, ElementType
-from .arithmetic import multiply, subtract
+from .arithmetic import multiply, subtract, where
 from .conversion import axis_of, broadcast, common_element, converted, from_python, is_number, tensor
 from .creation import zeros
-from .layout import bordered, broadcast_to, expand_dims, flip, moveaxis, reshape, squeeze, transpose
+from .layout import bordered, broadcast_to, concatenate, expand_dims, flip, moveaxis, reshape, squeeze, transpose
 from .rearranging import diagonal, roll
 from .reduction import sum
 from .tensor import Tensor
@@ -250,9 +250,24 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     if count is None:
         raise problem(f"the mode of convolve is 'full', 'same' or 'valid', not {mode!r}", "argument")
     first = {"full": 0, "same": (y.size - 1) // 2, "valid": y.size - 1}[mode]
-    wide = bordered(x, (y.size - 1, y.size - 1))
+    wide, weights, border = bordered(x, (y.size - 1, y.size - 1)), flip(y), y.size - 1
     places = np.arange(count)[:, None] + first + np.arange(y.size)
-    return matmul(wide[places], flip(y))
+    if not x.element.is_float:
+        return matmul(wide[places], weights)
+    inside = (places >= border) & (places < border + x.size)
+    before, behind = (int(np.argmax(side)) if side.any() else count for side in (
+        inside.all(1), ~inside.all(1) & (np.arange(count) > np.argmax(inside.all(1)))))
+    parts = [overlapping(wide[places[:before]], weights, inside[:before])] if before else []
+    parts += [matmul(wide[places[before:behind]], weights)] if behind > before else []
+    parts += [overlapping(wide[places[behind:]], weights, inside[behind:])] if behind < count else []
+    return parts[0] if len(parts) == 1 else concatenate(parts)
+
+
+def overlapping(windows: Tensor, weights: Tensor, inside: np.ndarray[Any, Any]) -> Tensor:
+    """Return the sums of products of windows that reach over a border, of what lies inside: an infinite or NaN weight has no
+    product with the zeros of the border."""
+    own = where(inside, weights, 0)
+    return reshape(matmul(expand_dims(windows, 1), expand_dims(own, 2)), (windows.shape[0],))
 
 
 __all__ = ["convolve", "cross", "dot", "einsum", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",

@@ -7,7 +7,7 @@ that is not positive definite) there are infinities or NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -171,8 +171,33 @@ def matrix_power(x: Any, n: int) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[Any]) -> Tensor:
-    """Matrices multiplied one after the other."""
-    return reduce(contractions.dot, arrays)
+    """Matrices multiplied in the order that takes the fewest products, as NumPy does: of two such orders the one that begins
+    at the right. The first and the last may be vectors, a row and a column."""
+    factors = [tensor(a) for a in arrays]
+    if len(factors) < 2:
+        raise problem(f"multi_dot takes two matrices at least, not {len(factors)}", "argument")
+    extents = [1 if factors[0].ndim == 1 else factors[0].shape[0], *(f.shape[0] for f in factors[1:]),
+               1 if factors[-1].ndim == 1 else factors[-1].shape[-1]]
+    return product_of(factors, cheapest_splits(extents), 0, len(factors) - 1)
+
+
+def cheapest_splits(extents: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return, for each run of factors, after which one to split it (Cormen et al., matrix-chain order)."""
+    count = len(extents) - 1
+    costs, splits = {(i, i): 0 for i in range(count)}, {}
+    for first, last in ((i, i + n) for n in range(1, count) for i in range(count - n)):
+        options = [(costs[first, k] + costs[k + 1, last] + extents[first] * extents[k + 1] * extents[last + 1], k)
+                   for k in range(first, last)]
+        costs[first, last], splits[first, last] = min(options)
+    return splits
+
+
+def product_of(factors: Sequence[Tensor], splits: Mapping[tuple[int, int], int], first: int, last: int) -> Tensor:
+    if first == last:
+        return factors[first]
+    split = splits[first, last]
+    return contractions.dot(product_of(factors, splits, first, split),
+                            product_of(factors, splits, split + 1, last))
 
 
 # ---- norms -------------------------------------------------------------------------------------------------------

@@ -90,7 +90,21 @@ def rows_along(x: Tensor, axis: Axes) -> tuple[Tensor, tuple[int, ...]]:
     return reshape(last, (*others, extent)), tuple(1 if a in axes else n for a, n in enumerate(x.shape))
 
 
-def one_quantile(x: Tensor, q: float, axis: Axes, keepdims: bool) -> Tensor:
+def between(first: Tensor, second: Tensor, part: float) -> Tensor:
+    """Return the number in proportion between two, as NumPy computes it: from the nearer one."""
+    difference = subtract(second, first)
+    if part >= 0.5:
+        return subtract(second, multiply(difference, 1 - part))
+    return add(first, multiply(difference, part))
+
+
+def middle(first: Tensor, second: Tensor, part: float) -> Tensor:
+    """Return the first number, or the mean of both if `part` lies between them."""
+    return multiply(add(first, second), 0.5) if part else first
+
+
+def one_quantile(x: Tensor, q: float, axis: Axes, keepdims: bool,
+                 join: Callable[[Tensor, Tensor, float], Tensor] = between) -> Tensor:
     rows, kept = rows_along(x, axis)
     if not rows.shape[-1]:
         raise problem(f"quantile of {x.type}: there are no elements to choose from", "shape")
@@ -98,8 +112,7 @@ def one_quantile(x: Tensor, q: float, axis: Axes, keepdims: bool) -> Tensor:
     ordered = sort(rows, -1)
     place = q * (rows.shape[-1] - 1)
     low = math.floor(place)
-    first, second = ordered[..., low], ordered[..., low + 1 if place > low else low]
-    found = add(first, multiply(subtract(second, first), place - low)) if place > low else first
+    found = join(ordered[..., low], ordered[..., min(low + 1, rows.shape[-1] - 1)], place - low)
     found = where(any(isnan(rows), -1), math.nan, found)
     return reshape(found, kept) if keepdims else found
 
@@ -111,7 +124,7 @@ def percentile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Ten
 
 def median(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The element in the middle, or the mean of both that are."""
-    return quantile(x, 0.5, axis, keepdims)
+    return one_quantile(tensor(x), 0.5, axis, keepdims, middle)
 
 
 __all__ = ["around", "fix", "isclose", "median", "nan_to_num", "percentile", "quantile", "round"]
