@@ -102,8 +102,9 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     the variables' names: `{"arg1": "count", "count": np.int32(0)}`. Raises a Problem with the place for anything that is wrong
     in it.
 
-    Variables belong to the process, by their names, so that models share those that they call the same; or to `context`, a
-    `tosaic.Context`, which keeps them apart from other contexts'. A call may name another one: `model.main(x, context=c)`.
+    A model has variables of its own, `model.context`; MLIR and .tosa name those of the process, so that such models share what
+    they call the same. With `context`, a `tosaic.Context`, they are that one's. A call may name another one:
+    `model.main(x, context=c)`.
 
     `level="8K"` refuses a graph that is beyond a limit of TOSA's level 8K: rank 6, kernels, pads and strides of 8192, a scale
     of 256, 64 tensors in a list, 16 extents in a shape. Without a level none of these holds; control flow nested 6 deep and a
@@ -130,8 +131,8 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
     """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same.
 
     Its entry functions are the file's signatures by their names, or `main` where there are none; inputs are called what the
-    signature calls them, and come in the order of the file. Variables belong to the process (or to `context`, or to that of the
-    call), by their names in the file, so that all signatures share them. What TOSA's operators are needed for comes from Arm's
+    signature calls them, and come in the order of the file. All signatures share the file's variables, which are the model's
+    own (`model.context`), or those of `context`, or of that of the call. What TOSA's operators are needed for comes from Arm's
     converter (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
     """
     with seldom_collecting():

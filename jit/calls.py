@@ -64,7 +64,7 @@ class Calls:
         be `named`."""
         if self.graph is not None and are_traced(inputs, named):
             from .tracing.inlined_models import inlined
-            return inlined(self.graph(), inputs, named)
+            return inlined(self.graph(), self.executable.context if context is None else context, inputs, named)
         if named:
             signature = self.executable.signature
             inputs = (with_named(printable(signature.name), [t.name for t in signature.inputs], inputs, named),)

@@ -70,6 +70,11 @@ class Compiled(Generic[Stage]):
         return described(d.tensor for d in self.executable.code.variables)
 
     @property
+    def context(self) -> Context:
+        """The namespace of its variables."""
+        return self.executable.context
+
+    @property
     def _interface(self) -> Interface:
         from .descriptors import Interface
         return Interface(self.name, self.inputs, self.outputs)

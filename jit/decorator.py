@@ -248,7 +248,7 @@ class Jit(Generic[Given, Result]):
     def _compile(self, call: Call, pending: Pending) -> Compiled[Lowered]:
         try:
             with seldom_collecting():
-                pending.compiled = self._trace(call).compile(self.options, self.context)
+                pending.compiled = self._trace(call).compile(self.options)
             with self._lock:
                 self._compiles += 1
             return pending.compiled
@@ -315,7 +315,7 @@ class Jit(Generic[Given, Result]):
         types = tuple(v.type for v in block.yields)
         function = Function(self.name, block, types, position=position)
         return Traced(Module((function,), tuple(trace.declarations.values()), position=position), self.name,
-                      None if structure == LEAF else structure, context=self.context)
+                      None if structure == LEAF else structure, context=trace.context(self.context))
 
     def _endless(self, error: RecursionError) -> Problem:
         """The Problem of a function whose calls nest without an end, at its own call."""

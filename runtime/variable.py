@@ -132,13 +132,13 @@ class Variable:
 
 
 class Locks:
-    """The locks of several variables, taken in the order of their names, by `Executable.__call__` for the variables of a call.
-    Native code that calls a program (`native.process.function_object_code`) only looks whether a `words` is held, and then goes
-    that way."""
+    """The locks of several variables, taken in the order of their names, and of identity among those of one name, by
+    `Executable.__call__` for the variables of a call. Native code that calls a program
+    (`native.process.function_object_code`) only looks whether a `words` is held, and then goes that way."""
     __slots__ = ("_variables",)
 
     def __init__(self, variables: Iterable[Variable]) -> None:
-        self._variables = tuple(sorted(variables, key=lambda v: v.name))
+        self._variables = tuple(sorted(variables, key=lambda v: (v.name, id(v))))
 
     @property
     def words(self) -> tuple[int, ...]:

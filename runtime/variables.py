@@ -16,6 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .arena import Array
@@ -55,6 +56,8 @@ class Context:
         again."""
         self.generation_word = ctypes.c_int64(0)
         """The same, where native code can look at it."""
+        self.watchers: weakref.WeakSet[Context] = weakref.WeakSet()
+        """Contexts in which variables of this one are seen (`joined_context`): their generation grows with this one's."""
         self._variables: dict[str, Variable] = {}
         self._awaited: weakref.WeakValueDictionary[tuple[object, ...], Variable] = weakref.WeakValueDictionary()
         """What stands for external variables that no program has declared yet, by name and type, as long as a program reads it:
@@ -100,10 +103,10 @@ class Context:
         """All variables with copies of their values at one moment, without the places of their declarations: a pickle of it has
         no model's text."""
         variables = self._all()
-        with Locks(variables):
+        with Locks(v for _, v in variables):
             return ContextState(self.name, tuple(
-                (v.declaration._replace(external=False, position=None), v.data.copy() if v.is_written else None)
-                for v in variables))
+                (v.declaration._replace(external=False, position=None, tensor=replace(v.tensor, name=name)),
+                 v.data.copy() if v.is_written else None) for name, v in variables))
 
     def __bool__(self) -> bool:
         return True
@@ -145,17 +148,17 @@ class Context:
 
     # ---- what users do -----------------------------------------------------------------------------------------------
     def __contains__(self, name: str) -> bool:
-        return name in self._variables
+        return name in self._known()
 
     def __len__(self) -> int:
-        return len(self._variables)
+        return len(self._known())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._variables))
+        return iter(sorted(self._known()))
 
     def list(self) -> tuple[VariableStatus, ...]:
         """All variables, by name."""
-        return tuple(VariableStatus(v.name, v.tensor.type, v.tensor.nbytes, v.is_written) for v in self._all())
+        return tuple(VariableStatus(name, v.tensor.type, v.tensor.nbytes, v.is_written) for name, v in self._all())
 
     def read(self, name: str) -> Array:
         """A copy of the value; a Problem where the variable is not known or not written."""
@@ -175,7 +178,7 @@ class Context:
 
     def reset(self, name: str | None = None) -> None:
         """Bring a variable, or all of them at one moment, back to the initial value, or to not written."""
-        variables = self._all() if name is None else [self._get(name)]
+        variables = [v for _, v in self._all()] if name is None else [self._get(name)]
         with Locks(variables):
             for variable in variables:
                 variable.reset()
@@ -183,8 +186,8 @@ class Context:
     def snapshot(self) -> dict[str, Array | None]:
         """Copies of all values at one moment, by name; None for a variable that is not written."""
         variables = self._all()
-        with Locks(variables):
-            return {v.name: v.data.copy() if v.is_written else None for v in variables}
+        with Locks(v for _, v in variables):
+            return {name: v.data.copy() if v.is_written else None for name, v in variables}
 
     def restore(self, snapshot: Mapping[str, Array | None]) -> None:
         """Give the variables of a snapshot their values again, at one moment; others keep theirs. Raises a Problem,
@@ -220,15 +223,25 @@ class Context:
     def _grow(self) -> None:
         self.generation += 1
         self.generation_word.value = self.generation
+        for watcher in list(self.watchers):
+            watcher._grow()
 
-    def _all(self) -> Sequence[Variable]:
+    def home(self, name: str) -> tuple[Context, str]:
+        """The context that holds a variable of this one, and its name there."""
+        return self, name
+
+    def _known(self) -> Mapping[str, Variable]:
+        """The variables that there are, by name."""
+        return self._variables
+
+    def _all(self) -> Sequence[tuple[str, Variable]]:
         with self._lock:
-            return sorted(self._variables.values(), key=lambda v: v.name)
+            return sorted(self._known().items(), key=lambda known: known[0])
 
     def _get(self, name: str) -> Variable:
-        variable = self._variables.get(name)
+        variable = self._known().get(name)
         if variable is None:
-            known = ", ".join(sorted(self._variables)) or "none"
+            known = ", ".join(sorted(self._known())) or "none"
             raise KeyProblem(f"there is no variable {name} in context {self.name}", kind="variable",
                              help=f"a variable exists from when a program that declares it is loaded; known: {known}")
         return variable

@@ -31,7 +31,7 @@ def main() -> None:
             print(f"reading {number} is unusual: {score:.0f} deviations")
     deviation, mean, count = model.statistics()
     print(f"learned {count} readings: mean {np.round(mean, 1)}, deviation {np.round(deviation, 1)}")
-    print("the same variable from Python:", np.round(tosaic.default_context.read("monitor.mean"), 1))
+    print("the same variable from Python:", np.round(model.context.read("monitor.mean"), 1))
 
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     artifact = model.save(folder, "monitor", tosaic.CompileOptions(tosaic.target("cortex-m7")))

@@ -67,7 +67,7 @@ def main() -> None:
     print(f"error of the prediction: {np.sqrt(np.mean((found[20:-1] - truth[20:]) ** 2)):.2f}, "
           f"of the last sample instead: {np.sqrt(np.mean((truth[19:-1] - truth[20:]) ** 2)):.2f}")
     print(f"largest difference from PyTorch in 300 steps: {np.abs(found - expected).max():.0e}")
-    hidden = tosaic.default_context.read("Predictor.hidden")
+    hidden = model.context.read("Predictor.hidden")
     print(f"the state is PyTorch's: {np.allclose(hidden, module.hidden.numpy(), atol=1e-5)}")
     report = step.report()
     print(f"arena {report.arena} bytes, state {hidden.nbytes}, constants {report.constants}")

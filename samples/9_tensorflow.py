@@ -37,7 +37,7 @@ def main() -> None:
     for rows in (3, 1, 5):
         x = rng.standard_normal((rows, 4)).astype(np.float32)
         print(f"{rows} rows, as TensorFlow: {np.allclose(model(x), smoother.follow(x), atol=1e-6)}")
-    print("variables:", ", ".join(tosaic.default_context))
+    print("variables:", ", ".join(model.context))
     layers = tf.keras.layers
     network = tf.keras.Sequential([tf.keras.Input((32, 32, 3)), layers.Conv2D(8, 3, activation="relu"), layers.MaxPool2D(),
                                    layers.Flatten(), layers.Dense(10, activation="softmax")])

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 @public_class
 class Entry:
-    """An entry function of a model. The first call compiles it. Its variables belong to the model's context, or where that has
-    none to the process; a call, and `compile`, may name another `context`, and then make nothing in the model's."""
+    """An entry function of a model. The first call compiles it. Its variables belong to the model's `context`; a call, and
+    `compile`, may name another one, and then make nothing in the model's."""
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None, **named: Any) -> Results: ...
@@ -68,6 +68,11 @@ class Entry:
     @property
     def name(self) -> str:
         return self._outline.name
+
+    @property
+    def context(self) -> Context:
+        """The namespace of its variables."""
+        return self._context
 
     @property
     def is_dynamic(self) -> bool:
@@ -178,7 +183,7 @@ class Entry:
               **named: Any) -> Any:
         """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
         if are_traced(inputs, named):
-            return self._inlined(inputs, named)
+            return self._inlined(self._context if context is None else context, inputs, named)
         where = self._context if context is None else context
         if self.is_dynamic:
             inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
@@ -201,15 +206,15 @@ class Entry:
                 return code(*inputs, out=out, context=where, num_threads=num_threads, **named)
         return self._by_value[()](inputs, named, out=out, context=where, num_threads=num_threads)
 
-    def _inlined(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    def _inlined(self, context: Context, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """A part of the function that is being traced."""
         from ..tracing.conversion import tensor
         from ..tracing.inlined_models import inlined
         if not self.is_dynamic:
-            return inlined(self._traced(), inputs, named)
+            return inlined(self._traced(), context, inputs, named)
         given = with_named(self.name, self._outline.inputs, inputs, named)
         shapes = {name: tensor(x).shape for name, x in given.items()}
-        return inlined(self.specialize(shapes)._traced(), (given,), {})
+        return inlined(self.specialize(shapes)._traced(), context, (given,), {})
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""

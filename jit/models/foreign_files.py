@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import Problem, temporary_file
+from ...runtime.variables import Context
 from .file_kinds import Kind
 from .model import Model
 from .tensorflow.from_tensorflow import from_tensorflow, tensorflow
@@ -26,18 +27,18 @@ ENDINGS = {"keras": ".keras", "hdf5": ".h5"}
 
 def load_foreign(kind: Kind, source: str | os.PathLike[str] | bytes, shown: str) -> Model:
     """The model in a file or a folder, or in a file's bytes, of a kind that another system reads; messages call it `shown`. Its
-    variables are called after the file."""
+    variables are called after the file, and are its own."""
     title = "model" if isinstance(source, bytes) else Path(source).resolve().stem
     match kind.name:
         case "saved_model":
-            return from_tensorflow(source, name=title)
+            return from_tensorflow(source, name=title, context=Context(title))
         case "graph_def":
-            return from_tensorflow(graph_of(source, kind, shown), name=title)
+            return from_tensorflow(graph_of(source, kind, shown), name=title, context=Context(title))
         case "keras" | "hdf5":
-            return from_tensorflow(keras_model(source, kind, shown), name=title)
+            return from_tensorflow(keras_model(source, kind, shown), name=title, context=Context(title))
         case _:
             from .torch.from_torch import from_torch
-            return from_torch(exported_program(source, kind, shown), name=title)
+            return from_torch(exported_program(source, kind, shown), name=title, context=Context(title))
 
 
 def data_of(source: str | os.PathLike[str] | bytes) -> bytes:

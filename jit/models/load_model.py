@@ -13,6 +13,7 @@ from ...runtime.errors import Problem
 from ...runtime.garbage_collection import seldom_collecting
 from ...runtime.later import Later, now
 from ...runtime.limits import check_bytes, here
+from ...runtime.variables import Context
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
 from .dynamic_shapes import Shape, is_dynamic
 from .entry_graphs import dialect_of
@@ -31,8 +32,8 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
         return load_file(source, name)
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
     known = known_data(data) if bindings is None and here.scope is None else None
-    return model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings,
-                    source_of(data[:8], lambda: data))
+    return of_its_own(model_of(lambda: read_verified(data, name or shown), known.origin if known else None, bindings,
+                               source_of(data[:8], lambda: data)), name or shown)
 
 
 def load_tflite(source: Any, name: str | None = None) -> Model:
@@ -58,8 +59,8 @@ def known_model(path: str | os.PathLike[str], name: str | None) -> Model | None:
     if known is None or cached is None:
         return None
     again = Later(lambda: read_again(place, known.sha256))
-    return Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
-                 imported=source_of(first_bytes(path, 8), again, Path(place)))
+    return of_its_own(Model(Later(lambda: read_verified(again(), shown, Path(place).parent)), cached.outlines, cached,
+                            imported=source_of(first_bytes(path, 8), again, Path(place))), shown)
 
 
 def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
@@ -74,8 +75,13 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
     held = known_data(data) if here.scope is None else None
     if held:
         remember_file(place, key, held)
-    return model_of(lambda: read_verified(data, shown, Path(place).parent), held.origin if held else None,
-                    imported=source_of(data[:8], lambda: data, Path(place)))
+    return of_its_own(model_of(lambda: read_verified(data, shown, Path(place).parent), held.origin if held else None,
+                               imported=source_of(data[:8], lambda: data, Path(place))), shown)
+
+
+def of_its_own(model: Model, name: str) -> Model:
+    """The model with variables of its own, where another system's file holds it. MLIR and .tosa name those of the process."""
+    return model if model.imported is None else model.within(Context(name))
 
 
 def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Path | None = None) -> ImportedSource | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import AttributeProblem, KeyProblem, Problem, printable
 from ...runtime.later import Later, now
 from ...runtime.public_names import closest, public_class
-from ...runtime.variables import checked_context
+from ...runtime.variables import checked_context, process
 from ..cache.models import CachedModel, Outline
 from ..calls import Results, through, until_quick
 from ..given_options import given
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @public_class
 class Model:
     """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
-    too, whatever its name is. Its variables belong to the process, or to the context that it was loaded with (`within`)."""
+    too, whatever its name is. Its variables belong to its `context`: its own, or the process's for MLIR (`load`)."""
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None, **named: Any) -> Results: ...
@@ -83,6 +83,11 @@ class Model:
     def __deepcopy__(self, memo: object) -> Model:
         """Code is shared, as functions are; its variables are a context's."""
         return self
+
+    @property
+    def context(self) -> Context:
+        """The namespace of the variables of all entries: to read, set, reset and save them."""
+        return next((entry.context for entry in self.entries.values()), process)
 
     @property
     def module(self) -> Module:

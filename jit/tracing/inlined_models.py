@@ -27,22 +27,21 @@ class ModelGraph(Protocol):
     def name(self) -> str: ...
     @property
     def results(self) -> Structure | None: ...
-    @property
-    def context(self) -> Context | None: ...
 
 
-def inlined(model: ModelGraph, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def inlined(model: ModelGraph, context: Context, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """What a call of the model gives, as tensors of the function that is being traced. Inputs are tensors, or arrays, which are
-    constants then; in order, by name, or as one mapping by name. Its variables are that function's, by their names."""
+    constants then; in order, by name, or as one mapping by name. Its variables stay those of the context, unless the function
+    has one of its own."""
     module = strip_quantized(inline_branches(model.module))
     function = module.function(model.name)
     names = [v.name for v in function.arguments]
     given = by_name(model.name, names, inputs, named)
     scope = current()
     values = {argument: argument_of(given[argument.name], argument, model.name, scope) for argument in function.arguments}
-    declare_variables(module, model, scope)
+    symbols = declare_variables(module, model, context, scope)
     scope.trace.models += 1
-    results = append(function.body, values, scope, f"{model.name}{scope.trace.models}.")
+    results = append(function.body, Copies(values, f"{model.name}{scope.trace.models}.", symbols), scope)
     tensors = [Tensor(value, scope) for value in results]
     if model.results is not None:
         return rebuild(model.results)(tensors)
@@ -67,33 +66,46 @@ def argument_of(given: Any, argument: Value, model: str, scope: Scope) -> Value:
     return usable(found, scope, caller())
 
 
-def declare_variables(module: Module, model: ModelGraph, scope: Scope) -> None:
-    """The variables that the model uses, as ones of the function that is being traced."""
-    used = {getattr(o.op, "symbol", None) for o in module.function(model.name).body.walk()}
-    declarations: dict[str, Any] = {d.op.symbol: d for d in module.declarations}  # type: ignore[attr-defined]
-    if used & declarations.keys() and model.context is not None:
-        raise problem(f"the variables of {printable(model.name)} belong to a context of its own", "variable",
-                      help="load the model without a context, and give it to the jitted function: tosaic.jit(context=...)")
-    for symbol in declarations.keys() & used:
-        known: Any = scope.trace.declarations.setdefault(symbol, declarations[symbol])
-        if known.op.type != declarations[symbol].op.type:
-            raise problem(f"variable {printable(symbol)} of {printable(model.name)} is {declarations[symbol].op.type}, another "
-                          f"one of this name is {known.op.type}", "variable", help="rename one of them")
+def declare_variables(module: Module, model: ModelGraph, context: Context, scope: Scope) -> Mapping[str, str]:
+    """Declare the variables that the model uses in the function that is being traced; their symbols there."""
+    used = {symbol_of(o) for o in module.function(model.name).body.walk()}
+    symbols: dict[str, str] = {}
+    for declaration in module.declarations:
+        name = symbol_of(declaration)
+        if name is None or name not in used:
+            continue
+        op: Any = declaration.op
+        symbols[name] = symbol = scope.trace.symbol(name, context)
+        known: Any = scope.trace.declarations.setdefault(symbol, with_symbol(declaration, symbol))
+        if known.op.type != op.type:
+            raise problem(f"variable {printable(name)} of {printable(model.name)} is {op.type}, another one of this name is "
+                          f"{known.op.type}", "variable", help="rename one of them")
+    return symbols
 
 
-def append(body: Block, values: Mapping[Value, Value], scope: Scope, prefix: str) -> list[Value]:
+def symbol_of(operation: Operation) -> str | None:
+    """The variable that an operation declares, reads or writes."""
+    return getattr(operation.op, "symbol", None)
+
+
+def with_symbol(operation: Operation, symbol: str) -> Operation:
+    """The operation on the variable of that symbol."""
+    op: Any = operation.op
+    return operation if op.symbol == symbol else replace(operation, op=replace(op, symbol=symbol))
+
+
+def append(body: Block, copies: Copies, scope: Scope) -> list[Value]:
     """Record copies of a block's operations, whose results have names of their own; what the block yields."""
-    copies = Copies(values, prefix)
     for operation in body.operations:
         scope.builder.operations.append(copies.operation(operation))
     return [copies.values[v] for v in body.yields]
 
 
 class Copies:
-    """Copies of operations that read other values: `values` says which."""
+    """Copies of operations that read other values, and variables of other symbols: `values` and `symbols` say which."""
 
-    def __init__(self, values: Mapping[Value, Value], prefix: str) -> None:
-        self.values, self.prefix = dict(values), prefix
+    def __init__(self, values: Mapping[Value, Value], prefix: str, symbols: Mapping[str, str]) -> None:
+        self.values, self.prefix, self.symbols = dict(values), prefix, symbols
 
     def value(self, value: Value) -> Value:
         self.values[value] = replace(value, name=self.prefix + value.name)
@@ -102,6 +114,8 @@ class Copies:
     def operation(self, operation: Operation) -> Operation:
         operands = tuple(self.values[v] for v in operation.operands)
         regions = tuple(self.block(r) for r in operation.regions)
+        if (symbol := symbol_of(operation)) is not None and symbol in self.symbols:
+            operation = with_symbol(operation, self.symbols[symbol])
         return replace(operation, operands=operands, regions=regions, results=tuple(map(self.value, operation.results)))
 
     def block(self, block: Block) -> Block:

@@ -19,6 +19,8 @@ from ...lowering.graph.graph import Block, BlockBuilder, Operation, Value
 from ...lowering.graph.operator import OPERATORS, Op
 from ...lowering.graph.types import BY_STORAGE, Array, ElementType, ShapeType, TensorType, Type
 from ...runtime.errors import Position, Problem, TypeProblem, ValueProblem
+from ...runtime.joined_context import JoinedContext
+from ...runtime.variables import Context, process
 from .caller import caller
 
 if TYPE_CHECKING:
@@ -50,12 +52,14 @@ class Scope:
 
 
 class Trace:
-    """One run of a Python function. `declarations` are the variables that it named, by symbol; `arrays` the constants
+    """One run of a Python function. `declarations` are the variables that it named, by symbol; `homes` the context that
+    each of them is at home in, and its name there; `arrays` the constants
     that it made of NumPy arrays, by the array's identity, `parameters` the names of those that its arguments are of."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
         self.declarations: dict[str, Operation] = {}
+        self.homes: dict[str, tuple[Context, str]] = {}
         self.arrays: dict[int, tuple[Array, Tensor]] = {}
         self.parameters: dict[Value, str] = {}
         self.keeps_empty = False
@@ -70,6 +74,21 @@ class Trace:
             return Scope(self, "the function", "")
         self._regions += 1
         return Scope(self, label, f"{label}{self._regions}.")
+
+    def symbol(self, name: str, context: Context) -> str:
+        """The symbol of a variable of a context: its name, or where another variable has that one here, the name with a
+        number."""
+        home = context.home(name)
+        candidates = (name, *(f"{name}_{n}" for n in range(2, len(self.declarations) + 3)))
+        found = next(s for s in candidates if s not in self.declarations or self.homes[s] == home)
+        self.homes[found] = home
+        return found
+
+    def context(self, given: Context | None) -> Context | None:
+        """The namespace of the function's variables: the one that it was given, or the one where each variable is at home;
+        None for the process."""
+        moved = {symbol: home for symbol, home in self.homes.items() if home != (process, symbol)}
+        return JoinedContext(process, moved) if moved and given is None else given
 
     @contextmanager
     def inside(self, scope: Scope) -> Iterator[Scope]:

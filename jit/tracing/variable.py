@@ -89,8 +89,7 @@ class Variable:
     def read(self) -> Tensor | Any:
         """The value: a tensor inside a traced function, outside a copy as an array."""
         if is_tracing():
-            self._declare()
-            return apply("variable_read", symbol=self.name, type=self.type)
+            return apply("variable_read", symbol=self._declare(), type=self.type)
         self._exist()
         return process.read(self.name)
 
@@ -102,14 +101,14 @@ class Variable:
             process.set(self.name, np.full(self.shape, value) if value.ndim == 0 else value)
             return
         from .layout import broadcast_to
-        self._declare()
+        symbol = self._declare()
         given = tensor(value, self.type.element)
         if given.ndim == 0:
             given = broadcast_to(given, self.shape) if self.shape else given
         if given.type != self.type:
             raise problem(f"variable {self.name} is {self.type}, what is written is {given.type}", "variable",
                           help="astype, reshape or broadcast_to bring it there")
-        record(operator("variable_write")(symbol=self.name), given)
+        record(operator("variable_write")(symbol=symbol), given)
 
     set = write
 
@@ -136,16 +135,18 @@ class Variable:
         described = TensorArgument(self.name, element.storage, self.shape, element.name)
         process.declare([Declaration(described, self.initial, self.position)])
 
-    def _declare(self) -> None:
-        """See to it that the module being traced declares it."""
-        declarations = current().trace.declarations
-        known: Any = declarations.get(self.name)
+    def _declare(self) -> str:
+        """See to it that the module being traced declares it; its symbol there."""
+        trace = current().trace
+        symbol = trace.symbol(self.name, process)
+        known: Any = trace.declarations.get(symbol)
         if known is None:
-            op = operator("variable")(symbol=self.name, type=self.type, initial=self.initial)
-            declarations[self.name] = Operation(op, (), (), position=self.position)
+            op = operator("variable")(symbol=symbol, type=self.type, initial=self.initial)
+            trace.declarations[symbol] = Operation(op, (), (), position=self.position)
         elif known.op.type != self.type:
             raise problem(f"variable {self.name} is {self.type} here and {known.op.type} before", "variable",
                           help="give one of them another name")
+        return symbol
 
 
 def refuse_operators() -> None:

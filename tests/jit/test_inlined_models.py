@@ -2,6 +2,7 @@
 is called with arrays of another type is a Problem at the user's line."""
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -106,13 +107,68 @@ def test_variables_of_the_function_s_context() -> None:
     assert [f(one).item(), f(one).item(), m(one).item()] == [1, 2, 1]
 
 
-def test_variables_of_a_model_s_own_context_are_a_problem() -> None:
-    m = tosaic.load(counter("inlined.apart").show(whole=True), context=tosaic.Context("inlined"))
-    with pytest.raises(Problem, match="belong to a context of its own"):
-        tosaic.jit(lambda by: m(by))(np.array([1], np.int32))
+def apart(name: str, label: str) -> tosaic.Model:
+    """A counter whose variables are its own."""
+    return tosaic.load(counter(name).show(whole=True), context=tosaic.Context(label))
 
 
-def test_variables_of_one_name_have_one_type() -> None:
+def test_variables_of_models_in_one_function_stay_their_own() -> None:
+    """Two models and a variable of the process have one name; each is what it is outside of the function."""
+    name, one = "inlined.apart", np.array([1], np.int32)
+    m, n, v = apart(name, "m"), apart(name, "n"), tosaic.Variable(name, np.zeros(1, np.int32))
+
+    @tosaic.jit
+    def f(by: Any) -> Any:
+        v.write(v.read() + 100)
+        return m(by), n(by * 10), m(by), v.read()
+
+    assert [r.item() for r in f(one)] == [1, 10, 2, 100] and m(one).item() == 3 and n(one).item() == 11
+    assert [r.item() for r in f(one)] == [4, 21, 5, 200]
+    assert [c.read(name).item() for c in (m.context, n.context, tosaic.default_context)] == [5, 21, 200]
+    m.context.clear()
+    tosaic.default_context.set(name, one)
+    assert [r.item() for r in f(one)] == [1, 31, 2, 101]
+    joined = f.compile(one).context
+    assert {name, f"{name}_2", f"{name}_3"} <= {*joined} and joined.snapshot()[f"{name}_3"].item() == 31
+    for symbol in (name, f"{name}_2", f"{name}_3"):
+        joined.reset(symbol)
+    assert [r.item() for r in f(one)] == [1, 10, 2, 100]
+    joined.delete(f"{name}_3")
+    assert name not in n.context and [r.item() for r in f(one)] == [3, 10, 4, 200]
+    again = pickle.loads(pickle.dumps(f.compile(one)))
+    assert [r.item() for r in again(one)] == [5, 20, 6, 300] and m.context.read(name).item() == 6
+    copied = tosaic.Context.from_state(joined.state())
+    assert copied.read(f"{name}_2").item() == 6 and copied.read(name).item() == 300
+    tosaic.default_context.delete(name)
+
+
+def test_a_context_of_the_function_s_own_holds_all_of_them() -> None:
+    name, one, context = "inlined.held", np.array([1], np.int32), tosaic.Context("f")
+    m, n, v = apart(name, "m"), apart(name, "n"), tosaic.Variable(name, np.zeros(1, np.int32))
+    f = tosaic.jit(lambda by: (m(by), n(by * 10), v.read()), context=context)
+    for number in (1, 2):
+        assert [r.item() for r in f(one)] == [number, 10 * number, 0]
+    assert name not in m.context and name not in n.context and name not in tosaic.default_context
+    assert sorted(context) == [name, f"{name}_2", f"{name}_3"]
+
+
+def test_a_model_in_a_function_in_a_function_is_the_model() -> None:
+    name, one = "inlined.twice", np.array([1], np.int32)
+    m, n = apart(name, "m"), apart(name, "n")
+    inner = tosaic.jit(lambda by: m(by) + n(by) * 0)
+    code = inner.compile(one)
+    outer = tosaic.jit(lambda by: (code(by), m(by), n(by)))
+    assert [[r.item() for r in outer(one)] for _ in range(2)] == [[1, 2, 2], [3, 4, 4]] and inner(one).item() == 5
+
+
+def test_compiled_code_in_a_function_has_the_variables_that_it_has_outside() -> None:
+    m, one, other = counter("inlined.bound"), np.array([1], np.int32), tosaic.Context("other")
+    code = m.main.compile(context=other)
+    f = tosaic.jit(lambda by: code(by))
+    assert [f(one).item(), code(one).item(), f(one).item()] == [1, 2, 3] and m(one).item() == 1
+
+
+def test_variables_of_the_process_of_one_name_have_one_type() -> None:
     m, v = counter("inlined.both"), tosaic.Variable("inlined.both", np.zeros(3, np.float32))
     with pytest.raises(Problem, match=r"inlined.both of main is tensor<1xi32>, another one of this name is tensor<3xf32>"):
         tosaic.jit(lambda by: (v.read(), m(by)))(np.array([1], np.int32))

@@ -23,6 +23,7 @@ a model's origin is `source`, below them."""
 ORDER_OF_RUNTIME = ("records", "errors", "public_names", "limits", "progress", "import_time", "deprecation", "later",
                     "garbage_collection", "perf_map", "machine_code", "interrupts", "tiles", "arena", "dlpack",
                     "foreign_arrays", "quantization", "arguments", "c_symbols", "shared_library", "variable", "variables",
+                    "joined_context",
                     "threads", "executable", "python_layout", "function_object", "interpreter_variables", "interpreter",
                     "op_by_op")
 """The rooms of runtime."""

@@ -49,12 +49,13 @@ def test_signatures_are_entries_by_their_names() -> None:
     assert context.read("total").tolist() == [5, 6]
 
 
-def test_variables_belong_to_the_process() -> None:
-    one, other = tosaic.from_tflite(counter(name="shared.total")), tosaic.from_tflite(counter(name="shared.total"))
+def test_variables_belong_to_the_model() -> None:
+    one, other = tosaic.from_tflite(counter()), tosaic.from_tflite(counter())
     one["set"](np.array([7, 8], np.float32))
-    assert other.get().tolist() == [7, 8] and tosaic.default_context.read("shared.total").tolist() == [7, 8]
-    tosaic.default_context.reset("shared.total")
-    assert other.get().tolist() == [1, 2]
+    assert one.get().tolist() == [7, 8] and other.get().tolist() == [1, 2]
+    assert one.context.read("total").tolist() == [7, 8] and "total" not in tosaic.default_context
+    one.context.reset()
+    assert one.get().tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("changes", "symbol"), [({"container": "box"}, "box/total"), ({"name": ""}, "variable")])

@@ -39,7 +39,8 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
     meanwhile.
 
     `state` names inputs that are what outputs of the call before were (`{"h": "hn"}`, with a first value `{"h": ("hn",
-    array)}`): they become variables of the process, or of `context`, and calls neither take nor give them.
+    array)}`): they become variables, the model's own (`model.context`) or those of `context`, and calls neither take nor give
+    them.
 
     `values` are inputs that always have these (`{"axes": [1]}`): they become constants. A call of a model whose code depends on
     the value of an input with few numbers, how many elements it gives or which axes it reduces, makes code for that value.
@@ -48,13 +49,14 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
     """
     source, shown = checked_source(model)
     found = load_model(source, name or shown)
+    own = found.context
     if shapes:
         found = closed(found, shapes, may_be_cached=not values and not state)
     if values:
         found = valued(found, values)
     if state:
         found = carried(found, state)
-    return found.within(context)
+    return found.within(own if context is None else context)
 
 
 def closed(model: Model, shapes: Mapping[str, Sequence[int] | int], may_be_cached: bool) -> Model:

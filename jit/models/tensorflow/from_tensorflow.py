@@ -1,18 +1,18 @@
 """TensorFlow -> TOSA, through TensorFlow's own importer, which prints a graph as MLIR (the extra `tensorflow`).
 
 A function's variables are looked up as it is read: those that none of its operations writes become constants, the others
-variables of the process, with the values that they have in TensorFlow at that moment. Functions that are read together share
+the model's variables, with the values that they have in TensorFlow at that moment. Functions that are read together share
 them.
 """
 from __future__ import annotations
 
 import importlib.util
 import inspect
-import itertools
 import os
 import re
+import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from ....runtime.errors import KeyProblem, Problem, TypeProblem, class_of
 from ....runtime.later import now
 from ....runtime.public_names import public
-from ....runtime.variables import checked_context
+from ....runtime.variables import Context, checked_context
 from ...tracing.pytree import Structure, flatten
 from ..entry import Entry, graph_of
 from ..load_model import outlines_of
@@ -30,11 +30,12 @@ from ..model import Model
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
     from ....lowering.rewrite.tensorflow import Bindings
-    from ....runtime.variables import Context
     from ...source import ImportedSource
 
-_numbers: dict[str, Iterator[int]] = {}
-"""How many models were read under one name: their variables are not each other's."""
+
+_names: set[str] = set()
+_naming = threading.Lock()
+"""Names of models whose variables are the process's."""
 
 
 @public("tosaic.from_tensorflow")
@@ -44,16 +45,26 @@ def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outpu
     concrete function, of a SavedModel's folder (all its signatures, or those that are named), or of a GraphDef (or the path of
     a `.pb` file) with the names of its `outputs`.
 
-    Extents that a specification leaves open (None) are those of the arrays of each call. `name` is that of the model, under
-    which its variables stand: in `tosaic.default_context`, or in `context`. Raises a Problem where TensorFlow is missing, or
-    cannot read the source.
+    Extents that a specification leaves open (None) are those of the arrays of each call. Variables are called NAME/VARIABLE,
+    where NAME is `name`, or else the source's. They are the model's own (`model.context`); with a `context` they are that
+    one's, which models share, and with a `name` alone the process's, NAME with a number from its second model on. Raises a
+    Problem where TensorFlow is missing, or cannot read the source.
     """
     checked_context(context)
     tf = tensorflow()
     found = concrete_functions(tf, source, arguments, outputs, signatures)
     title = name or title_of(source)
-    number = next(_numbers.setdefault(title, itertools.count(1)))
-    return TensorFlowConverter(tf, found, title if number == 1 else f"{title}_{number}").model().within(context)
+    if name is not None and context is None:
+        return TensorFlowConverter(tf, found, unused(name)).model()
+    return TensorFlowConverter(tf, found, title).model().within(context or Context(title))
+
+
+def unused(name: str) -> str:
+    """The name, or with a number where a model of the process has it."""
+    with _naming:
+        found = next(n for n in (name, *(f"{name}_{number}" for number in range(2, len(_names) + 3))) if n not in _names)
+        _names.add(found)
+        return found
 
 
 def tensorflow() -> Any:

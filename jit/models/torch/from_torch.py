@@ -6,12 +6,10 @@ that the module writes is made an input and a result of the exported graph (`exp
 """
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Problem, temporary_file
 from ....runtime.public_names import public
-from ....runtime.variables import checked_context
+from ....runtime.variables import Context, checked_context
 from ..load_model import model_of
 from ..model import Model
 from ..torch_mlir.to_tosa import ConversionRequest, lowered, need, with_names
@@ -29,11 +27,8 @@ from .exported_program import ProgramInterface, check, opened
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array
-    from ....runtime.variables import Context
     from ...source import ImportedSource
 
-_numbers: collections.Counter[str] = collections.Counter()
-_numbers_lock = threading.Lock()
 
 
 @public("tosaic.from_torch")
@@ -49,10 +44,10 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     example inputs, unless `dynamic_shapes`, as torch.export takes it, leaves some open: these are compiled for the shapes of
     each call. The module is exported as for inference (`eval`), and left as it was; with `training` its own mode holds.
 
-    A buffer that the module writes is a variable of the process (or of `context`), NAME.BUFFER, with the buffer's value at
-    first; the module's own buffer stays as it is. NAME is `name`, or else the class, with a number from its second conversion
-    on: models share state only if they are given one name. `state=False` gives a function without state instead: the buffers'
-    old values are its first inputs, their new ones its first results.
+    A buffer that the module writes is a variable, NAME.BUFFER, with the buffer's value at first; the module's own buffer stays
+    as it is. NAME is `name`, or else the class. The variables are the model's own (`model.context`); with a `name` they are the
+    process's, and with a `context` that one's: models that are given one name, or one context, share them. `state=False` gives
+    a function without state instead: the buffers' old values are its first inputs, their new ones its first results.
 
     Raises a Problem where a package is missing, torch.export cannot trace the module, or torch-mlir cannot lower an operation.
     """
@@ -63,11 +58,12 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     simple = simpler(program, shown)
     check(simple, shown)
     interface = opened(simple, shown)
-    variables = prefix(shown, name is not None) if state and interface.buffers else None
+    variables = shown if state and interface.buffers else None
     from .run_torch import torch_source
     values = {buffer: array_of(value) for buffer, value in zip(interface.buffers, interface.values)}
     imported = torch_source(module, program, training, values, variables)
-    return TorchConversion(shown, variables, imported).model(program, simple, interface).within(context)
+    model = TorchConversion(shown, variables, imported).model(program, simple, interface)
+    return model.within(Context(shown) if context is None and name is None else context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +129,6 @@ def array_of(tensor: Any) -> Array:
         array = np.array(tensor.numpy(), order="C")
     array.flags.writeable = False
     return array
-
-
-def prefix(name: str, is_given: bool) -> str:
-    """How the names of a module's variables begin: the name if it is given, or else one that no other module has."""
-    with _numbers_lock:
-        _numbers[name] += 1
-        return name if is_given or _numbers[name] == 1 else f"{name}_{_numbers[name]}"
 
 
 # ---- torch-mlir ------------------------------------------------------------------------------------------------------------
