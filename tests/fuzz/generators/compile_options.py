@@ -201,6 +201,8 @@ def own_planner(buffers: Any, pools: Any) -> Any:
             if pool.size_hint_bytes is None or start + b.size_bytes <= pool.size_hint_bytes:
                 places[b.name], ends[pool.name] = tosaic.planner.PoolAllocation(pool.name, start), start + b.size_bytes
                 break
+        else:
+            raise Problem(f"there is no room for {b.name}", kind="memory")
     return places
 
 
