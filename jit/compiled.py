@@ -98,7 +98,7 @@ class Compiled(Generic[Stage]):
         return f"<Compiled {self.executable.signature}>"
 
     def report(self) -> Report:
-        """Memory and time: the arena and its lower bound, constants, variables, kernels, seconds of each stage."""
+        """Memory and time: the arena and what of it is live at once, constants, variables, kernels, seconds of each stage."""
         from .tools.report import report
         return report(self.lowered)
 

@@ -72,7 +72,7 @@ def main() -> None:
     print(f"{np.median(times) * 1e6:.1f} us a step, for 30 ms of sound")
     report = step.report()
     state = sum(variable.nbytes for variable in report.variables)
-    print(f"arena {report.arena} bytes (lower bound {report.lower_bound}), state {state}, constants {report.constants}")
+    print(f"arena {report.arena} bytes ({report.live_bytes} live at once), state {state}, constants {report.constants}")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def main() -> None:
     expected, = onnx.reference.ReferenceEvaluator(proto).run(None, {"image": images})
     print(f"largest difference from ONNX's reference: {np.abs(found - expected).max():.0e}")
     report = model.main.specialize({"image": (1, 1, 16, 16)}).compile().report()
-    print(f"for one image: arena {report.arena} bytes (lower bound {report.lower_bound}), constants {report.constants}")
+    print(f"for one image: arena {report.arena} bytes ({report.live_bytes} live at once), constants {report.constants}")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def compile(options: argparse.Namespace) -> Answer:
         written = save(lowered, options.output, name, form, options.project, recorded_calls(options, lowered))
     lines = [f"{path}: {path.stat().st_size:,} bytes" for path in written.paths]
     plans = [(entry.program.name, entry.plan) for entry in lowered]
-    lines += [f"{name}: arena {plan.size_bytes:,} bytes, lower bound {plan.lower_bound:,}"
+    lines += [f"{name}: arena {plan.size_bytes:,} bytes, live {plan.live_bytes:,}"
               f"{'' if plan.is_proved else ', not proved'}" for name, plan in plans]
     moved = {entry.program.name: pool_traffic(entry.program, entry.plan) for entry in lowered}
     lines += [f"{name}: a run moves {m.moved:,} bytes through {pool}" for name, found in moved.items()
@@ -56,7 +56,7 @@ def compile(options: argparse.Namespace) -> Answer:
         "files": [str(path) for path in written.paths], "needs": list(written.needs), "stack": stack_json(written.stack),
         "pools": [{"name": p.title, "kind": p.kind, "bytes": p.nbytes, "state": p.state, "limit": p.limit,
                    "alignment": p.alignment} for p in written.pools],
-        "entries": [{"name": name, "arena": plan.size_bytes, "lower_bound": plan.lower_bound, "is_proved": plan.is_proved,
+        "entries": [{"name": name, "arena": plan.size_bytes, "live_bytes": plan.live_bytes, "is_proved": plan.is_proved,
                      "moved": [{"pool": pool, "read": m.read, "written": m.written} for pool, m in moved[name].items()],
             **entry.traced.tensors.as_json()} for (name, plan), entry in zip(plans, lowered)]})
 

@@ -52,7 +52,7 @@ SWITCHES = ("workspace-io", "overlap")
 """Settings of memory that are true or false."""
 
 SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", "weights",
-            "order", *SWITCHES)
+            "order", "objective", *SWITCHES)
 """What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
@@ -94,6 +94,8 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--rows", metavar="cache|memory|never", help="which kernels are tiled by rows together: those whose "
                        "tensors outgrow the cache, those that save memory (the default on microcontrollers), or none")
     group.add_argument("--planner", metavar="NAME", help="the planner's algorithm (default: portfolio)")
+    group.add_argument("--objective", metavar="traffic|bytes", help="what counts first where there are several pools: the "
+                       "bytes that a run moves through slow ones (the default), or the bytes of each pool, the last one first")
     group.add_argument("--alignment", metavar="BYTES", help="the most that a buffer is aligned to (default: a vector)")
 
 
@@ -120,7 +122,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     """The settings that a command line names, and those of the file that it names."""
     settings = read_settings(options.memory) if options.memory else {}
     for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "weights",
-                 "workspace_io", "overlap", "order"):
+                 "workspace_io", "overlap", "order", "objective"):
         if getattr(options, name) is not None:
             settings[name.replace("_", "-")] = getattr(options, name)
     for kind in KINDS:
@@ -159,6 +161,8 @@ def compile_options(settings: Mapping[str, Any], target: Target | None = None, t
         memory["pools"] = workspace
     if "planner" in settings:
         memory["algorithm"] = word(settings["planner"], "planner")
+    if "objective" in settings:
+        memory["objective"] = word(settings["objective"], "objective")
     if "alignment" in settings:
         memory["alignment"] = nbytes(settings["alignment"], "alignment")
     memory |= {name.replace("-", "_"): truth(settings[name], name) for name in SWITCHES if name in settings}

@@ -46,11 +46,12 @@ def run(options: argparse.Namespace) -> Answer:
     report = compiled.report()
     lines = [line for name, array in outputs.items() for line in shown(name, array)]
     lines.append(f"{microseconds:.2f} microseconds a call ({options.calls} call{'s' * (options.calls != 1)}), "
-                 f"arena {report.arena:,} bytes, lower bound {report.lower_bound:,}")
+                 f"arena {report.arena:,} bytes, live {report.live_bytes:,}")
     return Answer(YES, "\n".join(lines), {
         "entry": entry.name, "inputs": [t.as_json() for t in compiled.inputs],
         "outputs": [t.as_json() | as_json(name, array) for t, (name, array) in zip(compiled.outputs, outputs.items())],
-        "microseconds": microseconds, "calls": options.calls, "arena": report.arena, "lower_bound": report.lower_bound})
+        "microseconds": microseconds, "calls": options.calls, "arena": report.arena,
+        "live_bytes": report.live_bytes, "lower_bound": report.lower_bound})
 
 
 def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:

@@ -22,14 +22,14 @@ from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks
 @dataclass(frozen=True, slots=True)
 class PlannedPool:
     """A pool as a plan uses it: `size_bytes` is what the buffers in it need, `limit_bytes` what it may hold (None:
-    any), `alignment` what its first byte must be aligned to, `lower_bound` the least size for the same buffers. A run
+    any), `alignment` what its first byte must be aligned to, `live_bytes` the most of it that is live at once. A run
     reads and writes a workspace pool; a constant pool holds data that is there before. Sizes count the first `pool_offset`
     bytes, where no buffer lies."""
     name: str
     size_bytes: int
     limit_bytes: int | None
     alignment: int
-    lower_bound: int
+    live_bytes: int
     kind: PoolKind = "workspace"
     pool_offset: int = 0
 
@@ -63,12 +63,13 @@ class PlannedVariable:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where every buffer of program `name` lies. `lower_bound` is the least size of one pool that holds them all. `variables`
-    are those that are pinned, what needs most alignment first. `is_proved` says that no plan is better: none costs less, by
-    what is moved through each pool, and none that costs the same has smaller pools."""
+    """Where every buffer of program `name` lies. `live_bytes` is the most that is live at once, where bytes that may be shared
+    count once: of this schedule, not of every one. `variables` are those that are pinned, what needs most alignment first.
+    `is_proved` says that no plan of the same steps, by the same rules of sharing, is better: none costs less, by what is moved
+    through each pool, and none that costs the same has smaller pools."""
     name: str
     algorithm: str
-    lower_bound: int
+    live_bytes: int
     pools: tuple[PlannedPool, ...]
     buffers: tuple[PlannedBuffer, ...]
     variables: tuple[PlannedVariable, ...] = ()
@@ -76,7 +77,7 @@ class Plan:
 
     def __repr__(self) -> str:
         places = ", ".join(f"{p.size_bytes:,} bytes in {p.name}" for p in self.pools) or "no memory"
-        return printable(f"<Plan {self.name}: {places}, {len(self.buffers)} buffers, lower bound {self.lower_bound:,}>")
+        return printable(f"<Plan {self.name}: {places}, {len(self.buffers)} buffers, live {self.live_bytes:,}>")
 
     @property
     def size_bytes(self) -> int:
@@ -113,7 +114,7 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """The plan as dictionaries, lists, strings and integers, for a report."""
         return {"name": self.name, "algorithm": self.algorithm, "size_bytes": self.size_bytes,
-                "lower_bound": self.lower_bound, "is_proved": self.is_proved,
+                "live_bytes": self.live_bytes, "is_proved": self.is_proved,
                 "pools": [dataclasses.asdict(p) for p in self.pools],
                 "buffers": [dataclasses.asdict(b) | {"live": [list(span) for span in b.live]} for b in self.buffers],
                 "variables": [dataclasses.asdict(v) for v in self.variables]}
@@ -182,12 +183,12 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
         return PlannedBuffer(b.name, place.pool, place.byte_offset, b.size_bytes, b.alignment, b.kind, b.live or ())
 
     found, workspace = tuple(map(planned, (*pools, *constant_pools))), [b for b in buffers if b.kind != "constant"]
-    shared_bound = next((p.lower_bound for p in found if held[p.name] == workspace), None)  # they lie in one pool
+    shared_bound = next((p.live_bytes for p in found if held[p.name] == workspace), None)  # they lie in one pool
     return Plan(name, algorithm, least(workspace) if shared_bound is None else shared_bound, found, tuple(map(placed, buffers)),
                 is_proved=outcome.proved)
 
 
-POOL = ("pool", "kind", "bytes", "limit", "alignment", "lower-bound")
+POOL = ("pool", "kind", "bytes", "limit", "alignment", "live")
 POOL_WITH_OFFSET = (*POOL, "offset")
 """Where a pool has one."""
 BUFFER = ("buffer", "pool", "offset", "bytes", "alignment", "kind", "live")
@@ -201,10 +202,10 @@ def print_plan(plan: Plan) -> str:
     """The plan as text: a line about the whole, a table of pools, a table of buffers, one of pinned variables if there are any.
     """
     head = (f"plan {name(plan.name)} algorithm {name(plan.algorithm)} bytes {plan.size_bytes} "
-            f"lower-bound {plan.lower_bound}{'' if plan.is_proved else ' not proved'}")
+            f"live {plan.live_bytes}{'' if plan.is_proved else ' not proved'}")
     have_offsets = any(p.pool_offset for p in plan.pools)
     pools = [(name(p.name), p.kind, str(p.size_bytes), "-" if p.limit_bytes is None else str(p.limit_bytes), str(p.alignment),
-              str(p.lower_bound), *([str(p.pool_offset)] if have_offsets else [])) for p in plan.pools]
+              str(p.live_bytes), *([str(p.pool_offset)] if have_offsets else [])) for p in plan.pools]
     buffers = [(name(b.name), name(b.pool), str(b.byte_offset), str(b.size_bytes), str(b.alignment), b.kind,
                 ",".join(f"{first}-{last}" for first, last in b.live) or "-") for b in plan.buffers]
     variables = [(name(v.name), name(v.pool), str(v.size_bytes), str(v.alignment)) for v in plan.variables]
@@ -243,10 +244,10 @@ class PlanReader:
 
     def plan(self) -> Plan:
         match self.next("a line that starts with plan"):
-            case ["plan", title, "algorithm", algorithm, "bytes", size, "lower-bound", bound, *proof] if proof in PROOFS:
+            case ["plan", title, "algorithm", algorithm, "bytes", size, "live", bound, *proof] if proof in PROOFS:
                 pass
             case _:
-                raise self.problem("expected: plan NAME algorithm NAME bytes N lower-bound N, and perhaps: not proved")
+                raise self.problem("expected: plan NAME algorithm NAME bytes N live N, and perhaps: not proved")
         head = self.text(title), self.text(algorithm), self.number(bound)
         total = self.number(size)
         columns = POOL_WITH_OFFSET if self.at < len(self.lines) and self.lines[self.at][1][-1] == "offset" else POOL

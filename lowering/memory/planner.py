@@ -17,10 +17,11 @@ from ..loops.program import Program
 from ..loops.traffic import Traffic, program_traffic
 from .algorithms.lower_bound import lower_bound
 from .algorithms.outcome import Outcome
-from .algorithms.pool_costs import cost_of, costs_of
+from .algorithms.pool_costs import Objective, checked_objective, cost_of, costs_of, score_of
 from .algorithms.pool_offsets import behind_offsets
 from .algorithms.portfolio import quick, unlimited, within
 from .algorithms.run import Algorithm, find_algorithm, run_algorithm
+from .algorithms.smallest_pools import with_smaller_pools
 from .buffers import (
     BufferInfo,
     Kind,
@@ -36,10 +37,14 @@ from .buffers import (
 from .check.verify import verify
 from .lifetimes import KernelAccess, access_of, lifetimes
 from .plan import Plan, PlannedVariable, in_order, make_plan, names_of, state_bytes
-from .sharing.occupancy import Occupied
+from .sharing.occupancy import Occupied, table
 from .sharing.overlap import Sharing, most_occupied, sharing_of
 from .sharing.share_in_pools import place_in_pools
 
+SHARING = ("portfolio", "exact")
+"""Algorithms whose plans may let buffers share bytes while both are live."""
+EXACT_CHANGES = 5
+"""So many times the changes of order that `portfolio` tries, `exact` does."""
 ANY_ALIGNMENT = 64
 """Bytes: enough for every machine. A cache line, and the widest vector."""
 
@@ -58,8 +63,9 @@ class Memory:
     `constant_pools` are the memories for constants in order of preference; without any, constants are symbols of the
     object. `pins` maps a buffer's name in the plan, or a variable's, to the one pool that it must lie in. With `workspace_io`,
     inputs and outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an
-    output until the run ends. With `overlap`, the default algorithm lets buffers share bytes while both are live, where the
-    order of loops and rows allows it.
+    output until the run ends. With `overlap`, the algorithms portfolio and exact let buffers share bytes while both are live,
+    where the order of loops and rows allows it. `objective` says what counts first where there are several pools: the "traffic"
+    through slow ones, or the "bytes" of each pool, the last one first.
 
     `order`, `rows`, `threads` and `precision` are options of other stages, which `CompileOptions` has; they are deprecated
     here, and kept as `moved` until the options are made.
@@ -78,6 +84,7 @@ class Memory:
     threads: InitVar[Any] = None
     precision: InitVar[Any] = None
     target: InitVar[Any] = None
+    objective: Objective = field(default="traffic", kw_only=True)
     moved: tuple[tuple[str, Any], ...] = field(default=(), kw_only=True, repr=False)
 
     def __new__(cls, *values: Any, **named: Any) -> Memory:
@@ -95,6 +102,7 @@ class Memory:
         if target is not None:
             deprecated("tosaic.Memory(target=...)", "tosaic.Memory(accessor=...)")
             object.__setattr__(self, "accessor", target)
+        checked_objective(self.objective)
         if self.alignment is not None and not is_alignment(self.alignment):
             raise ValueProblem(f"an alignment of {self.alignment} bytes is not a power of two", kind="option")
         if isinstance(self.algorithm, str):
@@ -127,10 +135,10 @@ def plan(program: Program, memory: Memory | None = None) -> Plan:
     variables = pinned_variables(program, given, {b.name for b in (*workspace, *constants)})
     check_pins(given, [*(b.name for b in (*workspace, *constants)), *(v.name for v in variables)])
     memory = without_state(given, variables)
-    sharing = share(program, workspace) if memory.overlap and memory.algorithm == "portfolio" else None
-    outcome = behind_offsets(workspace, memory.pools, lambda pools: placed(workspace, pools, memory.algorithm, sharing))
+    sharing = share(program, workspace) if memory.overlap and memory.algorithm in SHARING else None
+    outcome = behind_offsets(workspace, memory.pools, lambda pools: placed(workspace, pools, memory, sharing))
     if constants:
-        outcome = both(outcome, run_algorithm(constants, memory.constant_pools, memory.algorithm))
+        outcome = both(outcome, run_algorithm(constants, memory.constant_pools, memory.algorithm, memory.objective))
     found = make_plan(program.name, memory.algorithm_name, (*workspace, *constants), given.pools, outcome,
                       memory.constant_pools, sharing.bound if sharing else lower_bound)
     found = replace(found, variables=variables)
@@ -177,9 +185,9 @@ def without_state(memory: Memory, variables: Sequence[PlannedVariable]) -> Memor
 
 
 def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program, Plan]:
-    """Of programs that do the same the one that needs the least memory, and its plan; with several pools the one that moves
-    least through the slow ones, and then that. Raises as `plan` does where none fits."""
-    found: list[tuple[Fraction, list[int], int]] = []
+    """Of programs that do the same the one that needs the least memory, and its plan; with several pools the best one by the
+    objective. Raises as `plan` does where none fits."""
+    found: list[tuple[list[Fraction], int]] = []
     plans: list[Plan | Problem] = []
     for number, program in enumerate(programs):
         try:
@@ -188,7 +196,9 @@ def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program,
             plans.append(problem)
             continue
         plans.append(planned)
-        found.append((excess(program, planned, memory), [p.size_bytes for p in reversed(planned.workspace_pools)], number))
+        sizes = [Fraction(p.size_bytes) for p in reversed(planned.workspace_pools)]
+        traffic = excess(program, planned, memory)
+        found.append(([traffic, *sizes] if memory.objective == "traffic" else [*sizes, traffic], number))
     if not found:
         assert isinstance(plans[0], Problem)
         raise plans[0]
@@ -230,30 +240,42 @@ def both(workspace: Outcome, constants: Outcome) -> Outcome:
                    workspace.proved and constants.proved)
 
 
-def placed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], algorithm: str | Algorithm,
-           sharing: Sharing | None) -> Outcome:
+def placed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], memory: Memory, sharing: Sharing | None) -> Outcome:
     """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
-    bytes, if that takes less. A Problem where the pools are too small."""
+    bytes, if that is better. A Problem where the pools are too small."""
     if sharing is None or not sharing.spacings:
-        return run_algorithm(buffers, pools, algorithm)
+        return run_algorithm(buffers, pools, memory.algorithm, memory.objective)
     if len(pools) == 1:
-        return within(buffers, pools, place_in_pool(buffers, pools[0], sharing))
-    shared = place_in_pools(buffers, pools, sharing)
+        effort = EXACT_CHANGES if memory.algorithm == "exact" else 1
+        return within(buffers, pools, place_in_pool(buffers, pools[0], sharing, effort))
+    shared = shared_in_pools(buffers, pools, sharing, memory.objective)
     try:
-        found = run_algorithm(buffers, pools, algorithm if shared is None else quick)
+        found = run_algorithm(buffers, pools, quick if shared and memory.algorithm == "portfolio" else memory.algorithm,
+                              memory.objective)
     except Problem:
         if shared is None:
             raise
         return shared
-    if shared and score(buffers, pools, shared.allocations) < score(buffers, pools, found.allocations):
+    if shared and score_of(buffers, pools, shared.allocations, memory.objective) < score_of(
+            buffers, pools, found.allocations, memory.objective):
         return shared
     return Outcome(found.allocations, {}, shared is not None and shared.proved)  # what it proves is of plans that share nothing
 
 
-def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharing) -> Outcome:
+def shared_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], sharing: Sharing, objective: Objective
+                    ) -> Outcome | None:
+    """The best plan of several pools in which buffers share bytes; None where none fits."""
+    found = place_in_pools(buffers, pools, sharing)
+    if found is None or objective == "traffic":
+        return found
+    smaller = with_smaller_pools(buffers, pools, found, lambda limited: place_in_pools(buffers, limited, sharing))
+    return replace(smaller, proved=False)
+
+
+def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharing, effort: int = 1) -> Outcome:
     """`placed` for one pool, as if it had no limit."""
     free, bound = (unlimited(pool),), sharing.bound(buffers)
-    best: Mapping[str, PoolAllocation] | None = sharing.place(buffers, free[0])
+    best: Mapping[str, PoolAllocation] | None = sharing.place(buffers, free[0], effort)
     size = sizes_of(buffers, free, best)[0] if best else None
     if size is None or size >= most_live(buffers):  # no plan that shares nothing takes less than is live
         disjoint = run_algorithm(buffers, free, quick if size == bound else "portfolio").allocations
@@ -262,23 +284,17 @@ def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharin
     return Outcome(best, {pool.name: bound}, sizes_of(buffers, free, best) == [bound])
 
 
-def score(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-          allocations: Mapping[str, PoolAllocation]) -> tuple[Fraction, list[int]]:
-    """How good a plan is, less is better: what it costs where its buffers lie, and the sizes."""
-    cost = cost_of(buffers, costs_of(buffers, pools), allocations) if len(pools) > 1 else Fraction(0)
-    return cost, sizes_of(buffers, pools, allocations)
-
-
 def most_live(buffers: Sequence[BufferInfo]) -> int:
     """The most bytes that are live at one tick."""
-    return most_occupied(([Occupied(0, b.size_bytes, *span) for span in b.live or ()] for b in buffers), {})
+    return most_occupied((table(Occupied(0, b.size_bytes, *span) for span in b.live or ()) for b in buffers), {})
 
 
 def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
     """What of the workspace's buffers may lie on the same bytes while they are live together."""
     names = names_of(program)
     known = {b.name: b for b in buffers}
-    return sharing_of(program, names, {b: known[n].live or () for b, n in names.items() if n in known})
+    return sharing_of(program, names, {b: known[n].live or () for b, n in names.items() if n in known},
+                      {b.name: b.conflicts for b in buffers})
 
 
 def planned_buffers(program: Program, memory: Memory, moved: Mapping[Buffer, Traffic] | None = None) -> tuple[BufferInfo, ...]:

@@ -1,12 +1,13 @@
-"""The arena beside its lower bound, for every model of some files and folders.
+"""The arena beside what of it is live at once, for every model of some files and folders.
 
     python tests/bench/arenas.py                           the models of the tests and samples
     python tests/bench/arenas.py FILE|FOLDER...            others: .mlir, .tflite, .tosa, .onnx
-    python tests/bench/arenas.py --rows memory --above     one way of tiling, and only what lies above its bound
+    python tests/bench/arenas.py --rows memory --above     one way of tiling, and only what lies above that
     python tests/bench/arenas.py --target cortex-m4 --workspace-io
 
-Each function of a file has a line: bytes of the workspace, the least that any plan of these loops has, and how far above that
-it is; a star marks a plan that is proved to be the best. An open extent is 1. What cannot be compiled is named with its reason.
+Each function of a file has a line: bytes of the workspace, the most that is live at once by this schedule, and how far above
+that it is; a star marks a plan that is proved to be the best. An open extent is 1. What cannot be compiled is named with its
+reason.
 """
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def planned(entry: Entry, rows: str, options: argparse.Namespace) -> Plan:
 
 
 def line(name: str, rows: str, plan: Plan, seconds: float) -> str:
-    size, bound = plan.size_bytes, plan.lower_bound
+    size, bound = plan.size_bytes, plan.live_bytes
     gap = f"{100 * size / max(bound, 1) - 100:7.2f} %" if size > bound else f"{'':8}{'*' if plan.is_proved else ' '}"
     return f"{name:64} {rows:7} {size:>12,} {bound:>12,} {gap} {seconds:6.1f} s"
 
@@ -60,7 +61,7 @@ def main() -> None:
     parser.add_argument("--target", help="a name of `tosaic targets` (default: this machine)")
     parser.add_argument("--workspace-io", action="store_true", help="inputs and outputs lie in the workspace, too")
     parser.add_argument("--no-overlap", action="store_true", help="buffers that are live together share no byte")
-    parser.add_argument("--above", action="store_true", help="only what lies above its bound")
+    parser.add_argument("--above", action="store_true", help="only what lies above that")
     options = parser.parse_args()
     count, above, failed = collections.Counter[str](), collections.Counter[str](), collections.Counter[str]()
     for path in files(options.paths or FOLDERS):
@@ -78,8 +79,8 @@ def main() -> None:
                     failed[problem.message.splitlines()[0][:90]] += 1
                     continue
                 count[rows] += 1
-                above[rows] += plan.size_bytes > plan.lower_bound
-                if not options.above or plan.size_bytes > plan.lower_bound:
+                above[rows] += plan.size_bytes > plan.live_bytes
+                if not options.above or plan.size_bytes > plan.live_bytes:
                     print(line(f"{path.parent.name}/{path.name} {entry.name}"[-64:], rows, plan,
                                time.perf_counter() - started), flush=True)
     print("\n" + "\n".join(f"rows {rows}: {above[rows]} of {n} above the bound" for rows, n in count.items()))

@@ -55,7 +55,7 @@ def test_run_prints_outputs_time_and_arena(tosaic: Any, model: str, tmp_path: Pa
     code, out, err = tosaic("run", model, "--input", f"x={tmp_path}/x.npy", "--input", f"scale={tmp_path}/two.npy")
     assert (code, err) == (0, "")
     assert "result0: float32[3]\n  [2. 4. 6.]\nresult1: int32[1]\n  [7]\n" in out
-    assert "microseconds a call (1 call), arena 0 bytes, lower bound 0" in out
+    assert "microseconds a call (1 call), arena 0 bytes, live 0" in out
 
 
 def test_inputs_come_from_npz_by_name_and_state_from_call_to_call(tosaic: Any, model: str, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_inputs_come_from_npz_by_name_and_state_from_call_to_call(tosaic: Any, m
     assert answer["outputs"][0] == {"name": "result0", "dtype": "float32", "element": "f32", "shape": [3], "strides": [1],
                                     "scale": None, "zero_point": None, "axis": None, "values": [5, 10, 15]}
     assert [t["name"] for t in answer["inputs"]] == ["x", "scale"]
-    assert answer["calls"] == 5 and answer["microseconds"] > 0 and answer["arena"] >= answer["lower_bound"] >= 0
+    assert answer["calls"] == 5 and answer["microseconds"] > 0 and answer["arena"] >= answer["live_bytes"] >= 0
 
 
 def test_random_inputs_follow_their_seed(tosaic: Any, model: str) -> None:
@@ -102,7 +102,7 @@ def test_check_says_no_where_it_differs(tosaic: Any, model: str, monkeypatch: py
 
 @pytest.mark.parametrize(("stage", "word"), [
     ("graph", "func.func @other"), ("kernels", "kernel 0"), ("schedule", "kernel 0"), ("loops", "result0"),
-    ("plan", "lower-bound"), ("llvm", "define "), ("asm", "ret")])
+    ("plan", "live"), ("llvm", "define "), ("asm", "ret")])
 def test_show_prints_a_stage_in_either_order(tosaic: Any, model: str, stage: str, word: str) -> None:
     code, out, err = tosaic("show", stage, model, "--entry", "other")
     assert (code, err) == (0, "") and word in out
@@ -124,7 +124,7 @@ def test_report_counts_memory(tosaic: Any, model: str) -> None:
     code, out, _ = tosaic("report", model)
     assert code == 0 and "arena" in out and "command_line.total float32[3]" in out
     facts = json.loads(tosaic("report", model, "--json")[1])
-    assert facts["name"] == "main" and facts["arena"] >= facts["lower_bound"]
+    assert facts["name"] == "main" and facts["arena"] >= facts["live_bytes"]
     assert [b["name"] for b in facts["inputs"]] == ["x", "scale"]
 
 

@@ -27,7 +27,7 @@ def output(name: str, *arguments: str) -> str:
 def test_the_wake_word_sample_hears_its_word(name: str) -> None:
     text = output("1_wake_word.py", name)
     assert "heard it: True" in text
-    assert re.search(r"us a step", text) and re.search(r"arena \d+ bytes \(lower bound \d+\)", text)
+    assert re.search(r"us a step", text) and re.search(r"arena \d+ bytes \(\d+ live at once\)", text)
 
 
 def test_the_decorator_sample_follows_the_level() -> None:

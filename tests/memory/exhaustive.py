@@ -19,7 +19,7 @@ from tosaic.lowering.memory.algorithms.outcome import Outcome
 from tosaic.lowering.memory.algorithms.pool_offsets import behind_offsets
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, with_conflicts
 from tosaic.lowering.memory.planner import placed
-from tosaic.lowering.memory.sharing.occupancy import Occupied, spacing
+from tosaic.lowering.memory.sharing.occupancy import Occupied, spacing, table
 from tosaic.lowering.memory.sharing.overlap import Sharing
 from tosaic.runtime.errors import Problem
 
@@ -51,7 +51,8 @@ class Case:
         for one, other, _ in self.over:
             size = next(b.size_bytes for b in self.buffers if b.name == one)
             spacings[one, other] = (-size, 0), (0, size)
-        return Sharing(spacings, occupied, self.over) if finer or self.over else None
+        counts = {name: table(parts) for name, parts in occupied.items()}
+        return Sharing(spacings, occupied, self.over, counts) if finer or self.over else None
 
 
 # ---- problems --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tosaic.lowering.loops.program import Program
 from tosaic.lowering.machine_code.codegen import Engine
 from tosaic.lowering.memory.plan import Plan, names_of
 from tosaic.lowering.memory.planner import Memory, planned_buffers, share
+from tosaic.lowering.memory.sharing.instants import INSTANTS
 from tosaic.lowering.memory.sharing.occupancy import Occupied
 from tosaic.lowering.native.driver.module import written_over
 from tosaic.lowering.native.llvm.emit import emit_functions
@@ -102,4 +103,5 @@ class Poisoned:
 
 
 def needed(spans: Sequence[Occupied], tick: int) -> list[Occupied]:
-    return [o for o in spans if o.written <= tick < o.read]
+    behind = (tick + 1) * INSTANTS
+    return [o for o in spans if o.written < behind <= o.read]

@@ -97,7 +97,8 @@ def test_buffers_that_fit_nowhere_are_refused(name: str) -> None:
     with pytest.raises(Problem) as error:
         allocate(buffers, pools, name)
     notes = ("  note: there is no room for bi_a, bi_b\n"
-             "  note: the smallest plan that was found has 30 bytes; no plan has less\n")
+             "  note: the smallest plan that was found has 30 bytes; no plan of this schedule, "
+             "by the same rules of sharing, has less\n")
     assert str(error.value) == (
         "error[memory]: buffer bi_b of 10 bytes fits in none of its pools beside the buffers that are live with it: "
         "tiny_workspace holds 10 bytes and would need 20\n"

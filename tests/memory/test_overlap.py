@@ -17,7 +17,8 @@ from tosaic.lowering.memory.check.verify import plan_faults
 from tosaic.lowering.memory.lifetimes import access_of, lifetimes
 from tosaic.lowering.memory.plan import names_of
 from tosaic.lowering.memory.planner import Memory, plan
-from tosaic.lowering.memory.sharing.occupancy import Occupied, occupancy, spacing
+from tosaic.lowering.memory.sharing.instants import INSTANTS
+from tosaic.lowering.memory.sharing.occupancy import Occupied, occupancy, spacing, table
 from tosaic.lowering.memory.sharing.overlap import most_occupied, with_place_over
 from tosaic.lowering.native.process.load import load
 from tosaic.lowering.row_tiling.row_tiling import RowPolicy
@@ -82,7 +83,7 @@ def test_a_plan_may_be_smaller_than_all_that_is_live_together() -> None:
     together = max(sum(b.nbytes for b, spans in live.items() if b.role == "temporary" and any(a <= t <= z for a, z in spans))
                    for t in range(len(program.steps)))
     shared, without = plan(program), plan(program, Memory(overlap=False))
-    assert without.size_bytes >= together > shared.size_bytes >= shared.lower_bound
+    assert without.size_bytes >= together > shared.size_bytes >= shared.live_bytes
     data = np.random.default_rng(2).standard_normal(program.inputs[0].shape).astype(np.float32)
     expected = interpret(module, module.function("main"), [data])[0]
     for found in (shared, without):
@@ -92,11 +93,11 @@ def test_a_plan_may_be_smaller_than_all_that_is_live_together() -> None:
 def test_rows_are_occupied_from_their_writing_to_their_last_reading() -> None:
     program, _ = program_of(residual())
     live = lifetimes(program.steps, [access_of(f) for f in program.functions])
-    finer = {b: spans for b, spans in occupancy(program, live).items() if len(spans) > 1}
+    finer = {b: spans for b, spans in occupancy(program, live, {}).pieces.items() if len(spans) > 1}
     assert finer
     for buffer, spans in finer.items():
         assert [s.first for s in spans] == [0, *(s.end for s in spans[:-1])] and spans[-1].end == buffer.nbytes
-        assert (min(s.written for s in spans), max(s.read for s in spans)) == live[buffer][0]
+        assert (min(s.written for s in spans) // INSTANTS, max(s.read for s in spans) // INSTANTS) == live[buffer][0]
 
 
 def test_one_row_too_near_is_caught() -> None:
@@ -150,7 +151,7 @@ def test_an_output_that_is_read_by_rows_stays_until_the_end() -> None:
     planned = plan(program, Memory(workspace_io=True, alignment=1))
     spans = {p.name: p.live for p in planned.buffers}
     live = {b: spans[name] for b, name in names_of(program).items() if name in spans}
-    assert {o.read for o in occupancy(program, live)[output]} == {live[output][0][1]}
+    assert {o.read // INSTANTS for o in occupancy(program, live, {}).pieces[output]} == {live[output][0][1]}
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -158,4 +159,4 @@ def test_an_output_that_is_read_by_rows_stays_until_the_end() -> None:
 def test_what_is_occupied_most_is_what_counting_finds(occupied: list[list[Occupied]], shared: dict[int, int]) -> None:
     counted = [sum(o.end - o.first for spans in occupied for o in spans if o.written <= tick <= o.read) - shared.get(tick, 0)
                for tick in range(20)]
-    assert most_occupied(occupied, shared) == max(0, *counted)
+    assert most_occupied(map(table, occupied), shared) == max(0, *counted)

@@ -21,10 +21,10 @@ from tosaic.runtime.errors import Problem
 from .programs import Machine, Sketch, programs
 
 TEXT = """\
-plan main algorithm portfolio bytes 322 lower-bound 322
+plan main algorithm portfolio bytes 322 live 322
 
-pool       kind       bytes  limit  alignment  lower-bound
-workspace  workspace    322   1024         16          322
+pool       kind       bytes  limit  alignment  live
+workspace  workspace    322   1024         16   322
 
 buffer    pool       offset  bytes  alignment  kind          live
 a         workspace     208    100         16  intermediate  0-1
@@ -46,7 +46,7 @@ def test_a_plan_reuses_the_bytes_of_what_is_dead() -> None:
     found = plan(small(), Memory(alignment=16))
     places = {b.name: (b.byte_offset, b.end) for b in found.buffers}
     assert places["c"][0] < places["a"][1] and places["a"][0] < places["c"][1]
-    assert found.lower_bound == found.pool("workspace").lower_bound == found.size_bytes == 322  # 314 are live
+    assert found.live_bytes == found.pool("workspace").live_bytes == found.size_bytes == 322  # 314 are live
     assert found.allocations["a"] == PoolAllocation("workspace", places["a"][0])
 
 
@@ -85,7 +85,7 @@ def test_thousands_of_buffers_are_planned() -> None:
     program = sketch.program(*(sketch.step({buffers[i - 1], buffers[i * 31 % i]} if i else [], [b])
                                for i, b in enumerate(buffers)))
     found = plan(program)
-    assert len(found.buffers) == 3000 and found.size_bytes >= found.lower_bound
+    assert len(found.buffers) == 3000 and found.size_bytes >= found.live_bytes
 
 
 # ---- options ---------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_a_wrong_algorithm_of_the_user_is_caught() -> None:
 
 def test_a_program_without_temporaries_needs_no_bytes() -> None:
     found = plan(Sketch().program())
-    assert (found.size_bytes, found.lower_bound, found.buffers) == (0, 0, ())
+    assert (found.size_bytes, found.live_bytes, found.buffers) == (0, 0, ())
     assert parse_plan(str(found)) == found
 
 
@@ -150,15 +150,15 @@ def test_a_plan_begins_at_the_offset_of_its_pool() -> None:
     """Its text reads back, the checker refuses a buffer before it, and sizes count it."""
     free, found = (plan(small(), Memory(pools=(PoolInfo("workspace", pool_offset=o),), alignment=16)) for o in (0, 32))
     assert {b.name: b.byte_offset for b in found.buffers} == {b.name: b.byte_offset + 32 for b in free.buffers}
-    assert (found.size_bytes, found.lower_bound, found.is_proved) == (free.size_bytes + 32, free.lower_bound + 32, True)
-    assert "lower-bound  offset\n" in str(found) and parse_plan(str(found)) == found
+    assert (found.size_bytes, found.live_bytes, found.is_proved) == (free.size_bytes + 32, free.live_bytes + 32, True)
+    assert "live  offset\n" in str(found) and parse_plan(str(found)) == found
     moved = replace(found, buffers=tuple(replace(b, byte_offset=b.byte_offset - 32) for b in found.buffers))
     assert any("lies outside of bytes 32 to " in fault for fault in plan_faults(moved, small()))
 
 
 def test_a_plan_says_that_it_is_not_proved() -> None:
     found = plan(small(), Memory(greedy_unlucky, alignment=16))
-    head = "plan main algorithm greedy_unlucky bytes 386 lower-bound 314 not proved\n"
+    head = "plan main algorithm greedy_unlucky bytes 386 live 314 not proved\n"
     assert not found.is_proved and str(found).startswith(head)
     assert parse_plan(str(found)) == found and found.to_json()["is_proved"] is False
     best = plan(small(), Memory(alignment=16))
@@ -177,7 +177,7 @@ def greedy_unlucky(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> 
 def test_a_plan_goes_into_json() -> None:
     found = plan(small())
     data = json.loads(json.dumps(found.to_json()))
-    assert data["size_bytes"] == found.size_bytes and data["lower_bound"] == found.lower_bound
+    assert data["size_bytes"] == found.size_bytes and data["live_bytes"] == found.live_bytes
     assert [(b["name"], b["byte_offset"]) for b in data["buffers"]] == [(b.name, b.byte_offset) for b in found.buffers]
     assert data["buffers"][0]["live"] == [[0, 1]]
 
@@ -192,7 +192,7 @@ def test_any_name_reads_back(name: str, pool: str, buffer: str) -> None:
 @pytest.mark.parametrize("old, new, message", [
     ("plan main algorithm", "plan main", "plan:1:1: error[syntax]: expected: plan NAME algorithm NAME bytes N lowe"),
     ("bytes 322 lower", "bytes 300 lower", "plan:1:1: error[syntax]: the plan has 300 bytes, but its pools have 322"),
-    ("limit", "limits", "plan:3:1: error[syntax]: expected the heading pool kind bytes limit alignment lower-bound"),
+    ("limit", "limits", "plan:3:1: error[syntax]: expected the heading pool kind bytes limit alignment live"),
     ("1024", "x", "plan:4:1: error[syntax]: expected a number, found x"),
     ("0-1", "0:1", "plan:7:1: error[syntax]: expected spans of steps such as 0-3,5-5, found 0:1"),
     ("2-3", "2-3 x", "plan:9:1: error[syntax]: expected 7 columns (buffer pool offset bytes alignment kind live), f"),

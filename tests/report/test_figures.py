@@ -35,7 +35,7 @@ def test_the_peak_is_the_largest_sum_of_live_buffers(model: str) -> None:
     assert facts.peak is not None and facts.peak.nbytes == max(sums) == sums[facts.peak.tick]
     assert facts.peak.tick == sums.index(max(sums))
     assert sum(b.nbytes for b in facts.buffers if b.name in facts.peak.alive) == facts.peak.nbytes
-    assert facts.waste == found.plan.size_bytes - found.plan.lower_bound >= 0 and facts.peak.nbytes <= facts.lower_bound
+    assert facts.waste == found.plan.size_bytes - found.plan.live_bytes >= 0 and facts.peak.nbytes <= facts.live_bytes
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -103,7 +103,7 @@ def test_buffers_that_share_bytes_name_each_other() -> None:
 
 
 def test_nothing_planned_has_no_peak() -> None:
-    assert peak_of([], made(ticks=3).timeline) is None and report(lowered("corpus/tmfx_buffer_mutation")).lower_bound >= 0
+    assert peak_of([], made(ticks=3).timeline) is None and report(lowered("corpus/tmfx_buffer_mutation")).live_bytes >= 0
     assert made().peak is None and made().pools[0].peak is None
 
 
@@ -116,7 +116,7 @@ def test_each_pool_has_its_own_figures() -> None:
         inside = [b for b in found.plan.buffers if b.pool == pool.name]
         assert pool.nbytes == max(b.end for b in inside) > 0
         assert pool.peak is not None and set(pool.peak.alive) <= {b.name for b in inside}
-        assert pool.nbytes >= pool.lower_bound > 0  # of what is live together, some may share bytes
+        assert pool.nbytes >= pool.live_bytes > 0  # of what is live together, some may share bytes
         alive = [b for b in inside if b.name in pool.peak.alive]
         assert len({byte for b in alive for byte in range(b.byte_offset, b.end)}) <= pool.nbytes
     assert facts.arena == sum(p.nbytes for p in facts.workspace_pools)

@@ -40,7 +40,7 @@ func.func @main(%p: tensor<i1>, %x: tensor<16xi32>) -> tensor<16xi32> {
 
 def rungs(text: str, options: Memory | None = None) -> dict[str, tuple[int, int]]:
     found = lowered(text) if options is None else in_pools(lowered(text), options)
-    return {r.name: (r.nbytes, r.lower_bound) for r in report(found, ladder=True).ladder}
+    return {r.name: (r.nbytes, r.live_bytes) for r in report(found, ladder=True).ladder}
 
 
 def test_a_chain_of_operators_by_hand() -> None:
@@ -48,7 +48,7 @@ def test_a_chain_of_operators_by_hand() -> None:
     assert found["every value"] == (256 + 256 + 32 + 256, 256 + 256 + 32 + 256)
     assert found["reuse"] == (256 + 32 + 256, 256 + 32 + 256)  # %1, %2, %3
     assert found["fusion"][0] <= 256 + 32
-    assert found["plan"] == (lowered(CHAIN).plan.size_bytes, lowered(CHAIN).plan.lower_bound)
+    assert found["plan"] == (lowered(CHAIN).plan.size_bytes, lowered(CHAIN).plan.live_bytes)
 
 
 def test_inputs_and_outputs_count_where_the_plan_holds_them() -> None:
@@ -59,7 +59,7 @@ def test_inputs_and_outputs_count_where_the_plan_holds_them() -> None:
 def test_reuse_needs_no_more_than_every_value_and_bounds_hold(model: str) -> None:
     found = report(lowered(model), ladder=True).ladder
     assert [r.name for r in found] == [name for name, _, _ in RUNGS]
-    assert all(r.nbytes >= r.lower_bound >= 0 for r in found)
+    assert all(r.nbytes >= r.live_bytes >= 0 for r in found)
     sizes = {r.name: r.nbytes for r in found}
     assert sizes["every value"] >= sizes["reuse"] and sizes["fusion"] <= sizes["scratch"]
 

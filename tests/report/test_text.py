@@ -41,6 +41,7 @@ def test_a_picture_is_never_too_wide() -> None:
 def test_the_arena_is_no_longer_a_bare_number() -> None:
     facts = made(buffer("a", 60, 0, (0, 1)), buffer("b", 60, 100, (1, 1)))
     text = str(facts)
-    assert "arena      160 bytes (lower bound 120, waste 40, not proved to be the best plan)" in text
+    assert ("arena      160 bytes (live at once 120, waste 40, not proved to be the best plan of this schedule; "
+            "no schedule needs less than 0)") in text
     assert "share" not in text and "they share 30 bytes" in str(made(buffer("a", 60, 0, (0, 1)), buffer("b", 60, 30, (1, 1))))
     assert "peak       120 bytes live at kernel 1 add mul (m.mlir:2:3)" in text and "alive      a 60, b 60" in text

@@ -14,6 +14,7 @@ from ....lowering.kernels.kernel import Branch, CheckTrue, CheckWritten, Compute
 from ....lowering.loops.program import Program
 from ....lowering.loops.traffic import Traffic, program_traffic
 from ....lowering.memory.lifetimes import access_of
+from ....lowering.memory.model_bound import model_bound
 from ....lowering.memory.plan import Plan, PlannedBuffer, names_of
 from ....lowering.memory.pool_traffic import pool_traffic
 from ....lowering.native.driver.variable_rollback import rollback_of
@@ -57,14 +58,15 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False, board
     return Report(
         program.name, lines(program.inputs), lines(program.outputs),
         variable_lines(lines([v.buffer for v in program.variables]), plan),
-        plan.size_bytes, plan.lower_bound, rollback_of(program).nbytes, plan.algorithm,
+        plan.size_bytes, plan.live_bytes, rollback_of(program).nbytes, plan.algorithm,
         sum(b.nbytes for b in program.constants), tuple(kernel_lines(program, called)), len(program.steps), buffers,
         f"{lowered.target.triple}, {lowered.target.cpu}", dict(lowered.seconds),
         pool_lines(plan, buffers, timeline, pool_traffic(program, plan, moved)),
         peak_of([b for b in buffers if b.kind != "constant"], timeline), timeline, lines(program.constants),
         ladder_of(lowered) if ladder else (), object_size(lowered) if code else None,
         tuple(map(str, lowered.module.attributes.get(IN_FLOAT, ()))), str(lowered.module.attributes.get(MADE_FROM, "")),
-        tuple(narrow_constants(program, moved, lowered.target)), plan.is_proved, tuple(boards))
+        tuple(narrow_constants(program, moved, lowered.target)), plan.is_proved, tuple(boards),
+        model_bound(lowered.kernels, lowered.options.memory.workspace_io), lowered.options.memory.objective)
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:
@@ -120,7 +122,7 @@ def pool_lines(plan: Plan, buffers: Sequence[BufferLine], timeline: Sequence[Ste
     def held(pool: str) -> list[BufferLine]:
         return [b for b in buffers if b.pool == pool]
 
-    return tuple(PoolLine(p.name, p.kind, p.size_bytes, p.limit_bytes, p.lower_bound, p.alignment,
+    return tuple(PoolLine(p.name, p.kind, p.size_bytes, p.limit_bytes, p.live_bytes, p.alignment,
                           peak_of(held(p.name), timeline) if p.kind == "workspace" else None,
                           moved[p.name].read, moved[p.name].written) for p in plan.pools)
 

@@ -66,7 +66,7 @@ def diff(before: Report, after: Report) -> Diff:
 
 
 def totals(before: Report, after: Report) -> Iterator[FigureChange]:
-    for name in ("arena", "lower_bound", "waste", "undo", "state", "constants"):
+    for name in ("arena", "live_bytes", "lower_bound", "waste", "undo", "state", "constants"):
         yield FigureChange(name.replace("_", " "), getattr(before, name), getattr(after, name))
     yield FigureChange("kernels", len(before.kernels), len(after.kernels))
     yield FigureChange("steps", len(before.timeline), len(after.timeline))

@@ -95,14 +95,14 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class PoolLine:
-    """A pool: what its buffers need, what it may hold (None: any), the least that any plan of the same buffers in one pool
-    needs, the peak (None for one of constants, or one that is empty), and the bytes that a run reads and writes in it: each
-    load and store that is executed, as without a cache."""
+    """A pool: what its buffers need, what it may hold (None: any), the most bytes that are live at once by this schedule
+    (whatever may share bytes counts once), the peak (None for one of constants, or one that is empty), and the bytes that
+    a run reads and writes in it: each load and store that is executed, as without a cache."""
     name: str
     kind: str
     nbytes: int
     limit: int | None
-    lower_bound: int
+    live_bytes: int
     alignment: int
     peak: Peak | None = None
     read: int = 0
@@ -115,17 +115,17 @@ class PoolLine:
 
     @property
     def waste(self) -> int:
-        """Bytes above the lower bound."""
-        return self.nbytes - self.lower_bound
+        """Bytes above those that are live at once."""
+        return self.nbytes - self.live_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One way to hold what lies between operators, from the simplest to the plan: the bytes it takes, the lower bound for
-    the same buffers."""
+    """One way to hold what lies between operators, from the simplest to the plan: the bytes it takes, and the most
+    of the same buffers that are live at once."""
     name: str
     nbytes: int
-    lower_bound: int
+    live_bytes: int
     explanation: str
 
 
@@ -232,18 +232,20 @@ class BoardFit:
 class Figures:
     """What a compiled function needs, in bytes.
 
-    `arena` is what the planned buffers need in all workspace pools, to the byte; `lower_bound` is the least arena that any
-    plan of this program could have; `undo` is room behind it for copies of variables, in programs that may fail after they
-    have written one (in this process a call has such room for loops that Ctrl-C ends, too). `is_proved` says that no plan of
-    these buffers is better. `peak` is that of all workspace pools together. `ladder`, `object` and `boards` are there where
-    they were asked for: they need more plans, a compile, and a compile for each processor.
+    `arena` is what the planned buffers need in all workspace pools, to the byte; `live_bytes` is the most of them that is
+    live at once by this schedule, where bytes that may be shared count once; `lower_bound` is what every schedule of the
+    model's kernels on this machine needs (`lowering.memory.model_bound`); `undo` is room behind it for copies of
+    variables, in programs that may fail after they have written one (in this process a call has such room for loops that
+    Ctrl-C ends, too). `is_proved` says that no plan of this schedule, by the same rules of sharing, is better. `peak` is
+    that of all workspace pools together. `ladder`, `object` and `boards` are there where they were asked for: they need
+    more plans, a compile, and a compile for each processor. `objective` is what counted first among several pools.
     """
     name: str
     inputs: tuple[BufferLine, ...]
     outputs: tuple[BufferLine, ...]
     variables: tuple[BufferLine, ...]
     arena: int
-    lower_bound: int
+    live_bytes: int
     undo: int
     algorithm: str
     constants: int
@@ -263,12 +265,14 @@ class Figures:
     narrow: tuple[NarrowConstants, ...] = ()
     is_proved: bool = False
     boards: tuple[BoardFit, ...] = ()
+    lower_bound: int = 0
+    objective: str = "traffic"
     format: str = field(default=FORMAT)
 
     @property
     def waste(self) -> int:
-        """Bytes of the arena above the lower bound."""
-        return self.arena - self.lower_bound
+        """Bytes of the arena above those that are live at once."""
+        return self.arena - self.live_bytes
 
     @property
     def moved(self) -> int:
@@ -299,14 +303,15 @@ class Figures:
     def as_dict(self) -> dict[str, Any]:
         """The report as dicts, lists, strings and numbers; what `tosaic report --json` prints, and `saved.read` reads.
 
-        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, lower_bound, undo, constants, steps (numbers);
-        inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes, offset, pool, kind, live
-        [[first, last], ...], producer, last_reader, read, written, strides, scales, zero_points, axis, label}; kernels: list
-        of {writes, operators, place, source, label}; timeline: list of {kind, kernel, rows}; peak: null or {tick, kernel,
-        nbytes, alive [names]}; pools: list of {name, kind, nbytes, limit, lower_bound, alignment, peak, read, written};
-        ladder: list of {name, nbytes, lower_bound, explanation}; object: null or {text, constants, tables, data, zero, stack};
-        in_float: list of strings; made_from: what an ONNX file imports, and what wrote it; narrow: list of {type, saved,
-        conversions, instructions}; is_proved; boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks
-        numbers into `timeline`; read and written are bytes in a run.
+        Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, live_bytes, lower_bound, undo, constants,
+        steps (numbers); inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes,
+        offset, pool, kind, live [[first, last], ...], producer, last_reader, read, written, strides, scales,
+        zero_points, axis, label}; kernels: list of {writes, operators, place, source, label}; timeline: list of
+        {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive [names]}; pools: list of {name, kind, nbytes,
+        limit, live_bytes, alignment, peak, read, written}; ladder: list of {name, nbytes, live_bytes, explanation};
+        object: null or {text, constants, tables, data, zero, stack}; in_float: list of strings; made_from: what an
+        ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions, instructions}; is_proved; objective;
+        boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read
+        and written are bytes in a run.
         """
         return asdict(self) | {"boards": [board.as_dict() for board in self.boards]}

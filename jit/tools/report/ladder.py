@@ -1,6 +1,6 @@
 """The ladder: bytes for what lies between operators, from every value in memory of its own to the plan.
 
-A rung is a row of `RUNGS`: a name, what it means, and a function that gives its bytes and their lower bound. The rungs before
+A rung is a row of `RUNGS`: a name, what it means, and a function that gives its bytes and those live at once. The rungs before
 fusion see the graph as an interpreter would run it, one operator after the other; they count what the plan counts (the
 inputs and outputs only where the plan holds them).
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...stage_data import LoweredData
 
 Size = tuple[int, int]
-"""Bytes that a rung needs, and the least that any plan of the same buffers needs."""
+"""Bytes that a rung needs, and the most that are live at once of the same buffers."""
 
 
 def ladder_of(lowered: LoweredData) -> tuple[Rung, ...]:
@@ -70,7 +70,7 @@ def rows(lowered: LoweredData) -> Size:
 
 
 def plan(lowered: LoweredData) -> Size:
-    return lowered.plan.size_bytes, lowered.plan.lower_bound
+    return lowered.plan.size_bytes, lowered.plan.live_bytes
 
 
 RUNGS: tuple[tuple[str, str, Callable[[LoweredData], Size]], ...] = (
@@ -81,7 +81,7 @@ RUNGS: tuple[tuple[str, str, Callable[[LoweredData], Size]], ...] = (
     ("scratch", "and what kernels need inside", scratch),
     ("rows", "kernels tiled by rows, and only the rows kept that are read again", rows),
     ("plan", "as planned, with bytes that buffers share while both are live", plan))
-"""Name, meaning, bytes and lower bound of each rung."""
+"""Name, meaning, bytes and live bytes of each rung."""
 
 
 def unfused_buffers(lowered: LoweredData) -> tuple[BufferInfo, ...]:
@@ -132,4 +132,4 @@ def planned(buffers: Sequence[BufferInfo]) -> Size:
     """What these buffers need in one pool."""
     pools = (PoolInfo("workspace"),)
     found = make_plan("ladder", "portfolio", buffers, pools, run_algorithm(buffers, pools, "portfolio"))
-    return found.size_bytes, found.lower_bound
+    return found.size_bytes, found.live_bytes

@@ -59,7 +59,7 @@ def sections(report: Figures) -> Iterator[Markup]:
 def pool_section(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: str) -> Iterator[Markup]:
     """A pool's figures, and its picture; its patterns have names of their own among all of a notebook."""
     yield tag("h2", f"Pool {shortened(pool.name)}")
-    yield tag("p", f"{size(pool.nbytes)}, lower bound {pool.lower_bound:,}, waste {pool.waste:,}.", class_="note")
+    yield tag("p", f"{size(pool.nbytes)}, live at once {pool.live_bytes:,}, waste {pool.waste:,}.", class_="note")
     if not pool.peak:
         yield tag("p", "Nothing lies in this pool.", class_="empty")
         return

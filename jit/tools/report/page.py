@@ -103,7 +103,7 @@ def summary(report: Figures) -> str:
 
 
 def tiles(report: Figures) -> Iterator[Markup]:
-    figures = [("Arena", report.arena), ("Lower bound", report.lower_bound), ("Waste", report.waste), ("State", report.state),
+    figures = [("Arena", report.arena), ("Live at once", report.live_bytes), ("Waste", report.waste), ("State", report.state),
                ("Constants", report.object.constants if report.object else report.constants)]
     if report.object:
         figures.append(("Code", report.object.text))
@@ -120,16 +120,16 @@ def folded(title: str, content: Iterator[Markup]) -> Markup:
 def pool_section(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
     yield tag("h2", f"Pool {shortened(pool.name)}")
     limit = "without a limit" if pool.limit is None else f"limit {size(pool.limit)}"
-    yield tag("p", f"{size(pool.nbytes)}, lower bound {pool.lower_bound:,}, waste {pool.waste:,}, {limit}.", class_="note")
+    yield tag("p", f"{size(pool.nbytes)}, live at once {pool.live_bytes:,}, waste {pool.waste:,}, {limit}.", class_="note")
     held = report.held_by(pool.name)
     if not pool.peak:
         yield tag("p", "Nothing lies in this pool.", class_="empty")
         return
     yield tag("ul", legend(held, shared), lines(pool), class_="legend")
     yield from pool_pictures(report, pool, shared, number)
-    if pool.peak.nbytes > pool.lower_bound:
-        yield tag("p", "More is live at the peak than the lower bound says: that counts bytes which buffers might share while "
-                  "both are live, and this plan does not let all of them.", class_="note")
+    if pool.peak.nbytes > pool.live_bytes:
+        yield tag("p", "The buffers at the peak have more bytes than are live at once: bytes that buffers may share while both "
+                  "are in use count once there, and this plan does not share all of them.", class_="note")
     for layout in LAYOUTS:
         if len(held) > layout.most_buffers:
             yield tag("p", f"The {layout.most_buffers} largest of {len(held):,} buffers are drawn.",
@@ -148,6 +148,6 @@ def legend(held: Sequence[BufferLine], shared: dict[str, list[str]]) -> Iterator
 def lines(pool: PoolLine) -> Iterator[Markup]:
     """What the lines across a picture are."""
     yield tag("li", tag("i", class_="line planned"), f"planned: {pool.nbytes:,} bytes")
-    yield tag("li", tag("i", class_="line bound"), f"lower bound: {pool.lower_bound:,}")
+    yield tag("li", tag("i", class_="line bound"), f"live at once: {pool.live_bytes:,}")
     if pool.limit is not None and pool.limit <= capacity(pool):
         yield tag("li", tag("i", class_="line limit"), f"limit: {pool.limit:,}")

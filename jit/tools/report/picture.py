@@ -1,5 +1,5 @@
 """A pool as a picture (SVG): steps across, offsets up, a rectangle for each time that a buffer lies there; below it the bytes
-live at each step, with the peak, the lower bound and what the plan needs above it.
+live at each step, with the peak, what is live at once and what the plan needs above it.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def shown(held: Sequence[BufferLine], most: int) -> list[BufferLine]:
 def capacity(pool: PoolLine) -> int:
     """Bytes at the top of the picture: the limit, if it is near enough to be drawn."""
     near = pool.limit is not None and pool.limit <= pool.nbytes * 1.4
-    return max(pool.nbytes, pool.lower_bound, pool.limit if near and pool.limit else 0, 1)
+    return max(pool.nbytes, pool.live_bytes, pool.limit if near and pool.limit else 0, 1)
 
 
 # ---- axes ------------------------------------------------------------------------------------------------------------
@@ -168,11 +168,11 @@ def description(report: Figures, b: BufferLine, shared: Sequence[str]) -> str:
 
 # ---- live bytes ------------------------------------------------------------------------------------------------------
 def live_curve(report: Figures, pool: PoolLine, times: TimeScale, scale: ByteScale, number: str) -> Iterator[Markup]:
-    """The curve, and the band between the lower bound and what the plan needs."""
+    """The curve, and the band between what is live at once and what the plan needs."""
     curve = times.columns.highest(live_bytes(report.held_by(pool.name), len(report.timeline)))
     if pool.waste > 0:
         yield tag("rect", x=times.left, y=scale.y(pool.nbytes), width=times.right - times.left,
-                  height=scale.y(pool.lower_bound) - scale.y(pool.nbytes), class_="waste", fill=f"url(#waste-{number})")
+                  height=scale.y(pool.live_bytes) - scale.y(pool.nbytes), class_="waste", fill=f"url(#waste-{number})")
     steps = "".join(f"V{scale.y(value):.1f}H{times.x(i + 1):.1f}" for i, value in enumerate(curve))
     if steps:
         yield tag("path", d=f"M{times.left:.1f} {scale.bottom:.1f}{steps}V{scale.bottom:.1f}Z", class_="area")
@@ -204,9 +204,9 @@ def over(text: str, x: float, y: float, most: float) -> Label:
 
 
 def limits(pool: PoolLine, plan: ByteScale, curve: ByteScale, times: TimeScale) -> Iterator[Markup]:
-    """Lines across for what the plan needs, the lower bound and the limit; the legend has their numbers."""
+    """Lines across for what the plan needs, what is live at once and the limit; the legend has their numbers."""
     yield across(curve, times, pool.nbytes, "planned")
-    yield across(curve, times, pool.lower_bound, "bound")
+    yield across(curve, times, pool.live_bytes, "bound")
     if pool.limit is not None and pool.limit <= plan.most:
         yield across(plan, times, pool.limit, "limit")
         yield across(curve, times, pool.limit, "limit")

@@ -70,14 +70,14 @@ def ladder_section(report: Figures) -> Iterator[Markup]:
     yield tag("h2", "The ladder")
     yield tag("p", "What lies between operators, from every value in memory of its own to the plan.", class_="note")
     most = max(r.nbytes for r in report.ladder)
-    yield table(("", "bytes", "lower bound", "share", ""), (rung(r, most, r is report.ladder[-1]) for r in report.ladder),
+    yield table(("", "bytes", "live at once", "share", ""), (rung(r, most, r is report.ladder[-1]) for r in report.ladder),
                 numbers=(1, 2, 3))
 
 
 def rung(r: Rung, most: int, is_plan: bool) -> list[Child]:
     name = Markup(tag("b", r.name) + tag("span", r.explanation, class_="source"))
-    mark = r.lower_bound if r.lower_bound < r.nbytes else None
-    return [name, f"{r.nbytes:,}", f"{r.lower_bound:,}", share(r.nbytes, most), bar(r.nbytes, most, mark, hot=is_plan)]
+    mark = r.live_bytes if r.live_bytes < r.nbytes else None
+    return [name, f"{r.nbytes:,}", f"{r.live_bytes:,}", share(r.nbytes, most), bar(r.nbytes, most, mark, hot=is_plan)]
 
 
 def share(nbytes: int, whole: int) -> str:

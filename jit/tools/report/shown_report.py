@@ -13,7 +13,7 @@ class Report(Figures):
     """The figures of a compiled function, as users hold them: they print as text, and notebooks show them with pictures."""
 
     def __repr__(self) -> str:
-        return printable(f"<Report {self.name}: arena {self.arena:,} bytes (lower bound {self.lower_bound:,}), constants "
+        return printable(f"<Report {self.name}: arena {self.arena:,} bytes (live {self.live_bytes:,}), constants "
                          f"{self.constants:,}, {len(self.kernels)} kernels, for {self.target}>")
 
     def __str__(self) -> str:

@@ -48,6 +48,8 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
     yield "outputs", listed(report.outputs)
     yield "variables", listed(report.variables)
     yield "arena", f"{report.arena:,} bytes ({bound(report)})"
+    if len(report.workspace_pools) > 1:
+        yield "objective", objective_text(report)
     if report.peak:
         yield "peak", peak_text(report, report.peak)
         yield "alive", alive_text(report, report.peak)
@@ -70,10 +72,20 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
 
 def bound(report: Figures) -> str:
     """How far the arena is from the least there could be."""
-    text = "which no plan can undercut" if not report.waste else f"lower bound {report.lower_bound:,}, waste {report.waste:,}"
+    text = "all live at once" if not report.waste else f"live at once {report.live_bytes:,}, waste {report.waste:,}"
     if not report.is_proved:
-        text += ", not proved to be the best plan"
-    return text + (f", and {report.undo:,} for copies of variables" if report.undo else "")
+        text += ", not proved to be the best plan of this schedule"
+    text += f"; no schedule needs less than {report.lower_bound:,}"
+    return text + (f"; and {report.undo:,} for copies of variables" if report.undo else "")
+
+
+def objective_text(report: Figures) -> str:
+    """What counted first, and both figures: what lies in all pools but the first, and what a run moves there."""
+    first, *others = report.workspace_pools
+    other = "bytes" if report.objective == "traffic" else "traffic"
+    slow = ", ".join(p.name for p in others)
+    return (f"{report.objective} before {other}: {sum(p.nbytes for p in others):,} bytes beside {first.name} ({slow}), and "
+            f"{sum(p.moved for p in others):,} bytes moved there in a run")
 
 
 def peak_text(report: Figures, peak: Peak) -> str:
@@ -132,8 +144,8 @@ def stack_text(nbytes: int | None) -> str:
 
 
 def pool_table(report: Figures) -> list[str]:
-    return table(("pool", "kind", "bytes", "limit", "lower bound", "waste", "peak"),
-                 [(p.name, p.kind, str(p.nbytes), "-" if p.limit is None else str(p.limit), str(p.lower_bound), str(p.waste),
+    return table(("pool", "kind", "bytes", "limit", "live at once", "waste", "peak"),
+                 [(p.name, p.kind, str(p.nbytes), "-" if p.limit is None else str(p.limit), str(p.live_bytes), str(p.waste),
                    "-" if p.peak is None else str(p.peak.nbytes)) for p in report.pools])
 
 
@@ -161,8 +173,8 @@ def moved_rows(report: Figures) -> Iterator[tuple[str, int, int]]:
 
 
 def ladder(rungs: Sequence[Rung]) -> list[str]:
-    return table(("ladder", "bytes", "lower bound", ""),
-                 [(r.name, str(r.nbytes), str(r.lower_bound), r.explanation) for r in rungs])
+    return table(("ladder", "bytes", "live at once", ""),
+                 [(r.name, str(r.nbytes), str(r.live_bytes), r.explanation) for r in rungs])
 
 
 def board_table(boards: Sequence[BoardFit]) -> list[str]:

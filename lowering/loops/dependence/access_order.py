@@ -38,17 +38,34 @@ class TooMany(Exception):
 @dataclass(frozen=True, slots=True, eq=False)
 class Touches:
     """Of each element of a buffer, or of each group of neighbours that are always touched together: when it is stored for the
-    first time (NEVER), and when it is loaded for the last time (-1)."""
+    first time (NEVER), when it is loaded for the last time (-1), and when it is touched `first` (NEVER) and `last` (-1)."""
     first_store: Integers
     last_load: Integers
+    first: Integers
+    last: Integers
+
+    @staticmethod
+    def none(groups: int) -> Touches:
+        """Those of groups that nothing touches."""
+        first, last = np.full(groups, NEVER), np.full(groups, -1)
+        return Touches(first, last, first.copy(), last.copy())
+
+    def note(self, is_store: bool, groups: Integers, first: Integers, last: Integers) -> None:
+        """Groups are touched, between two times each."""
+        np.minimum.at(self.first, groups, first)
+        np.maximum.at(self.last, groups, last)
+        if is_store:
+            np.minimum.at(self.first_store, groups, first)
+        else:
+            np.maximum.at(self.last_load, groups, last)
 
 
-def touches(function: Function, buffers: Iterable[Buffer]) -> dict[Buffer, Touches] | None:
-    """When a whole run of `function` touches the elements of these buffers; None where that is too much to find out. Groups
-    are as large in all of them."""
+def touches(function: Function, buffers: Iterable[Buffer], most: int = MAX_ELEMENTS) -> dict[Buffer, Touches] | None:
+    """When a whole run of `function` touches the elements of these buffers; None where it has more accesses to single elements
+    than `most`, or does not say which. Groups are as large in all of them."""
     if function.rows is not None:
         return None
-    walk = AccessWalk(Accesses.of(function), frozenset(buffers))
+    walk = AccessWalk(Accesses.of(function), frozenset(buffers), most)
     try:
         walk.block(function.body, Iterations(walk.accesses, np.zeros(1, np.int64)), 0)
     except TooMany:
@@ -152,10 +169,10 @@ class Mark:
 class AccessWalk:
     """Goes through a function once; `marks` are the accesses that it finds."""
 
-    def __init__(self, accesses: Accesses, buffers: frozenset[Buffer]) -> None:
+    def __init__(self, accesses: Accesses, buffers: frozenset[Buffer], most: int) -> None:
         self.accesses, self.buffers = accesses, buffers
         self.marks: list[Mark] = []
-        self.left = MAX_ELEMENTS
+        self.left = most
         self.durations: dict[int, int] = {}
 
     def block(self, block: Block, iterations: Iterations, start: int) -> int:
@@ -228,7 +245,7 @@ class AccessWalk:
     def touches(self) -> dict[Buffer, Touches]:
         """What the accesses come to."""
         grain = self.grain()
-        found = {b: Touches(np.full(b.size // grain, NEVER), np.full(b.size // grain, -1)) for b in self.buffers}
+        found = {b: Touches.none(b.size // grain) for b in self.buffers}
         for mark in self.marks:
             fill(found[mark.buffer], mark, grain)
         return found
@@ -252,17 +269,12 @@ def most_iterations(stmt: For | If) -> int:
 
 def fill(touched: Touches, mark: Mark, grain: int) -> None:
     """Note accesses, group by group."""
-    first, last = touched.first_store, touched.last_load
+    if not len(mark.times):
+        return
     if mark.places is None:
-        if mark.is_store:
-            np.minimum(first, mark.times.min(initial=NEVER), out=first)
-        else:
-            np.maximum(last, mark.times.max(initial=-1), out=last)
+        touched.note(mark.is_store, np.arange(len(touched.first)), mark.times.min(), mark.times.max())
         return
     groups = mark.active // grain
     places = (mark.places[:, None] // grain + np.arange(groups)).reshape(-1)
-    inside, times = (places >= 0) & (places < len(first)), np.repeat(mark.times, groups)  # masked lanes may lie outside
-    if mark.is_store:
-        np.minimum.at(first, places[inside], times[inside])
-    else:
-        np.maximum.at(last, places[inside], times[inside])
+    inside, times = (places >= 0) & (places < len(touched.first)), np.repeat(mark.times, groups)
+    touched.note(mark.is_store, places[inside], times[inside], times[inside])  # masked lanes may lie outside

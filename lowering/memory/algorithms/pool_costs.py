@@ -6,11 +6,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Literal, get_args
 
-from ..buffers import BufferInfo, PoolAllocation, PoolInfo, aligned
+from ....runtime.errors import ValueProblem
+from ..buffers import BufferInfo, PoolAllocation, PoolInfo, aligned, sizes_of
+
+Objective = Literal["traffic", "bytes"]
+"""What counts first where there are several pools: the bytes that a run moves through slow ones (or the time), or the bytes
+that each pool has, the least wanted one first."""
 
 Costs = Mapping[str, Mapping[str, Fraction]]
 """Of each buffer, the cost of each pool that it may lie in, the cheapest first."""
+
+
+def checked_objective(value: Objective) -> Objective:
+    """The same; a Problem where it is none."""
+    if value not in get_args(Objective):
+        raise ValueProblem(f"objective is {value!r}", kind="option", help=f"it may be {', '.join(get_args(Objective))}")
+    return value
 
 
 def access_cost(pool: PoolInfo, read: int, written: int) -> Fraction | None:
@@ -46,3 +59,11 @@ def costs_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Costs:
 def cost_of(buffers: Sequence[BufferInfo], costs: Costs, allocations: Mapping[str, PoolAllocation]) -> Fraction:
     """What a plan costs."""
     return sum((costs[b.name][allocations[b.name].pool] for b in buffers), Fraction(0))
+
+
+def score_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], allocations: Mapping[str, PoolAllocation],
+             objective: Objective, costs: Costs | None = None) -> list[Fraction]:
+    """How good a plan is, by an objective and then by the other one: less is better."""
+    sizes = list(map(Fraction, sizes_of(buffers, pools, allocations)))
+    traffic = cost_of(buffers, costs or costs_of(buffers, pools), allocations) if len(pools) > 1 else Fraction(0)
+    return [traffic, *sizes] if objective == "traffic" else [*sizes, traffic]

@@ -5,10 +5,12 @@ With one pool the answer is the smallest arena where its size is the lower bound
 one; else the best that was found. The pool's limit plays no part in that: it only says whether the plan is refused, so that a
 smaller limit never leads to a better plan than a larger one, or none. With several pools it is the cheapest assignment of
 buffers to pools (`assign_pools`), and then the smallest pools, the least wanted first; that is optimal where there are few
-assignments, and often elsewhere.
+assignments, and often elsewhere. With the objective "bytes" the sizes of the pools come first (`smallest_pools`). The hill
+climb is asked as well, and the better plan taken.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,12 +23,14 @@ from .assign_pools import Score, allocated, are_few, cheapest
 from .capacity_search import PYTHON_VISITS, Effort
 from .first_fit import no_room
 from .first_fit_compiled import Method, Placer
-from .lower_bound import lower_bound
+from .hill_climb import hill_climb
+from .lower_bound import lower_bound, memory_pressure
 from .orders import Key, area_first, birth_first, conflicts_first, crowd_first, death_last, lifetime_first, ordered, size_first
-from .outcome import Outcome, is_only
+from .outcome import Outcome, is_only, judged
 from .packer import Packer
-from .pool_costs import cost_of, costs_of
+from .pool_costs import Objective, cost_of, costs_of, score_of
 from .registry import algorithm
+from .smallest_pools import with_smaller_pools
 
 PORTFOLIO_VISITS = 16_000_000
 """The effort of `portfolio`: some 80 ms."""
@@ -45,31 +49,70 @@ ATTEMPT_VISITS = 60_000_000
 
 
 @algorithm("portfolio")
-def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
     """Cheap orders, and a short search where they leave a gap: quick on every model, and on most of them optimal. Where it is
     not proved to be that in one pool, or nothing fits into several, as `exact`."""
     if len(pools) == 1:
         return within(buffers, pools, in_one_pool(buffers, pools[0]))
     try:
-        return quick(buffers, pools)
+        return quick(buffers, pools, objective)
     except Problem:
-        return thorough(buffers, pools)
+        return thorough(buffers, pools, objective)
 
 
-def quick(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+def quick(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
     """What `portfolio` tries first."""
-    return planned(buffers, pools, Effort(PORTFOLIO_VISITS), TRIFLE)
+    return by_objective(buffers, pools, objective, PORTFOLIO_VISITS, TRIFLE)
 
 
 @algorithm("exact")
-def exact(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
-    """As `quick`, with thirty times the effort for the search."""
-    return thorough(buffers, pools)
+def exact(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
+    """As `portfolio`, and in several pools always with thirty times its effort for the search."""
+    if len(pools) == 1:
+        return within(buffers, pools, in_one_pool(buffers, pools[0]))
+    found = thorough(buffers, pools, objective)
+    with contextlib.suppress(Problem):
+        return min(found, quick(buffers, pools, objective), key=lambda x: score_of(buffers, pools, x.allocations, objective))
+    return found
 
 
-def thorough(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+def thorough(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
     """What `exact` and in the end `portfolio` do."""
-    return planned(buffers, pools, Effort(EXACT_VISITS))
+    return by_objective(buffers, pools, objective, EXACT_VISITS, 0)
+
+
+def by_objective(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective, visits: int, trifle: int
+                 ) -> Outcome:
+    """The plan of one pool; of several the better one of the search and of `hill_climb`, by the objective."""
+    if len(pools) == 1:
+        return planned(buffers, pools, Effort(visits), trifle)
+    found, refused = list[Outcome](), None
+    for way in (lambda: planned(buffers, pools, Effort(visits), trifle),
+                lambda: climbed(buffers, pools)):
+        try:
+            found.append(way())
+        except Problem as problem:
+            refused = refused or problem
+        if found and found[0].proved and objective == "traffic":
+            return found[0]
+    if not found:
+        assert refused is not None
+        raise refused
+    best = min(found, key=lambda x: score_of(buffers, pools, x.allocations, objective))
+    return best if objective == "traffic" else smallest_in(buffers, pools, best)
+
+
+def climbed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
+    """The plan of the hill climb."""
+    found = hill_climb(buffers, pools, memory_pressure(buffers))
+    return found if isinstance(found, Outcome) else judged(buffers, pools, found)
+
+
+def smallest_in(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], first: Outcome) -> Outcome:
+    """The pools made smaller, the least wanted one first. Proved only where all lies in the first, as small as it can be."""
+    best = with_smaller_pools(buffers, pools, first, lambda limited: planned(buffers, limited, Effort(PORTFOLIO_VISITS)))
+    *others, first_size = sizes_of(buffers, pools, best.allocations)
+    return dataclasses.replace(best, proved=not any(others) and first_size == best.bounds[pools[0].name])
 
 
 def in_one_pool(buffers: Sequence[BufferInfo], pool: PoolInfo) -> Outcome:
@@ -202,7 +245,8 @@ def too_large(buffers: Sequence[BufferInfo], pool: PoolInfo, size: int, bound: i
     kept, _ = Packer(Effort(0)).first_that_fit(ordered(free, size_first), pool)
     names = {b.name for b in kept}
     left = [b.name for b in sorted(free, key=lambda b: (-b.size_bytes, b.name)) if b.name not in names]
-    proof = "no plan has less" if bound == size else f"none has less than {bound}"
+    rules = "no plan of this schedule, by the same rules of sharing,"
+    proof = f"{rules} has less" if bound == size else f"{rules} has less than {bound}"
     notes = [*([no_room_for(left)] if left else []), f"the smallest plan that was found has {size} bytes; {proof}"]
     try:
         Placer(buffers, [pool]).place("first_fit", ordered(buffers, size_first))

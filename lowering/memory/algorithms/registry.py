@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ....runtime.errors import Problem
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo
 from .outcome import Outcome
+from .pool_costs import Objective
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
 GROUP = "tosaic.memory_planners"
-PRESSURE = "memory_pressure"
+PRESSURE, OBJECTIVE = "memory_pressure", "objective"
 
 Algorithm = Callable[..., Mapping[str, PoolAllocation] | Outcome]
 """(buffers, pools) -> the place of each buffer, by name; or an outcome that says, too, what is proved. Buffers come with
 symmetric conflicts, pools in order of preference with their sizes. A function that has a parameter named `memory_pressure` is
-given by that name, too, the largest sum of bytes that are live together."""
+given by that name, too, the largest sum of bytes that are live together; one with a parameter `objective`, what counts first
+where there are several pools, "traffic" or "bytes" (`pool_costs`)."""
 
 
 class Planner(Protocol):
@@ -42,7 +44,7 @@ def algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
     def register(function: Algorithm) -> Algorithm:
         if name in ALGORITHMS:
             raise Problem(f"there is a planner's algorithm named {name} already", kind="option")
-        wants_pressure(function, name)
+        wanted(function, name)
         ALGORITHMS[name] = function
         return function
 
@@ -94,23 +96,24 @@ def package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else entry.value.split(":")[0]
 
 
-def wants_pressure(function: Algorithm, name: str = "custom") -> bool:
-    """Whether an algorithm asks for the memory pressure; a Problem where it does not take buffers and pools."""
+def wanted(function: Algorithm, name: str = "custom") -> set[str]:
+    """Return what an algorithm asks for beside buffers and pools. A Problem where it does not take these."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # built in, says nothing about itself
-        return False
-    more: dict[str, Any] = {PRESSURE: 0} if PRESSURE in signature.parameters else {}
+        return set()
+    found = {PRESSURE, OBJECTIVE} & signature.parameters.keys()
+    more: dict[str, Any] = dict.fromkeys(found)
     try:
         signature.bind((), (), **more)
     except TypeError as error:
         raise Problem(f"the planner's algorithm {name} cannot be called with buffers and pools: {error}", kind="option",
-                      help=f"its parameters are buffers and pools, and {PRESSURE} if it needs that") from error
-    return bool(more)
+                      help=f"its parameters are buffers and pools, and {PRESSURE} or {OBJECTIVE} if it needs them") from error
+    return found
 
 
-def planner(function: Algorithm, pressure: Callable[[], int]) -> Planner:
+def planner(function: Algorithm, pressure: Callable[[], int], objective: Objective) -> Planner:
     """The algorithm as a function of buffers and pools; `pressure` computes the memory pressure where it is asked for."""
-    if not wants_pressure(function, getattr(function, "__name__", "custom")):
-        return function
-    return lambda buffers, pools: function(buffers, pools, **{PRESSURE: pressure()})
+    asked = wanted(function, getattr(function, "__name__", "custom"))
+    more = {name: value() for name, value in ((PRESSURE, pressure), (OBJECTIVE, lambda: objective)) if name in asked}
+    return lambda buffers, pools: function(buffers, pools, **more)

@@ -17,6 +17,7 @@ from .hill_climb import hill_climb
 from .lower_bound import memory_pressure
 from .orders import Key, area_first, birth_first, conflicts_first, death_last, lifetime_first, ordered, size_first
 from .outcome import Outcome, judged
+from .pool_costs import Objective, checked_objective
 from .pool_offsets import behind_offsets
 from .portfolio import exact, portfolio
 from .registry import ALGORITHMS, Algorithm, algorithm, find_algorithm, planner
@@ -28,27 +29,29 @@ __all__ = ["ALGORITHMS", "Algorithm", "Key", "algorithm", "allocate", "area_firs
 
 
 def allocate(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-             algorithm: str | Algorithm = "portfolio") -> dict[str, PoolAllocation]:
+             algorithm: str | Algorithm = "portfolio", objective: Objective = "traffic") -> dict[str, PoolAllocation]:
     """Return the place of each buffer, by name, in the order of `buffers`. Two buffers share no byte where one names the other
     among its conflicts, or where both are `live` at one tick; the answer is checked against the conflicts and the lifetimes
-    as they are given.
+    as they are given. Where there are several pools, `objective` says what counts first: "traffic" through slow pools, or the
+    "bytes" of each pool, the last one first.
 
     Raises a Problem where a buffer fits in none of its pools, or the algorithm breaks a rule.
     """
-    found = run_algorithm(with_conflicts(buffers), pools, algorithm).allocations
+    found = run_algorithm(with_conflicts(buffers), pools, algorithm, checked_objective(objective)).allocations
     require_sound([*conflict_faults(buffers, found), *lifetime_faults(buffers, found)])
     return dict(found)
 
 
 def run_algorithm(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
-                  algorithm: str | Algorithm) -> Outcome:
+                  algorithm: str | Algorithm, objective: Objective = "traffic") -> Outcome:
     """`allocate` for conflicts that are symmetric, with no check of them: the caller verifies the plan."""
     if len({p.name for p in pools}) < len(pools):
         raise Problem(f"two pools have the same name: {', '.join(p.name for p in pools)}", kind="option")
     total = sum(b.size_bytes + b.alignment for b in buffers)
     if total >= HUGE:
         raise Problem(f"the buffers have {total} bytes together, more than any memory", kind="memory")
-    run = planner(find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm, lambda: memory_pressure(buffers))
+    run = planner(find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm, lambda: memory_pressure(buffers),
+                  objective)
 
     def place(pools: Sequence[PoolInfo]) -> Outcome:
         answer = run(buffers, pools)

@@ -1,7 +1,7 @@
 """Runs a program's steps on a plan without computing anything: notes which bytes of each buffer have been overwritten by
 another since they were written, and what is still read of those. The verifier's core, with `layout` (who shares bytes),
-`step_uses` (what a step touches) and `contents` (what is there): they share with the planners only the order of loops
-(`loops/order`).
+`step_uses` (what a step touches), `step_order` (in which order) and `contents` (what is there): they share with the planners
+only the order of accesses (`loops/dependence`).
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...loops.dependence.access_order import may_overwrite
 from ...loops.program import Program
 from .contents import Contents
 from .placed_buffers import Layout, Use
+from .step_order import are_apart
 from .step_uses import StepUses, Touched
 
 if TYPE_CHECKING:
@@ -93,34 +94,37 @@ class Replay:
         step = self.known.get((kernel, rows))
         if step is None:
             step = self.known[kernel, rows] = self.uses.touched(kernel, rows)
-            self.check_at_once(step, None if rows is not None or tasks > 1 else kernel)
+            is_in_order = tasks == 1 and (rows is None or bool(self.program.kernels))
+            self.check_at_once(step, kernel if is_in_order else None, rows is None)
         self.take(step)
 
     def parallel(self, parallel: Parallel) -> None:
         """Tasks that run at the same time: one step, in which no two buffers share a byte. What the tasks write for each other
         to read, each has its own of."""
         step = self.uses.at_once(tuple(dict.fromkeys(s.kernel for task in parallel.tasks for s in task)))
-        self.check_at_once(step, None)
+        self.check_at_once(step, None, is_whole=False)
         self.take(step)
 
     def take(self, step: Touched) -> None:
         for use in step.reads:
             self.read(use, step.name)
-        for use in step.writes + step.scratch:
+        for use in step.scratch + step.writes:  # a byte of both is the result's in the end: `are_apart`
             self.now.write(use)
 
     def read(self, use: Use, reader: str) -> None:
         if (by := self.now.clobbered(use)) is not None:
             self.faults.append(f"{reader} reads {self.layout.name(use.buffer)}, whose bytes {by} has overwritten")
 
-    def check_at_once(self, step: Touched, kernel: int | None) -> None:
-        """What one step writes shares no byte with what else it uses, unless the loops of `kernel` (all of them, in their
-        order) read each byte before."""
+    def check_at_once(self, step: Touched, kernel: int | None, is_whole: bool) -> None:
+        """What one step writes shares no byte with what else it uses, unless `kernel` is done with each byte in the one buffer
+        before it uses it in the other."""
         uses = step.uses if step.pairs else ()
         for i, j in step.pairs:
             one, other = uses[i], uses[j]
-            if self.layout.share(one, other) and not (kernel is not None and other in step.reads and one in step.writes
-                                                      and self.is_over(kernel, other.buffer, one.buffer)):
+            is_over = is_whole and other in step.reads and one in step.writes
+            if self.layout.share(one, other) and (kernel is None or not (
+                    (is_over and self.is_over(kernel, other.buffer, one.buffer))
+                    or self.are_apart(kernel, one.buffer, other.buffer, is_whole))):
                 pair = f"{self.layout.name(other.buffer)} and {self.layout.name(one.buffer)}"
                 self.faults.append(f"{step.name} uses {pair} at once, which share bytes")
 
@@ -128,6 +132,11 @@ class Replay:
         """Whether the one lies exactly on the other, and the loops go well with that."""
         return (self.layout.at[read][0] == self.layout.at[written][0]
                 and may_overwrite(self.program.functions[kernel], read, written))
+
+    def are_apart(self, kernel: int, one: Buffer, other: Buffer, is_whole: bool) -> bool:
+        """True if each byte of both is needed in one of the buffers at a time."""
+        distance = self.layout.at[other][0] - self.layout.at[one][0]
+        return are_apart(self.program.functions[kernel], one, other, distance, is_whole)
 
 
 def touched_by(program: Program, step: Step) -> Sequence[Buffer]:

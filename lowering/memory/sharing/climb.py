@@ -49,11 +49,11 @@ class Climb:
             size = max(size, end)
         return size, offsets
 
-    def search(self, order: Sequence[int], size: int, bound: int) -> list[int] | None:
+    def search(self, order: Sequence[int], size: int, bound: int, effort: int = 1) -> list[int] | None:
         """The offsets of a plan of less than `size` bytes, if one is found before too many changes have not helped. An order
         leads to a plan of that size."""
         rng, best, found = random.Random(len(order)), list(order), None
-        left, known = MAX_USELESS_CHANGES, list[int]()
+        left, known = effort * MAX_USELESS_CHANGES, list[int]()
         while size > bound and left > 0:
             tried, kept = list(best), len(best) if known else 0
             for _ in range(rng.choice((1, 1, 2, 3))):
@@ -66,5 +66,5 @@ class Climb:
                 best, known = tried, plan[1]
                 if plan[0] < size:
                     size, found = plan
-                    left = MAX_USELESS_CHANGES
+                    left = effort * MAX_USELESS_CHANGES
         return found

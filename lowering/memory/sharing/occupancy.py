@@ -1,9 +1,10 @@
 """Which bytes of a buffer hold something that is still wanted, and when: finer than lifetimes, which know whole buffers.
 
 A kernel that is tiled by rows writes a buffer row by row, and its readers are done with it row by row; so two buffers that are
-live at the same time may still share bytes, where the rows of one are read before those of the other are written. And a kernel
-that loads each element before it stores there (`loops.dependence`) may write over an operand that nobody reads again. `spacing`
-says of a pair of buffers which distances between them are not allowed.
+live at the same time may still share bytes, where the rows of one are read before those of the other are written. A kernel is
+done with an operand, or with scratch, before it ends, and begins to write its result after it has begun (`instants`): so much
+is asked of the kernels at which the memory is fullest. And a kernel that loads each element before it stores there may write
+over an operand that nobody reads again. `spacing` says of a pair of buffers which distances between them are not allowed.
 """
 from __future__ import annotations
 
@@ -14,28 +15,40 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ....runtime.records import dataclass
 from ...elements.affine import Affine, Axis
 from ...elements.expression import Buffer, Load, Reduce
 from ...elements.traverse import free_axes, loads, nodes
 from ...kernels.kernel import Branch, CheckTrue, Compute, Kernel, Loop, Step, walk
 from ...loops.dependence.access_order import may_overwrite
-from ...loops.ir import Function, buffers_read
+from ...loops.ir import Function, buffers_read, buffers_written
 from ...loops.program import Program
 from ...row_tiling.row_access import row_dimension, rows_read
 from ...row_tiling.row_lifetimes import RowLifetimes, RowsRead, rows_used
 from ..buffers import Ticks
+from .instants import INSTANTS, Held, Instants
 
+COUNTED = 4096
+"""Pieces of a buffer that are told apart where bytes are counted."""
 Table = npt.NDArray[np.int64]
 Spacing = tuple[tuple[int, int], ...]
 """Open intervals, ascending: the offset of one buffer relative to another's lies in none of them."""
 
 
 class Occupied(NamedTuple):
-    """Bytes [first, end) of a buffer hold something from the tick `written` to the tick `read`, both included."""
+    """Bytes [first, end) of a buffer hold something from the moment `written` to the moment `read`, both included."""
     first: int
     end: int
     written: int
     read: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occupancy:
+    """Of each buffer: which bytes are occupied when, in few pieces, of which each is while one of its bytes is; and how many
+    bytes are when, as rows (0, bytes, moment written, moment read), never too many."""
+    pieces: dict[Buffer, tuple[Occupied, ...]]
+    counts: dict[Buffer, Table]
 
 
 def timed(steps: Sequence[Step]) -> Iterator[tuple[int, Compute]]:
@@ -71,13 +84,71 @@ def used_elsewhere(program: Program) -> set[Buffer]:
     return found
 
 
-def occupancy(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> dict[Buffer, tuple[Occupied, ...]]:
-    """Of each buffer of `live`: what is occupied when. One of which nothing finer is known is occupied as a whole."""
-    whole = {b: tuple([Occupied(0, nbytes, *span) for span in spans]) for b, spans in live.items() for nbytes in [b.nbytes]}
-    return {**whole, **(by_rows(program, live) if program.kernels else {})}
+def occupancy(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: Mapping[int, Instants]) -> Occupancy:
+    """What is occupied when; `inside` has the instants of some ticks, the others have one."""
+    pieces, counts = dict[Buffer, tuple[Occupied, ...]](), dict[Buffer, Table]()
+    functions = {tick: program.functions[step.kernel] for tick, step in timed(program.steps) if tick in inside}
+    for b, spans in live.items():
+        uses = [ends_of(b, span, inside, functions) for span in spans]
+        pieces[b] = tuple([o for use in uses for o in occupied_by(b.nbytes, *use)])
+        counts[b] = counted(b.nbytes, uses) if len(pieces[b]) > len(spans) else table(pieces[b])
+    if program.kernels:
+        rows = by_rows(program, live, inside)
+        pieces |= rows
+        counts |= {b: table(found) for b, found in rows.items()}
+    return Occupancy(pieces, counts)
 
 
-def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> dict[Buffer, tuple[Occupied, ...]]:
+def ends_of(buffer: Buffer, span: Ticks, inside: Mapping[int, Instants], functions: Mapping[int, Function]
+            ) -> tuple[Held, Held]:
+    """The moments at which a buffer begins to hold something, and ceases, in a span of its life: those of the kernels there,
+    where the first writes it and does not need it before, and the last does not write it."""
+    first, last = span
+    written, read = Held.whole(0, 0, buffer.nbytes), Held.whole(0, INSTANTS - 1 if last in inside else 0, buffer.nbytes)
+    if first in functions and buffer in inside[first] and buffer.role != "argument" and is_made(buffer, functions[first]):
+        written = inside[first][buffer]
+    if last in functions and buffer in inside[last] and buffer.role != "result" and is_let_go(buffer, functions[last]):
+        read = inside[last][buffer]
+    return written.at(first), read.at(last)
+
+
+def is_made(buffer: Buffer, function: Function) -> bool:
+    """True if a function needs no contents of a buffer that were there before."""
+    return buffer in function.scratch or buffer not in buffers_read(function)
+
+
+def is_let_go(buffer: Buffer, function: Function) -> bool:
+    """True if a function leaves no contents in a buffer for others."""
+    return buffer in function.scratch or buffer not in buffers_written(function)
+
+
+def occupied_by(nbytes: int, written: Held, read: Held) -> Iterator[Occupied]:
+    """The pieces of a buffer; neighbours with the same moments together."""
+    starts, begin, end = joint(written.in_pieces(), read.in_pieces(), nbytes)
+    is_new = np.flatnonzero((np.diff(begin, prepend=-1) != 0) | (np.diff(end, prepend=-1) != 0))
+    stops = [*starts[is_new[1:]].tolist(), nbytes]
+    yield from map(Occupied._make, zip(starts[is_new].tolist(), stops, begin[is_new].tolist(), end[is_new].tolist()))
+
+
+def joint(written: Held, read: Held, nbytes: int) -> tuple[Table, Table, Table]:
+    """Where the pieces of both begin, and the moments of each."""
+    starts = np.union1d(written.starts, read.starts)
+    starts = starts[starts < nbytes] if nbytes else starts[:1]
+    return starts, written.first[starts // max(written.nbytes, 1)], read.last[starts // max(read.nbytes, 1)]
+
+
+def counted(nbytes: int, uses: Sequence[tuple[Held, Held]]) -> Table:
+    """The bytes of a buffer that are occupied between the same moments; of too many pieces, between fewer moments."""
+    rows = []
+    for written, read in uses:
+        starts, begin, end = joint(written.in_pieces(COUNTED, inner=True), read.in_pieces(COUNTED, inner=True), nbytes)
+        sizes = np.diff(starts, append=nbytes)
+        rows.append(np.stack((np.zeros_like(sizes), sizes, begin, end), axis=1)[begin <= end])
+    return np.concatenate(rows)
+
+
+def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: Mapping[int, Instants]
+            ) -> dict[Buffer, tuple[Occupied, ...]]:
     """The buffers that kernels write or read row by row, and nothing else does."""
     ticks = list(timed(program.steps))
     partly = {b for _, s in ticks if s.rows is not None for b in program.functions[s.kernel].params} - used_elsewhere(program)
@@ -91,15 +162,28 @@ def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> dict[
         for b in function.params:
             if b in lives:
                 life = lives[b]
-                life.use(tick, rows_used(b, kernel.out, step.rows, reads[step.kernel], len(life.read)), b is kernel.out)
+                first, last = within(b, function, tick, inside.get(tick))
+                rows = rows_used(b, kernel.out, step.rows, reads[step.kernel], len(life.read))
+                if b is kernel.out:
+                    life.use(first, rows, True)
+                life.use(last, rows, False)
     return {b: occupied(b, life) for b, life in lives.items()}
+
+
+def within(buffer: Buffer, function: Function, tick: int, instants: Instants | None) -> tuple[int, int]:
+    """The moments at which a step begins and ceases to use a buffer."""
+    if instants is None or buffer not in instants:
+        return tick * INSTANTS, tick * INSTANTS + (0 if instants is None else INSTANTS - 1)
+    held = instants[buffer].at(tick)
+    return (int(held.first.min()) if is_made(buffer, function) else tick * INSTANTS,
+            int(held.last.max()) if is_let_go(buffer, function) else tick * INSTANTS + INSTANTS - 1)
 
 
 def lifetimes(buffer: Buffer, span: Ticks) -> RowLifetimes:
     """Those of the rows of a buffer that lives so long, before any step: an input is there from the start, a result to the
     end."""
-    return RowLifetimes.of(row_dimension(buffer)[1], span[0] if buffer.role == "argument" else None,
-                           span[1] if buffer.role == "result" else None)
+    return RowLifetimes.of(row_dimension(buffer)[1], span[0] * INSTANTS if buffer.role == "argument" else None,
+                           span[1] * INSTANTS + INSTANTS - 1 if buffer.role == "result" else None)
 
 
 def occupied(buffer: Buffer, life: RowLifetimes) -> tuple[Occupied, ...]:
@@ -138,20 +222,28 @@ def merged(low: Table, high: Table) -> Spacing:
     return tuple(zip(starts[[0, *gaps + 1]].tolist(), reached[[*gaps, -1]].tolist()))
 
 
-def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iterator[tuple[Buffer, Buffer]]:
-    """Pairs (operand, result) that may lie on the same bytes: a kernel reads the one for the last time and writes the other
-    for the first, each element after it has been read."""
-    for tick, step in timed(program.steps) if program.kernels else ():
-        if step.rows is not None or step.tasks > 1:  # another task may read what one has overwritten
-            continue
+def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iterator[tuple[Buffer, Buffer, int]]:
+    """Pairs (operand, result) that may lie on the same bytes at a tick: a kernel reads the one for the last time and writes the
+    other for the first, each element after it has been read."""
+    for tick, step in whole_kernels(program):
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         out = kernel.out
         if out not in function.params or live.get(out, ((-1, -1),))[0][0] != tick:
             continue
-        last = [b for b in function.params if b in buffers_read(function) and [s[1] for s in live.get(b, ())] == [tick]]
-        for b in last:
+        for b in last_read(function, tick, live):
             if may_write_over(kernel, function, b):
-                yield b, out
+                yield b, out, tick
+
+
+def whole_kernels(program: Program) -> Iterator[tuple[int, Compute]]:
+    """The steps that run a kernel as a whole, with their ticks; not in tasks, as another may read what one has overwritten."""
+    return ((tick, step) for tick, step in timed(program.steps if program.kernels else ())
+            if step.rows is None and step.tasks == 1)
+
+
+def last_read(function: Function, tick: int, live: Mapping[Buffer, tuple[Ticks, ...]]) -> list[Buffer]:
+    """The buffers that nobody reads after this function, at this tick."""
+    return [b for b in function.params if b in buffers_read(function) and [s[1] for s in live.get(b, ())] == [tick]]
 
 
 def may_write_over(kernel: Kernel, function: Function, operand: Buffer) -> bool:

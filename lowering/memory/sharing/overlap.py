@@ -4,20 +4,24 @@ orders, so that a plan may be smaller than everything that is live at one time.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ....runtime.errors import Problem
 from ....runtime.records import dataclass
 from ...elements.expression import Buffer
+from ...loops.ir import buffers_written
 from ...loops.program import Program
 from ..algorithms.first_fit import Bytes, Placement
 from ..algorithms.lower_bound import lower_bound
 from ..algorithms.run import Key, area_first, birth_first, conflicts_first, death_last, lifetime_first, ordered, size_first
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo, Ticks, aligned
 from .climb import Climb
-from .occupancy import Occupied, Spacing, in_place, occupancy, spacing_of, table
+from .fullest_steps import instants_inside
+from .instants import INSTANTS, Held, Instants
+from .occupancy import Occupied, Spacing, Table, in_place, is_made, last_read, occupancy, spacing_of, table, whole_kernels
 
 Spacings = Mapping[tuple[str, str], Spacing]
 """Of a pair of names: where the second may not begin, relative to the first."""
@@ -51,14 +55,17 @@ class Overlapping(Placement):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What may lie on the same bytes: `spacings` of pairs of names (each pair one way), `occupied` of each buffer by name, and
-    for each result that may be written over an operand: (operand, result, tick)."""
+    """What may lie on the same bytes: `spacings` of pairs of names (each pair one way), what is `occupied` of each buffer, in
+    pieces, the bytes of it that are, in `counts`, and for each result that may be written over an operand at a step of one
+    instant: (operand, result, moment)."""
     spacings: Spacings
     occupied: Mapping[str, Sequence[Occupied]]
     over: tuple[tuple[str, str, int], ...]
+    counts: Mapping[str, Table]
 
-    def place(self, buffers: Sequence[BufferInfo], pool: PoolInfo) -> dict[str, PoolAllocation] | None:
-        """The smallest plan of several orders; None where nothing may be shared, or none fits the pool."""
+    def place(self, buffers: Sequence[BufferInfo], pool: PoolInfo, effort: int = 1) -> dict[str, PoolAllocation] | None:
+        """The smallest plan of several orders; None where nothing may be shared, or none fits the pool. `effort` multiplies the
+        changes of order that are tried."""
         if not self.spacings:
             return None
         best: Overlapping | None = None
@@ -75,7 +82,7 @@ class Sharing:
                 break
         if best is None:
             return None
-        better = climbed(order, spacings, best.sizes[pool.name], bound)
+        better = climbed(order, spacings, best.sizes[pool.name], bound, effort)
         return {b.name: PoolAllocation(pool.name, better[b.name]) for b in buffers} if better else best.allocations
 
     def bound(self, buffers: Sequence[BufferInfo]) -> int:
@@ -91,7 +98,7 @@ class Sharing:
         by_tick: dict[int, int] = {}
         for (_, tick), size in shared.items():
             by_tick[tick] = by_tick.get(tick, 0) + size
-        return max(most_occupied((self.occupied[b.name] for b in buffers), by_tick), lower_bound(self.independent(known)))
+        return max(most_occupied((self.counts[b.name] for b in buffers), by_tick), lower_bound(self.independent(known)))
 
     def independent(self, known: Mapping[str, BufferInfo]) -> list[BufferInfo]:
         """Some of the buffers of which no two may share a byte while both are live: of those of each pair that may, the smaller
@@ -103,33 +110,61 @@ class Sharing:
         return [b for name, b in known.items() if name not in out]
 
 
-def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buffer, tuple[Ticks, ...]]) -> Sharing:
-    """What the loops and the rows of a program allow; `live` has the buffers to be placed."""
-    occupied = occupancy(program, live)
-    over = tuple(in_place(program, live))
+def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buffer, tuple[Ticks, ...]],
+               conflicts: Mapping[str, frozenset[str]]) -> Sharing:
+    """What the loops and the rows of a program allow; `live` has the buffers to be placed, `conflicts` those of each."""
+    over = list(in_place(program, live))
+    inside = instants_inside(program, live, over)
+    found, known = occupancy(program, live, inside), {names[b]: b for b in live}
+    tables = {name: table(found.pieces[b]) for name, b in known.items()}
+    finer = [name for name, b in known.items() if is_finer(found.pieces[b], live[b])]
     spacings: dict[tuple[str, str], Spacing] = {}
-    finer = [b for b, spans in occupied.items() if len(spans) > len(live[b])]
-    tables = {b: table(spans) for b, spans in occupied.items()} if finer else {}
     for one in finer:
-        for other in occupied:
-            if other is not one and (names[other], names[one]) not in spacings and meet(live[one], live[other]):
-                spacings[names[one], names[other]] = spacing_of(tables[one], tables[other])
-    for operand, result in over:
+        for other in conflicts[one]:
+            if (other, one) not in spacings:
+                spacing = spacing_of(tables[one], tables[other])
+                if spacing != ((-known[other].nbytes, known[one].nbytes),):
+                    spacings[one, other] = spacing
+    exactly = [(a, b) for a, b, tick in over if tick not in inside] + list(over_operands(program, live, inside))
+    for operand, result in exactly:
         pair = names[operand], names[result]
         pair = pair[::-1] if pair[::-1] in spacings else pair
-        spacings[pair] = with_place_over(spacings.get(pair, ((-result.nbytes, operand.nbytes),)))
-    return Sharing(spacings, {names[b]: spans for b, spans in occupied.items()},
-                   tuple((names[a], names[b], live[b][0][0]) for a, b in over))
+        spacings[pair] = with_place_over(spacings.get(pair, ((-known[pair[1]].nbytes, known[pair[0]].nbytes),)))
+    return Sharing(spacings, {name: found.pieces[b] for name, b in known.items()},
+                   tuple((names[a], names[b], tick * INSTANTS) for a, b, tick in over if tick not in inside),
+                   {name: found.counts[b] for name, b in known.items()})
+
+
+def is_finer(pieces: Sequence[Occupied], live: Sequence[Ticks]) -> bool:
+    """True if more is known of a buffer than the ticks between which it is live."""
+    return len(pieces) > len(live) or any(o.written % INSTANTS or o.read % INSTANTS for o in pieces)
+
+
+def over_operands(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: Mapping[int, Instants]
+                  ) -> Iterator[tuple[Buffer, Buffer]]:
+    """Pairs (operand, result) of steps whose instants are known: each byte of the operand is loaded for the last time before
+    one of the result is stored at its place."""
+    for tick, step in whole_kernels(program):
+        function, instants = program.functions[step.kernel], inside.get(tick, {})
+        made = [b for b in function.params if b in buffers_written(function) and is_made(b, function) and b in instants
+                and live.get(b, ((-1, -1),))[0][0] == tick]
+        for operand, result in itertools.product(last_read(function, tick, live), made):
+            if operand in instants and operand not in buffers_written(function) and comes_before(instants[operand],
+                                                                                                instants[result]):
+                yield operand, result
+
+
+def comes_before(loaded: Held, stored: Held) -> bool:
+    """True if each byte that both have is loaded for the last time before it is stored for the first."""
+    grain = math.gcd(loaded.nbytes, stored.nbytes)
+    last, first = np.repeat(loaded.last, loaded.nbytes // grain), np.repeat(stored.first, stored.nbytes // grain)
+    both = min(len(last), len(first))
+    return bool(np.all(last[:both] < first[:both]))
 
 
 def with_place_over(refused: Spacing) -> Spacing:
     """The distances that are not allowed between two buffers, but for none at all: the one lies exactly over the other."""
     return tuple(part for low, high in refused for part in (((low, 0), (0, high)) if low < 0 < high else ((low, high),)))
-
-
-def meet(one: Sequence[Ticks], other: Sequence[Ticks]) -> bool:
-    """Whether two buffers are live at the same tick."""
-    return any(a <= z and b <= y for a, y in one for b, z in other)
 
 
 def both_ways(spacings: Spacings) -> Spacings:
@@ -156,16 +191,16 @@ def place_all(order: Sequence[BufferInfo], pools: Sequence[PoolInfo], spacings: 
     return placement
 
 
-def climbed(order: Sequence[BufferInfo], spacings: Spacings, size: int, bound: int) -> dict[str, int] | None:
+def climbed(order: Sequence[BufferInfo], spacings: Spacings, size: int, bound: int, effort: int = 1) -> dict[str, int] | None:
     """The offset of each buffer in a plan of one pool that takes less than `size` bytes, if a search finds one."""
-    offsets = Climb(order, spacings).search(range(len(order)), size, bound)
+    offsets = Climb(order, spacings).search(range(len(order)), size, bound, effort)
     return None if offsets is None else {b.name: offset for b, offset in zip(order, offsets)}
 
 
-def most_occupied(occupied: Iterable[Sequence[Occupied]], shared: Mapping[int, int]) -> int:
-    """Bytes that no plan can do without: the most that are occupied at one tick, less what a kernel may write over its
-    operand then (`shared`, by tick)."""
-    first, end, written, read = table(itertools.chain.from_iterable(occupied)).T
+def most_occupied(occupied: Iterable[Table], shared: Mapping[int, int]) -> int:
+    """Bytes that no plan can do without: the most that are occupied at one moment, less what a kernel may write over its
+    operand then (`shared`, by moment)."""
+    first, end, written, read = np.concatenate([np.zeros((0, 4), np.int64), *occupied]).T
     ticks, nbytes = (np.fromiter(some, np.int64, len(shared)) for some in (shared.keys(), shared.values()))
     ticks, change = (np.concatenate(parts) for parts in (
         (written, read + 1, ticks, ticks + 1), (end - first, first - end, -nbytes, nbytes)))

@@ -19,7 +19,6 @@ from ..algorithms.pool_costs import cost_of, costs_of
 from ..algorithms.pool_prices import Usage
 from ..buffers import BufferInfo, PoolAllocation, PoolInfo, sizes_of
 from .climb import Climb
-from .occupancy import table
 from .overlap import Overlapping, Sharing, both_ways, orders, place_all
 
 CLIMBED = 3_000
@@ -73,10 +72,10 @@ class SharingPacker(Packer):
 
 
 def usage_of(buffers: Sequence[BufferInfo], sharing: Sharing) -> Usage:
-    """The bytes that each buffer holds something in at each tick that matters; a result that may lie on its operand takes that
+    """The bytes that each buffer holds something in at moments that matter; a result that may lie on its operand takes that
     much less when it is written."""
-    spans = [table(sharing.occupied[b.name]) for b in buffers]
-    ticks = np.unique(np.concatenate([span[:, 2] for span in spans])) if spans else np.zeros(0, np.int64)
+    spans = [sharing.counts[b.name] for b in buffers]
+    ticks = np.unique([o.written for b in buffers for o in sharing.occupied[b.name]]) if spans else np.zeros(0, np.int64)
     nbytes = np.zeros((len(ticks), len(buffers)), np.int64)
     for column, span in zip(nbytes.T, spans):
         for first, end, written, read in span.tolist():
