@@ -1,4 +1,4 @@
-"""The deviations of C source from MISRA C:2012 are those that the page lists, as cppcheck finds them in models of many kinds."""
+"""The deviations of C source from MISRA C:2012 are those that the page lists, as cppcheck finds them in several models."""
 from __future__ import annotations
 
 import re

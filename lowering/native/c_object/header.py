@@ -1,4 +1,4 @@
-"""The C header of an object, for C89 to C17 and C++98 to C++20: what `interface` describes, declared. Macros state sizes, shapes
+"""The C header of an object, for C89 to C17 and C++98 to C++20: declares what `interface` describes. Macros state sizes, shapes
 and alignments, and a checksum ties the header to its object.
 """
 from __future__ import annotations
