@@ -4,7 +4,9 @@ but pthreads and Linux's futex, so that no compiler has to be there.
 One job runs at a time. Its state is one word: how many workers are inside (8 bits), whether the job is open, its number. A
 worker that comes too late finds the job closed, and the caller never waits for a thread that has not begun: tasks are claimed
 one by one, by whoever is there, each thread first those that it had in the job before. Idle workers look at the word for a
-while, and then sleep on it. A job ends with a barrier: who called waits (`join`) until no worker is inside.
+while, and then sleep on it. A job ends with a barrier: who called waits (`join`) until no worker is inside. A worker that has
+read a new word, be it by an exchange that it has lost, first asks whether the pool has stopped: the stop's word is the last.
+tests/threads/test_pool_protocol.py runs this text in every interleaving.
 """
 from __future__ import annotations
 
@@ -167,16 +169,16 @@ def worker(processor: Processor, declared: dict[str, str], work: Value) -> PoolF
     f.update("sub", sleepers, constant("i32", 1), "seq_cst")
     f.jump(new(state))
 
-    found, = f.enter(new, "i32")
-    f.branch(f.compare("ne", f.load(pool, STOPPED, "acquire"), 0), end, look(found))
-    word, = f.enter(look, "i32")
+    word, = f.enter(new, "i32")
+    f.branch(f.compare("ne", f.load(pool, STOPPED, "acquire"), 0), end, look)
+    f.enter(look)
     job = f.op("lshr", word, JOB_SHIFT)
     f.require(f.compare("ne", f.op("and", word, OPEN), 0), idle(job))
     active = f.cast("zext", f.op("and", word, INSIDE), "i64")
     room = f.op("sub", f.load(pool, LIMIT, "monotonic"), 1)
     f.require(f.compare("slt", active, room), idle(job))
     other, entered = f.exchange(pool, word, f.op("add", word, 1), "acq_rel acquire")
-    f.branch(entered, inside, look(other))
+    f.branch(entered, inside, new(other))
     f.enter(inside)
     tasks, limit = f.load(pool, TASKS), f.load(pool, LIMIT)
     start = f.op("and", f.op("udiv", f.op("mul", tasks, number), limit), 63)
