@@ -211,8 +211,8 @@ class Executable:
     def __call__(self, *inputs: Any, out: Any = None, num_threads: int | None = None) -> tuple[Array, ...]:
         """Run it. `inputs` are arrays in order, or one mapping from names to arrays; `out` may give the arrays that
         the outputs are written to, `num_threads` how many threads it may use at most. Raises a Problem for a wrong
-        argument, and for an error that the run itself shows, and KeyboardInterrupt where Ctrl-C ends a loop; then no
-        variable has changed."""
+        argument, and for an error that the run itself shows, and what the handler of a signal raises that comes during a
+        loop (KeyboardInterrupt for Ctrl-C); then no variable has changed."""
         signature = self._signature
         arrays = signature.arrays(inputs)
         pointers = [address(a) for a in arrays]
@@ -237,8 +237,7 @@ class Executable:
                 self.limit(workspace, None)
             self.workspaces.give(workspace)
         if status == INTERRUPTED:
-            interrupts.handle()
-            return self(*inputs, out=results if out is None else out, num_threads=num_threads)
+            interrupts.raise_error()
         if status:
             self.fault(status)
         return results if out is None else signature.given(out)

@@ -1,15 +1,16 @@
-"""The interrupt flag of the process: Ctrl-C sets it, and loops of compiled code look at it in each iteration, so that an
-endless one ends. Its handler is native code (`lowering/native/process/interrupt_flag.py`).
+"""Signals in loops of compiled code: Python's handler of a signal runs between two iterations, as it does between two
+instructions of Python, and what it raises ends the call. The native half is `lowering/native/process/interrupt_flag.py`.
 
-A run that sees the flag ends as one that fails: no variable has changed. Then Python's handler of the signal runs, and what it
-raises (KeyboardInterrupt, if nobody says otherwise) is what the call raises; where it raises nothing, the call runs again from
-its beginning, as Python does with interrupted system calls. Only calls from the main thread look, because only there does
-Python run handlers.
+A handler in C sets a flag and goes on to Python's own; each iteration of a loop looks at the flag. Where it is set, and once in
+a run that takes long, the loop calls `Interrupts.look`, which runs Python's handlers. If one raises (KeyboardInterrupt for
+Ctrl-C, if nobody says otherwise), the run ends as one that fails: no variable has changed, and the call raises the exception.
+Else the loop goes on. Only calls from the main thread look, because only there does Python run handlers.
 """
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -17,19 +18,29 @@ from typing import Protocol
 from .machine_code import Image
 
 INTERRUPTED = -1
-"""What a run returns that has seen the flag."""
+"""What a run returns that a handler has ended."""
 
-FLAG, NEVER, MAIN, PREVIOUS, START = 0, 8, 16, 24, 32
+FLAG, NEVER, MAIN, PREVIOUS, START, LOOK, CALLED, API, ERROR = 0, 8, 16, 24, 32, 40, 48, 56, 88
 """Where things lie in the memory, in bytes: the flag; a byte that is never set, for threads that are not to look; the main
-thread's number; the handler before ours; the function that says where a run looks."""
+thread's number; Python's handler; the functions with which a run and a look begin; the object that a look calls; functions of
+Python; the exception of the handler that has ended a run: type, value, traceback."""
 
-BYTES = 40
+BYTES = 112
 
-BEGIN = "interrupt.begin"
-"""The name of that function: it takes the memory's address, and gives that of a byte in it."""
+RUN_WORDS = 3
+"""Words of 8 bytes that each run has of its own, for `BEGIN` and `VISIT`; the first counts the iterations until it looks."""
+
+BEGIN, VISIT, HANDLER = "interrupt.begin", "interrupt.look", "interrupt.handle"
+"""The names of those functions, and of the handler that sets the flag."""
+
+PYTHON_FUNCTIONS = "PyGILState_Ensure", "PyObject_CallObject", "PyErr_Fetch", "PyGILState_Release"
+"""Of Python, in their order in the memory."""
 
 MEMORY = b"tosaic\x01\x5a"
 """Eight bytes of the code that stand for the memory's address."""
+
+LARGEST_ACTION = 256
+"""Bytes for C's `struct sigaction`, which begins with the handler on every system; the largest, glibc's, has 152."""
 
 
 class Loaded(Protocol):
@@ -58,20 +69,49 @@ class Interrupts:
         with self.lock:
             if self.code is None:
                 self.code = load()
-                for kept in (self, self.code):
+                look = self.look
+                for kept in (self, self.code, look):
                     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+                functions = [address_of_python(name) for name in PYTHON_FUNCTIONS]
+                self.memory[LOOK // 8: ERROR // 8] = [self.code.address(VISIT), id(look), *functions]
                 self.memory[START // 8] = self.code.address(BEGIN)
         return ctypes.addressof(self.memory)
 
-    def handle(self) -> None:
-        """Forget the flag and run Python's handlers; raises what they raise. A signal that comes now sets the flag again."""
+    def look(self) -> None:
+        """Run Python's handlers of the signals that have come, and raise what they raise. A signal that comes from now on sets
+        the flag."""
         self.memory[FLAG] = 0
+        self.install()
         ctypes.pythonapi.PyErr_CheckSignals()
+
+    def install(self) -> None:
+        """Put the handler that sets the flag in front of Python's, for every signal that has a handler in Python. Only in its
+        place, as another library's may call ours: and anew each time, as `signal.signal` puts Python's back."""
+        assert self.code is not None
+        ours, sigaction = self.code.address(HANDLER), ctypes.pythonapi.sigaction
+        for number in filter(lambda n: callable(signal.getsignal(n)), signal.valid_signals()):
+            action = (ctypes.c_int64 * (LARGEST_ACTION // 8))()
+            sigaction(number, None, action)
+            self.memory[PREVIOUS // 8] = self.memory[PREVIOUS // 8] or action[0]
+            if action[0] == self.memory[PREVIOUS // 8]:
+                action[0] = ours
+                sigaction(number, action, None)
+
+    def raise_error(self) -> None:
+        """Raise what has ended a run."""
+        first = ERROR // 8
+        found, self.memory[first:] = self.memory[first:], [0, 0, 0]
+        ctypes.pythonapi.PyErr_Restore(*map(ctypes.c_void_p, found))
 
     def after_fork(self) -> None:
         """In the child, whose only thread is its main one."""
         self.lock = threading.Lock()
         self.set_main(threading.get_ident())
+
+
+def address_of_python(name: str) -> int:
+    """Of a function of Python's interface for C."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 process = Interrupts()

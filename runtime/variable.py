@@ -12,7 +12,7 @@ import numpy as np
 
 from .arena import Array, address, empty
 from .arguments import Tensor, as_array
-from .errors import Label, Position, TypeProblem, printable
+from .errors import Label, Position, Problem, TypeProblem, printable
 
 if TYPE_CHECKING:
     from .shared_library import LibraryMemory
@@ -43,21 +43,24 @@ class VariableStatus(NamedTuple):
 
 
 class Lock:
-    """A lock that native code can look at: `word` is 1 while somebody has it."""
-    __slots__ = ("_lock", "word")
+    """The lock of the variable `name`, which native code can look at: `word` is 1 while somebody has it."""
+    __slots__ = ("_lock", "name", "owner", "word")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self._lock = threading.Lock()
+        self.name = name
         self.word = ctypes.c_int64(0)
+        self.owner = 0
 
     def acquire(self, timeout: float = -1) -> bool:
         taken = self._lock.acquire(timeout=timeout)
         if taken:
             self.word.value = 1
+            self.owner = threading.get_ident()
         return taken
 
     def release(self) -> None:
-        self.word.value = 0
+        self.word.value = self.owner = 0
         self._lock.release()
 
     def locked(self) -> bool:
@@ -66,10 +69,17 @@ class Lock:
     def renew(self) -> None:
         """Free, whoever had it; the word stays where it is."""
         self._lock = threading.Lock()
-        self.word.value = 0
+        self.word.value = self.owner = 0
 
-    def __enter__(self) -> None:
+    def enter(self) -> None:
+        """Take it; a Problem in a signal's handler that has interrupted the call which has it."""
+        if self.owner == threading.get_ident():
+            raise Problem(f"variable {self.name} is in use by the call that the handler of a signal has interrupted",
+                          kind="variable", help="note in the handler that the signal has come, and use the variable when the "
+                          "call has returned")
         self.acquire()
+
+    __enter__ = enter
 
     def __exit__(self, *exception: object) -> None:
         self.release()
@@ -90,7 +100,7 @@ class Variable:
         self.declaration = declaration
         self.data: Array = memory.data if memory else empty(tensor.shape, tensor.numpy_dtype)
         self.written: Array = memory.written if memory else np.zeros(1, np.uint8)
-        self.lock = Lock()
+        self.lock = Lock(tensor.name)
         if not self.is_written:
             self.reset()
 
@@ -149,7 +159,7 @@ class Locks:
         taken: list[Lock] = []
         try:
             for variable in self._variables:
-                variable.lock.acquire()
+                variable.lock.enter()
                 taken.append(variable.lock)
         except BaseException:
             for lock in taken:

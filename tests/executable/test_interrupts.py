@@ -131,23 +131,6 @@ def test_a_handler_that_is_set_after_compiling_is_the_one_that_runs() -> None:
     interrupted(run, X, TRUE)
 
 
-def test_where_a_handler_raises_nothing_the_call_runs_again_from_its_beginning() -> None:
-    """The input says when to stop: the handler changes it, so that only a run from the beginning sees it."""
-    context, going = Context("again"), np.array(True)
-    run = compiled("a write before", context)
-
-    def handler(*ignored: Any) -> None:
-        going[...] = False
-
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        with signals(SOON):
-            assert run(X, going).tolist() == X.tolist()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert context.read("v").tolist() == X.tolist()
-
-
 def test_a_signal_between_calls_costs_no_call_its_result() -> None:
     run = compiled("a write before", Context("between"))
     interrupted(run, X, TRUE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from ....runtime.interrupts import INTERRUPTED, START
+from ....runtime.interrupts import INTERRUPTED, LOOK, RUN_WORDS, START
 from ...elements.expression import Buffer
 from ...kernels.kernel import Branch, CheckTrue, CheckWritten, Compute, Kernel, Loop, MarkWritten, Parallel, Step
 from ...loops.ir import buffers_written
@@ -47,7 +47,7 @@ class Driver:
         self.table: list[str] = []
         self.bounds: list[int] = []
         self.used: dict[int, None] = {}
-        self.flag: Value | None = None
+        self.looking: tuple[Value, Value, Value] | None = None
         self.is_parallel = is_parallel(program)
 
     @property
@@ -135,7 +135,7 @@ class Driver:
     def function(self, name: str, linkage: str) -> list[str]:
         w = Function(name, "i32", {"frame": "ptr"}, self.declared, linkage)
         if self.places.interrupts is not None:
-            self.flag = self.where_to_look(w, self.places.interrupts)
+            self.looking = self.begin_looking(w, self.places.interrupts)
         self.steps(w, self.program.steps)
         w.give(constant("i32", 0))
         return w.definition()
@@ -207,18 +207,26 @@ class Driver:
         return w.compare("ne", w.load(self.pointer(w, place), "i8"), 0)
 
     def look(self, w: Writer) -> None:
-        """End the run where the interrupt flag is set."""
-        if self.flag is not None:
-            interrupted, further = w.blocks("interrupted", "further")
-            w.branch(w.compare("eq", w.load(self.flag, "i8", "monotonic"), 0), further, interrupted)
+        """Let Python handle signals where the interrupt flag is set, and in some iterations of a run; end the run if a handler
+        raises."""
+        if self.looking is not None:
+            words, flag, run = self.looking
+            look, interrupted, further = w.blocks("look", "interrupted", "further")
+            left = w.op("sub", w.load(run, "i64"), 1)
+            w.store(left, run)
+            is_quiet = w.compare("eq", w.load(flag, "i8", "monotonic"), 0)
+            w.branch(w.op("and", is_quiet, w.compare("ne", left, 0)), further, look, likely=True)
+            w.enter(look)
+            status = w.call(w.load(words, Member(LOOK)), "i32", words, run)
+            w.branch(w.compare("eq", status, 0), further, interrupted)
             w.enter(interrupted)
             w.give(constant("i32", INTERRUPTED))
             w.enter(further)
 
-    def where_to_look(self, w: Writer, interrupts: Place) -> Value:
-        """The address of the byte at which the loops of this run look."""
-        words = self.pointer(w, interrupts)
-        return w.call(w.load(words, Member(START)), "ptr", words)
+    def begin_looking(self, w: Function, interrupts: Place) -> tuple[Value, Value, Value]:
+        """The memory of interrupts, the byte at which the loops of this run look, and the run's own words."""
+        words, run = self.pointer(w, interrupts), w.room(RUN_WORDS, "i64", 8)
+        return words, w.call(w.load(words, Member(START)), "ptr", words, run), run
 
     def check(self, w: Writer, place: Place, fault: int) -> None:
         """Return the number of the fault unless the byte there is set."""

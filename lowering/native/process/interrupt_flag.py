@@ -1,16 +1,18 @@
-"""The code of the process's interrupt flag: a handler of SIGINT that sets it and goes on to the handler before, and what loops
-of compiled code ask where to look. Its memory is `runtime/interrupts.py`'s.
+"""The native half of `runtime/interrupts.py`: a handler of signals that sets the process's interrupt flag and goes on to
+Python's, and what loops of compiled code call when they look.
 
-A flag that a handler sets costs a loop one load of a byte; Python's own is not to be had without the interpreter's lock. Python
-installs its handler anew whenever `signal.signal` is called (asyncio and IPython do so all the time), so each run of a program
-with loops looks whether ours is there.
+A flag that a handler sets costs a loop one load of a byte; Python's own is not to be had without the interpreter's lock. To see
+which signals have a handler takes microseconds, and Python installs its own anew whenever `signal.signal` is called (asyncio
+and IPython do so all the time). So a run looks when it has gone on for a millisecond: it asks for the time in its iterations
+1, 2, 4, 8 and so on.
 """
 from __future__ import annotations
 
 import os
+import sys
 
 from ....runtime import interrupts
-from ....runtime.interrupts import BEGIN, MEMORY
+from ....runtime.interrupts import BEGIN, HANDLER, INTERRUPTED, MEMORY, RUN_WORDS, VISIT
 from ....runtime.later import Later
 from ...machine_code.codegen import Engine, compiled_image
 from ...machine_code.llvm_writer import (
@@ -27,15 +29,24 @@ from ...machine_code.llvm_writer import (
 )
 from ...target.presets import host
 
-NEEDED = frozenset({"pthread_self", "sigaction"})
+NEEDED = frozenset({"pthread_self", "clock_gettime"})
 
-LARGEST_ACTION = 256
-"""Bytes for C's `struct sigaction`, which begins with the handler on every system; the largest, glibc's, has 152."""
+PATIENCE = 1_000_000
+"""Nanoseconds after which a run looks for the first time."""
 
-SIGINT = constant("i32", 2)
+MONOTONIC = constant("i32", 6 if sys.platform == "darwin" else 1)
+"""The number of the clock."""
+
+NEVER_AGAIN = 1 << 62
 
 PREVIOUS, MAIN, NEVER = Member(interrupts.PREVIOUS), Member(interrupts.MAIN, "i64"), interrupts.NEVER
-"""Where things lie in the memory: the handler before ours, the main thread's number, a byte that is never set."""
+CALLED, ERROR = Member(interrupts.CALLED), interrupts.ERROR
+ENSURE, CALL, FETCH, RELEASE = (Member(interrupts.API + 8 * i) for i in range(len(interrupts.PYTHON_FUNCTIONS)))
+"""Where things lie in the memory: Python's handler, the main thread's number, a byte that is never set, the object that a look
+calls, the exception that it has raised, functions of Python."""
+
+LEFT, DISTANCE, BEGUN = (Member(8 * i, "i64") for i in range(RUN_WORDS))
+"""A run's own words: iterations until it looks, as many as there were before; the time of the first one."""
 
 WORDS = symbol("interrupt.memory")
 """A constant of the code that has the memory's address."""
@@ -43,7 +54,7 @@ WORDS = symbol("interrupt.memory")
 
 def handler() -> Function:
     """`interrupt.handle(signal, info, context)`: set the flag; then what the handler before ours does."""
-    f = Function("interrupt.handle", "void", {"signal": "i32", "info": "ptr", "context": "ptr"})
+    f = Function(HANDLER, "void", {"signal": "i32", "info": "ptr", "context": "ptr"}, linkage="")
     words = Value("ptr", f.put(f"load volatile ptr, {WORDS}"))
     f.store(constant("i8", 1), words, "seq_cst")
     f.call(f.load(words, PREVIOUS), "void", *f.params)
@@ -51,41 +62,66 @@ def handler() -> Function:
     return f
 
 
-def beginning(handle: Value, declared: dict[str, str]) -> Function:
-    """`ptr interrupt.begin(words)`: where a run of this thread looks. At the flag in the main thread, for which alone Python
-    raises KeyboardInterrupt; there the handler is put in the place of the first one that was found, and of none else: another
-    library's may call ours by itself."""
-    f = Function(BEGIN, "ptr", {"words": "ptr"}, declared, linkage="")
-    words, = f.params
-    other, ready = f.blocks("other", "ready")
-    action = f.room(LARGEST_ACTION, "i8", 16)
+def beginning(declared: dict[str, str]) -> Function:
+    """`ptr interrupt.begin(words, run)`: where a run of this thread looks: at the flag in the main thread, for which alone
+    Python runs handlers."""
+    f = Function(BEGIN, "ptr", {"words": "ptr", "run": "ptr"}, declared, linkage="")
+    words, run = f.params
+    other, = f.blocks("other")
+    f.keep(1, run, LEFT)
+    f.keep(0, run, DISTANCE)
     f.require(f.compare("eq", f.call_c("pthread_self", "i64"), f.load(words, MAIN)), other)
-    f.call_c("sigaction", "i32", SIGINT, NULL, action)
-    now = f.load(action, "ptr")
-    f.require(f.compare("ne", now, handle), ready)
-    place = f.address(words, PREVIOUS.offset)
-    previous = f.load(place, "ptr")
-    is_known, is_first = f.compare("eq", now, previous), f.compare("eq", previous, NULL)
-    is_function = f.compare("ugt", f.cast("ptrtoint", now, "i64"), 1)
-    is_ours_to_follow = f.op("or", is_known, f.op("and", is_first, is_function))
-    f.require(f.op("and", is_ours_to_follow, is_function), ready)
-    f.store(now, place)
-    f.store(handle, action)
-    f.call_c("sigaction", "i32", SIGINT, action, NULL)
-    f.go_on(ready)
     f.give(words)
     f.enter(other)
+    f.keep(NEVER_AGAIN, run, LEFT)
     f.give(f.address(words, NEVER))
+    return f
+
+
+def visit(declared: dict[str, str]) -> Function:
+    """`i32 interrupt.look(words, run)`: run Python's handlers where the flag is set or the run has gone on for long. 0 where
+    the run goes on, else INTERRUPTED."""
+    f = Function(VISIT, "i32", {"words": "ptr", "run": "ptr"}, declared, linkage="")
+    words, run = f.params
+    timed, first, following, handle, failed, end = f.blocks("timed", "first", "following", "handle", "failed", "end")
+    f.branch(f.compare("eq", f.load(run, LEFT), 0), timed, handle)
+    f.enter(timed)
+    clock = f.room(2, "i64", 8)
+    f.call_c("clock_gettime", "i32", MONOTONIC, clock)
+    now = f.op("add", f.op("mul", f.load(clock, "i64"), 1_000_000_000), f.load(clock, Member(8, "i64")))
+    distance = f.load(run, DISTANCE)
+    f.branch(f.compare("eq", distance, 0), first, following)
+    f.enter(first)
+    f.keep(now, run, BEGUN)
+    f.keep(1, run, LEFT)
+    f.keep(1, run, DISTANCE)
+    f.give(constant("i32", 0))
+    f.enter(following)
+    f.keep(f.op("shl", distance, 1), run, DISTANCE)
+    f.keep(distance, run, LEFT)
+    f.require(f.compare("slt", f.op("sub", now, f.load(run, BEGUN)), PATIENCE), handle)
+    f.give(constant("i32", 0))
+
+    f.enter(handle)
+    f.keep(NEVER_AGAIN, run, LEFT)
+    had_lock = f.call(f.load(words, ENSURE), "i32")
+    result = f.call(f.load(words, CALL), "ptr", f.load(words, CALLED), NULL)
+    f.branch(f.compare("eq", result, NULL), failed, end(0))
+    f.enter(failed)
+    f.call(f.load(words, FETCH), "void", *(f.address(words, ERROR + 8 * i) for i in range(3)))
+    f.jump(end(INTERRUPTED))
+    status, = f.enter(end, "i32")
+    f.call(f.load(words, RELEASE), "void", had_lock)
+    f.give(status)
     return f
 
 
 def text() -> str:
     """The module. The place of the memory's address is eight bytes that the runtime looks for."""
     declared = dict[str, str]()
-    handle = handler()
+    functions = handler(), beginning(declared), visit(declared)
     memory = data("interrupt.memory", "internal constant", "i64", f"{int.from_bytes(MEMORY, 'little', signed=True)}", align=8)
-    begin = beginning(handle.pointer, declared)
-    return module(host().triple, declared.values(), [memory], handle.definition(), begin.definition(),
+    return module(host().triple, declared.values(), [memory], *(f.definition() for f in functions),
                   [attribute_group(*OWN_ATTRIBUTES)])
 
 
