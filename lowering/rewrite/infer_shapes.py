@@ -114,6 +114,7 @@ class Inference:
         if isinstance(op, UnknownOp) or op.foreign or op.variable_effect in ("declare", "write") or len(regions) != op.regions:
             return None
         try:
+            check_elements(operands)
             return op.types(operands, regions)
         except Problem:
             if self.strict:
@@ -132,6 +133,13 @@ class Inference:
             raise Problem(f"%{value.name} is declared as {value.type}, for these inputs it is {found}", value.position,
                           kind="type")
         return replace(value, type=joined(value.type, found))
+
+
+def check_elements(operands: Sequence[Value]) -> None:
+    """Raise a Problem for an operand without elements: the operators' rules divide by extents."""
+    for value in operands:
+        if isinstance(value.type, TensorType) and 0 in (value.type.shape or ()):
+            raise Problem(f"%{value.name} has no elements: {value.type}", value.position, kind="shape")
 
 
 def region_operands(operation: Operation, operands: Sequence[Value]) -> list[Type]:

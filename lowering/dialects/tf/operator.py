@@ -27,7 +27,9 @@ class TensorFlowOp(UnknownOp):
 
     def verify(self, operation: Operation, parent: Operation | None) -> None:
         from .definitions import check_definition
+        from .verify_regions import verify_regions
         check_definition(operation)
+        verify_regions(operation)
 
     def constant(self, operands: Sequence[Operand]) -> Array | None:
         """The data of `tf.Const`, where it is numbers."""

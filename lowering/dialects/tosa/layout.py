@@ -102,7 +102,8 @@ class Reshape(Op, name="tosa.reshape"):
                     f"{x.type} has {size} elements, {written(numbers)} does not", kind="shape")
         elif not unknown:
             part = math.prod(n for n in x.type.shape or () if n is not None)
-            require(rest % part == 0, f"{x.type} has a multiple of {part} elements, {written(numbers)} does not", kind="shape")
+            require(part > 0 and rest % part == 0,
+                    f"{x.type} has a multiple of {part} elements, {written(numbers)} does not", kind="shape")
         missing = None if size is None else size // rest
         return TensorType(tuple(missing if n == -1 else n for n in numbers), x.type.element)
 

@@ -73,7 +73,7 @@ def while_region(t: Translation, operation: Operation, operands: list[Datum], sc
     def inside(region: Block, state: Sequence[Datum]) -> Sequence[Datum]:
         check_number(len(region.arguments), len(state), "a region")
         return t.block(region, {**scope, **dict(zip(region.arguments, state, strict=True))})
-    return loop(t.emitter, operands, lambda state: only(inside(test, state)), lambda state: inside(body, state))
+    return loop(t.emitter, operands, lambda state: inside(test, state)[0], lambda state: inside(body, state))
 
 
 def only(results: Sequence[Datum]) -> Datum:
