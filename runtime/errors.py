@@ -76,6 +76,14 @@ class Source:
         line = self.text.count("\n", 0, offset) + 1
         return Position(self, line, offset - self.text.rfind("\n", 0, offset), width)
 
+    def offset(self, position: Position) -> int:
+        """The character of `text` that a position is at."""
+        assert self.text is not None
+        start = 0
+        for _ in range(position.line - 1):
+            start = self.text.find("\n", start) + 1
+        return start + position.column - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Position:

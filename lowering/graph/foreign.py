@@ -9,7 +9,7 @@ from typing import Any
 from ...runtime.errors import Problem
 from .graph import Operation
 
-CALLEES = ("then_branch", "else_branch", "true_branch", "false_branch", "cond", "body", "branches", "f")
+CALLEES = ("then_branch", "else_branch", "true_branch", "false_branch", "cond", "body", "branches", "f", "callee")
 """Properties that name functions, or lists of them."""
 
 

@@ -104,6 +104,16 @@ class Function:
         return self.body.arguments
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AbsentFunction:
+    """A function that a module names and has no graph of: it is declared only, or holds something that is not understood.
+    `problem` is what a use of it ends in; a declaration has its types."""
+    name: str
+    problem: Problem
+    is_private: bool = False
+    types: tuple[tuple[Type, ...], tuple[Type, ...]] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Module:
     """Functions, and the operations at module level (declarations of variables)."""
@@ -112,6 +122,7 @@ class Module:
     name: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     position: Position | None = None
+    absent: tuple[AbsentFunction, ...] = ()
 
     def __repr__(self) -> str:
         return printable(f"<Module with {', '.join(f.name for f in self.functions[:8]) or 'no functions'}"
@@ -129,8 +140,15 @@ class Module:
         for f in self.functions:
             if f.name == name:
                 return f
+        self.check_absent(name)
         raise KeyProblem(f"the module has no function {name}", kind="argument",
                          help=f"it has {', '.join(f.name for f in self.functions)}")
+
+    def check_absent(self, name: str) -> None:
+        """Raise the Problem of a function that the module names and has no graph of."""
+        for f in self.absent:
+            if f.name == name:
+                raise f.problem
 
 
 def uses(block: Block) -> dict[Value, list[Operation | None]]:

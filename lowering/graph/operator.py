@@ -160,6 +160,14 @@ class Op:
         """The types of the results of an operator with regions; checks their arguments and what they yield."""
         raise Problem(f"{self.name} takes no regions", kind="type")
 
+    def terminator_of(self, region: int) -> str:
+        """What the block of one region ends in."""
+        return self.terminator
+
+    def region_parents(self) -> Sequence[int] | None:
+        """For each region the one whose values it sees, itself for the first; None where each sees those around alone."""
+        return None
+
     def verify(self, operation: Operation, parent: Operation | None) -> None:
         """The rules of a foreign operator; `parent` is the operation whose region holds it."""
 

@@ -18,6 +18,7 @@ from ...runtime.errors import Label, Position, Problem, require
 from ...runtime.limits import NESTED, TENSOR_BYTES
 from ...runtime.records import dataclass
 from .agreement import check_agreement
+from .dominance import walk
 from .foreign import callees, spelling
 from .graph import Block, Function, Module, Operation, Value
 from .operator import UnknownOp
@@ -55,8 +56,8 @@ def check(module: Module) -> None:
             variables[symbol_of(operation)] = operation
         elif name := symbol_of_unknown(operation):
             new_symbol(symbols, name, operation.position)
-    for function in module.functions:
-        new_symbol(symbols, function.name, function.position)
+    for function in (*module.functions, *module.absent):
+        new_symbol(symbols, function.name, function.position if isinstance(function, Function) else function.problem.position)
     top = BlockVerifier(variables, levels=levels)
     for operation in module.declarations:
         top.operation(operation, 0)
@@ -68,20 +69,13 @@ def check(module: Module) -> None:
 
 
 def is_foreign(module: Module) -> bool:
-    """Whether a module holds operations of a foreign dialect and none of TOSA's, whose levels then do not hold."""
-    found = False
-    for function in module.functions:
-        for operation in function.body.walk():
-            if operation.op.foreign:
-                found = True
-            elif not isinstance(operation.op, UnknownOp):
-                return False
-    return found
+    """Whether a module holds operations of a foreign dialect: it becomes TOSA before TOSA's levels hold."""
+    return any(operation.op.foreign for function in module.functions for operation in function.body.walk())
 
 
 def check_callees(module: Module) -> None:
     """The functions that operations name are in the module."""
-    names = {f.name for f in module.functions}
+    names = {f.name for f in (*module.functions, *module.absent)}
     for function in module.functions:
         for operation in function.body.walk():
             for attribute, symbols in callees(operation).items() if operation.op.foreign else ():
@@ -144,14 +138,38 @@ class BlockVerifier:
     def block(self, block: Block, depth: int, parent: Operation | None = None) -> None:
         """The operations of a block; what it defines is not visible behind it."""
         before = len(self.values)
+        self.contents(block, depth, parent)
+        if depth:
+            self.forget(before)
+
+    def forget(self, count: int) -> None:
+        """Let only the first values be visible."""
+        while len(self.values) > count:
+            self.values.popitem()  # the last one that was defined
+
+    def contents(self, block: Block, depth: int, parent: Operation | None) -> None:
+        """The operations of a block; what it defines stays visible."""
         for value in block.arguments:
             self.define(value, block.position, check_type if self.levels else None)
         for operation in block.operations:
             self.operation(operation, depth, parent)
         for value in block.yields:
             self.use(value, "what the block gives back", block.terminator_position)
-        while depth and len(self.values) > before:
-            self.values.popitem()  # the last one that was defined
+
+    def regions(self, operation: Operation, depth: int) -> None:
+        """The regions of an operation: each for itself, or as blocks that see what dominates them."""
+        parents = operation.op.region_parents()
+        if parents is None:
+            for region in operation.regions:
+                self.block(region, depth, operation)
+            return
+        before: list[int] = []
+        for number, entering in walk(parents):
+            if entering:
+                before.append(len(self.values))
+                self.contents(operation.regions[number], depth, operation)
+            else:
+                self.forget(before.pop())
 
     def define(self, value: Value, position: Position | None, check: Callable[[Value], None] | None) -> None:
         if value in self.values:
@@ -180,8 +198,7 @@ class BlockVerifier:
                 self.known(operation)  # before what is inside: a wrong signature of a region makes its operations wrong
         if operation.op.foreign:
             operation.op.verify(operation, parent)
-        for region in operation.regions:
-            self.block(region, inner if known else max(depth, 1), operation)
+        self.regions(operation, inner if known else max(depth, 1))
         with blamed(operation):
             for value in operation.results:
                 self.define(value, operation.position, check_type if known else None)

@@ -43,6 +43,6 @@ def prune_block(block: Block, needed: set[Value]) -> Block:
             needed.update(captures(operation))
             kept.append(operation)
             continue
-        regions = tuple(prune_block(r, needed) for r in operation.regions)
+        regions = tuple(prune_block(r, needed) for r in reversed(operation.regions))[::-1]  # a later one may read
         kept.append(replace(operation, regions=regions) if operation.regions else operation)
     return replace(block, operations=tuple(reversed(kept)))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import Problem, Source
 from ...runtime.records import dataclass
 from ..dialects.tf.types import is_string
-from ..graph.types import F64, I64, ElementType, TensorType
+from ..graph.types import F64, I1, I64, ElementType, TensorType
 from .attributes import Attribute, Dense, Dictionary, FunctionType, Number, Numbers, Symbol, Text, Unit
 from .elements import decode, decode_blob
 from .scalars import integer, real
 from .strings import decode_strings, unescape
 from .syntax import AttributeSyntax, DictionarySyntax, ListSyntax, LocationSyntax, SyntaxFault, place
 from .typed_elements import IS_TYPED, decode_typed
-from .types import TypeReader
+from .types import AnyType, TypeReader
 
 if TYPE_CHECKING:
     from lark import Token
@@ -64,6 +64,17 @@ class AttributeReader:
                     return self.leaf(token, syntax.type)
                 except SyntaxFault as fault:
                     raise fault.at(self.source, token) from None
+
+    def type_of(self, syntax: AttributeSyntax) -> AnyType:
+        """The type of a constant: the one behind its colon, or what a number has without one."""
+        if syntax.type is not None:
+            return self.types.read(syntax.type)
+        value = self.read(syntax)
+        if isinstance(value, bool):
+            return I1
+        if isinstance(value, Number):
+            return value.type
+        raise Problem("expected ':' and the type of the constant", place(self.source, syntax.token), kind="syntax")
 
     def leaf(self, token: Token, type_token: Token | None) -> Attribute:
         match token.type:

@@ -14,6 +14,8 @@ from ...runtime.errors import Position, Problem, Source
 from ...runtime.records import dataclass
 from ..dialects.onnx.node import PREFIX as ONNX_PREFIX
 from ..dialects.onnx.node import RETURN, OnnxOp
+from ..dialects.standard.blocks import BRANCHES
+from ..dialects.standard.operators import CONDITION, CONSTANT, EXTRACT, SCF_YIELD, STANDARD, StandardOp
 from ..dialects.tf.operator import PREFIX, YIELD, TensorFlowOp
 from ..dialects.tf_executor.operators import PREFIX as EXECUTOR
 from ..dialects.tosa.data import Identity, IdentityN
@@ -34,13 +36,14 @@ if TYPE_CHECKING:
 
 SPECIAL = (EXECUTOR, PREFIX, "wraps", "constant")
 """Beginnings of the names of operations that may be written otherwise than they are kept."""
+OWN = "tosa."
 CAST = "builtin.unrealized_conversion_cast"
 RETURNS = ("return", "func.return")
 YIELDS = ("tosa.yield",)
 FETCH, ISLAND_YIELD, TENSORFLOW_YIELD = ("tf_executor.fetch",), ("tf_executor.yield",), (YIELD,)
-IMPLICIT = (FETCH, ISLAND_YIELD)
+IMPLICIT = (FETCH, ISLAND_YIELD, (SCF_YIELD,))
 """Terminators that MLIR lets a text leave out where they give back nothing."""
-TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD, RETURN))
+TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD, RETURN, SCF_YIELD, CONDITION, *BRANCHES))
 
 
 def ends_in(operations: Sequence[AnyOperation], terminators: Sequence[str]) -> bool:
@@ -128,8 +131,8 @@ class OperationReader:
             raise Problem(f"{op.name} has {wanted} regions, found {len(syntax.regions)}", kind="type")
         bound = operands[len(operands) - len(syntax.entry_names):]
         entry = [(name, value.type) for name, value in zip(syntax.entry_names, bound)]
-        ends = (op.terminator,) if op.foreign else () if wanted is None else YIELDS
-        return tuple(self.region(region, entry, ends) for region in syntax.regions)
+        ends = [(op.terminator_of(n),) if op.foreign else () if wanted is None else YIELDS for n in range(len(syntax.regions))]
+        return tuple(self.region(region, entry, end) for region, end in zip(syntax.regions, ends))
 
     # Operations
 
@@ -143,6 +146,7 @@ class OperationReader:
         """An operation that is what it is written as."""
         position = place(self.source, syntax.name)
         operands, results = self.operands(syntax)
+        results = self.implied_results(syntax, results)
         if syntax.spelling == CAST and tuple(v.type for v in operands) == results:
             self.scopes.rename(syntax.results, operands)
             return None
@@ -161,6 +165,17 @@ class OperationReader:
             self.conversions.update((v, operation) for v in values)
         return operation
 
+    def implied_results(self, syntax: OperationSyntax, written: tuple[Type, ...]) -> tuple[Type, ...]:
+        """The types of the results where the form does not say them: a constant's is its value's, an element's its tensor's;
+        `op %a : T` of a dialect that is not known has a result where it is named."""
+        if syntax.spelling == CONSTANT and syntax.initial is not None and not written:
+            return (self.types.as_value(self.attributes.type_of(syntax.initial)),)
+        if syntax.spelling == EXTRACT and syntax.types.signature is None:
+            element = getattr(written[0], "element", None)
+            return (self.types.as_value(element),) if isinstance(element, ElementType) else written
+        is_custom = syntax.types.signature is None and syntax.types.operands is None and not syntax.regions
+        return () if is_custom and syntax.results is None and syntax.spelling not in STANDARD else written
+
     def operands(self, syntax: OperationSyntax) -> tuple[tuple[Value, ...], tuple[Type, ...]]:
         """The values of the operands, held against their types in the text, and the types of the results."""
         values = self.scopes.operands(syntax.operands)
@@ -175,7 +190,7 @@ class OperationReader:
             results = tuple(map(self.types.value, types.results))
         if declared is not None and tuple(v.type for v in values) != tuple(declared):
             raise self.mismatch(syntax, values, declared)
-        for value in values if self.conversions else ():
+        for value in values if self.conversions and syntax.spelling.startswith(OWN) else ():
             if value in self.conversions:
                 raise self.unconverted(value)
         return values, results
@@ -211,9 +226,12 @@ class OperationReader:
             key = "callee" if syntax.spelling == "func.call" else "symbol"
             properties[key] = Symbol(self.attributes.symbol(syntax.symbol))
         if syntax.initial is not None:
-            properties["initial"] = self.attributes.read(syntax.initial)
+            properties["value" if syntax.declared is None and syntax.name.type == "NAMED_CONSTANT" else "initial"] = (
+                self.attributes.read(syntax.initial))
         if syntax.spelling.startswith(PREFIX):
             return TensorFlowOp(spelling=syntax.spelling, properties=properties), rest
+        if syntax.spelling in STANDARD:
+            return StandardOp(spelling=syntax.spelling, properties=properties), rest
         if syntax.spelling.startswith(ONNX_PREFIX):
             return OnnxOp(spelling=syntax.spelling, properties=properties), rest
         found = OPERATORS.get(syntax.spelling)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import Source
+from ...runtime.errors import Problem, Source
 from ...runtime.limits import checkpoint
 from .executor_rules import ExecutorRules
+from .function_text import function_around
 from .rules import Rules, TokenFault, reading
-from .syntax import FileSyntax, SyntaxFault
+from .syntax import FileSyntax, SyntaxFault, UnreadFunction
 
 if TYPE_CHECKING:
     from lark import Lark, Token
@@ -22,14 +23,39 @@ MAXIMUM_BRACKETS = 200
 """Brackets that may be open at one place."""
 
 
+MOST_UNREAD = 16
+"""Functions of a text that may hold forms that are not known: the text is parsed once more for each."""
+
+
 def parse(source: Source) -> FileSyntax:
-    """The syntax tree of a source's text; a Problem at the first place that the grammar does not allow."""
+    """The syntax tree of a source's text; a Problem at the first place that the grammar does not allow.
+
+    A form that is not known leaves out the function that it is in: what others need is read.
+    """
+    text = source.text
+    assert text is not None
+    unread: list[UnreadFunction] = []
+    while True:
+        try:
+            return parse_text(source, text)._replace(unread=tuple(unread))
+        except Problem as problem:
+            position = problem.position
+            if problem.kind != "unsupported" or len(unread) == MOST_UNREAD or position is None:
+                raise
+            found = function_around(text, source.offset(position))
+            if found is None:
+                raise
+            unread.append(UnreadFunction(found.name, problem, found.is_private))
+            text = found.left_out(text)
+
+
+def parse_text(source: Source, text: str) -> FileSyntax:
+    """The syntax tree of a text whose positions are those of the source."""
     from lark.exceptions import UnexpectedInput
-    assert source.text is not None
     parser = build_parser()
     reading.depth = reading.operations = 0
     try:
-        return parser.parse(source.text)  # type: ignore[return-value]
+        return parser.parse(text)  # type: ignore[return-value]
     except UnexpectedInput as error:
         from .diagnose import diagnose
         problem = diagnose(error, source)

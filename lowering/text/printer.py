@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ...runtime.errors import printable
+from ..dialects.standard.blocks import Blocks
 from ..dialects.tf_executor.operators import (
     PARALLEL_ITERATIONS,
     ControlTrigger,
@@ -30,11 +32,12 @@ from ..dialects.tf_executor.operators import (
 )
 from ..dialects.tf_executor.operators import PREFIX as EXECUTOR
 from ..dialects.tf_executor.types import INDEX_TYPE, PREDICATE
-from ..graph.graph import Block, Function, Module, Operation, Value
+from ..graph.graph import AbsentFunction, Block, Function, Module, Operation, Value
 from ..graph.operator import UnknownOp
 from ..graph.types import Type
 from .attribute_printer import format_dictionary, format_signature, quoted, symbol
 from .attributes import Attribute
+from .block_printer import print_blocks
 from .fields import field_attributes
 
 IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
@@ -54,7 +57,17 @@ def print_module(module: Module, *, elide: int | None = None) -> str:
     lines += printer.lines
     for function in module.functions:
         lines += function_lines(function, 1, elide)
+    lines += [f"  {absent_line(function)}" for function in module.absent]
     return "\n".join([*lines, "}", ""])
+
+
+def absent_line(function: AbsentFunction) -> str:
+    """A declaration; a comment for a function that is not understood."""
+    if function.types is None:
+        return f"// {symbol(function.name)} is left out: {printable(function.problem.message)}"
+    arguments, results = function.types
+    arrow = f" -> ({', '.join(map(str, results))})" if results else ""
+    return f"func.func private {symbol(function.name)}({', '.join(map(str, arguments))}){arrow}"
 
 
 def print_function(function: Function, *, elide: int | None = None) -> str:
@@ -73,6 +86,10 @@ def function_lines(function: Function, depth: int, elide: int | None) -> list[st
     arrow = f" -> {results[0]}" if bare else f" -> ({', '.join(results)})" if results else ""
     printer.lines.append(f"{indent}func.func {'private ' if function.is_private else ''}{symbol(function.name)}"
                          f"({', '.join(arguments)}){arrow}{with_attributes(function.attributes)} {{")
+    if isinstance(function.body.operations[0].op if function.body.operations else None, Blocks):
+        print_blocks(printer, function.body.operations[0], depth)
+        printer.lines.append(f"{indent}}}")
+        return printer.lines
     for operation in function.body.operations:
         printer.operation(operation, depth + 1)
     yields = function.body.yields
@@ -157,7 +174,8 @@ class Printer:
         name = op.name if known else op.spelling  # type: ignore[attr-defined]
         properties = field_attributes(op, operand_types, result_types) if known else op.properties  # type: ignore[attr-defined]
         uses = self.uses(operation.operands)
-        inner = self.regions(operation.regions, depth, op.terminator if op.foreign or known else None)
+        ends = [op.terminator_of(n) if op.foreign or known else None for n in range(len(operation.regions))]
+        inner = self.regions(operation.regions, depth, ends)
         text = [f"{indent}{begin()}{quoted(name)}({uses})"]
         if properties:
             text.append(f" <{format_dictionary(properties, self.elide)}>")
@@ -171,10 +189,10 @@ class Printer:
         self.lines += inner
         self.lines.append(f"{indent}}}){tail}")
 
-    def regions(self, regions: Sequence[Block], depth: int, terminator: str | None) -> list[str]:
-        """The lines of an operation's regions, between the outermost braces; `terminator` ends each block."""
+    def regions(self, regions: Sequence[Block], depth: int, terminators: Sequence[str | None]) -> list[str]:
+        """The lines of an operation's regions, between the outermost braces; one of `terminators` ends each block."""
         outer, self.lines = self.lines, []
-        for number, block in enumerate(regions):
+        for number, (block, terminator) in enumerate(zip(regions, terminators)):
             if number:
                 self.lines.append("  " * depth + "}, {")
             self.block(block, depth, terminator)
@@ -254,7 +272,7 @@ def end(printer: Printer, operation: Operation) -> str:
 
 
 def print_region(printer: Printer, operation: Operation, depth: int, terminator: str) -> None:
-    inner = printer.regions(operation.regions, depth, terminator)
+    inner = printer.regions(operation.regions, depth, [terminator] * len(operation.regions))
     printer.lines += [f"{'  ' * depth}{begin(printer, operation)} {{", *inner,
                       f"{'  ' * depth}}}{end(printer, operation)}"]
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ...runtime.errors import Position, Problem, Source
 from ..dialects import tosa, tosaic  # noqa: F401  registers the operators
-from ..graph.graph import Function, Module, Operation
+from ..graph.graph import AbsentFunction, Block, Function, Module, Operation
 from ..graph.types import Type
 from .attribute_reader import AttributeReader
 from .attributes import Attribute, FunctionType
+from .blocks import read_blocks
 from .executor import read_special
 from .names import Scopes
 from .operations import RETURNS, OperationReader
@@ -22,11 +24,14 @@ from .parser import parse
 from .syntax import AnyOperation, DictionarySyntax, FunctionSyntax, ModuleSyntax, OperationSyntax, RegionSyntax, place
 from .types import TypeReader
 
+if TYPE_CHECKING:
+    from lark import Token
+
 MAXIMUM_SIZE = 1 << 31
 """Characters of a text."""
 PRIVATE = ("private", "nested")
 BYTECODE = b"ML\xefR"
-SEPARATOR = re.compile(r"^[ \t]*// -----.*$", re.MULTILINE)
+SEPARATOR = re.compile(r"^// -----[ \t]*$", re.MULTILINE)
 CODE = re.compile(r"(?:\s|//[^\n]*+)*+\S")
 
 
@@ -105,10 +110,13 @@ class ModuleReader:
               syntax: AnyOperation | None) -> Module:
         functions: list[Function] = []
         declarations: list[Operation] = []
+        absent = [AbsentFunction(f.name, f.problem, f.is_private) for f in self.syntax.unread]
         reader = OperationReader(self.source, self.types, self.attributes, Scopes(self.source), read_special)
         for item in items:
-            if isinstance(item, FunctionSyntax):
-                functions.append(self.function(item))
+            if isinstance(item, FunctionSyntax) and item.body is None:
+                absent.append(self.declared(item))
+            elif isinstance(item, FunctionSyntax):
+                self.understood(item, functions, absent)
             elif isinstance(item, OperationSyntax) and item.spelling == "func.func":
                 functions.append(self.generic_function(item))
             elif is_module(item):
@@ -117,30 +125,69 @@ class ModuleReader:
                 operation = reader.any_operation(item, RETURNS)
                 declarations += [operation] if operation else []
         position = self.place(syntax) if syntax else Position(self.source, 1, 1)
-        return Module(tuple(functions), tuple(declarations), name, attributes, position)
+        if not functions and (first := next((f for f in absent if f.types is None), None)):
+            raise first.problem
+        return Module(tuple(functions), tuple(declarations), name, attributes, position, tuple(absent))
+
+    def understood(self, syntax: FunctionSyntax, functions: list[Function], absent: list[AbsentFunction]) -> None:
+        """Read a function; one that holds something that is not supported is absent, and others need not care."""
+        try:
+            functions.append(self.function(syntax))
+        except Problem as problem:
+            if problem.kind != "unsupported":
+                raise
+            absent.append(AbsentFunction(self.attributes.symbol(syntax.symbol)[0], problem, syntax.visibility in PRIVATE))
+
+    def declared(self, syntax: FunctionSyntax) -> AbsentFunction:
+        """A function without a body: it is somewhere else."""
+        name = self.attributes.symbol(syntax.symbol)[0]
+        if syntax.visibility not in PRIVATE:
+            raise Problem(f"the function {syntax.symbol} has no body", place(self.source, syntax.symbol), kind="syntax",
+                          help="a declaration is private")
+        problem = Problem(f"the function {syntax.symbol} has no body", place(self.source, syntax.symbol), kind="unsupported",
+                          help="give the text of what it does")
+        takes = tuple(self.types.value(p.type) for p in syntax.parameters)
+        return AbsentFunction(name, problem, True, (takes, tuple(self.types.value(r.type) for r in syntax.declared)))
 
     def function(self, syntax: FunctionSyntax) -> Function:
         """A function in the custom form."""
-        if syntax.body is None:
-            raise Problem(f"the function {syntax.symbol} has no body", place(self.source, syntax.symbol),
-                          kind="unsupported")
-        entry = []
-        for number, parameter in enumerate(syntax.parameters):
-            if parameter.name is None:
-                raise Problem(f"argument {number} of {syntax.symbol} has no name", place(self.source, parameter.type),
-                              kind="syntax")
-            entry.append((parameter.name, self.types.value(parameter.type)))
-        label = syntax.body.blocks[0].label
-        if label is not None:
-            raise Problem(f"the arguments of {syntax.symbol} are named in its signature, its first block has no header",
-                          place(self.source, label), kind="syntax")
+        assert syntax.body is not None
+        entry = self.entry(syntax, syntax.body)
         operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source), read_special)
-        return Function(self.attributes.symbol(syntax.symbol)[0], operations.region(syntax.body, entry, RETURNS),
-                        tuple(self.types.value(r.type) for r in syntax.declared),
+        results = tuple(self.types.value(r.type) for r in syntax.declared)
+        return Function(self.attributes.symbol(syntax.symbol)[0], self.body(operations, syntax.body, entry, results), results,
                         self.attributes.dictionary(syntax.attributes),
                         self.each(p.attributes for p in syntax.parameters),
                         self.each(r.attributes for r in syntax.declared), syntax.visibility in PRIVATE,
                         place(self.source, syntax.symbol))
+
+    def body(self, operations: OperationReader, region: RegionSyntax, entry: Sequence[tuple[Token, Type]],
+             results: tuple[Type, ...]) -> Block:
+        """The body of a function, of one block or of several."""
+        if len(region.blocks) > 1:
+            return read_blocks(operations, region, entry, results)
+        return operations.region(region, entry, RETURNS)
+
+    def entry(self, syntax: FunctionSyntax, body: RegionSyntax) -> list[tuple[Token, Type]]:
+        """The arguments that a signature names; none where the header of the first block does."""
+        types = [self.types.value(p.type) for p in syntax.parameters]
+        names = [p.name for p in syntax.parameters]
+        first = body.blocks[0]
+        if names and None not in names:
+            if first.label is not None:
+                raise Problem(f"the arguments of {syntax.symbol} are named in its signature, its first block has no header",
+                              place(self.source, first.label), kind="syntax")
+            return [(name, type) for name, type in zip(names, types) if name is not None]
+        if names and first.label is None:
+            number = names.index(None)
+            position = place(self.source, syntax.parameters[number].type)
+            raise Problem(f"argument {number} of {syntax.symbol} has no name", position, kind="syntax",
+                          help="the signature names it, or the header of the first block")
+        header = [self.types.value(a.type) for a in first.arguments]
+        if header != types:
+            raise Problem(f"{syntax.symbol} takes ({', '.join(map(str, types))}), its first block "
+                          f"({', '.join(map(str, header))})", place(self.source, first.label or syntax.symbol), kind="type")
+        return []
 
     def each(self, dictionaries: Iterable[DictionarySyntax | None]) -> tuple[Mapping[str, Attribute], ...]:
         return tuple(self.attributes.dictionary(d) for d in dictionaries)
@@ -155,7 +202,7 @@ class ModuleReader:
         visibility = given.pop("sym_visibility", "public")
         arguments, results = given.pop("arg_attrs", ()), given.pop("res_attrs", ())
         operations = OperationReader(self.source, self.types, self.attributes, Scopes(self.source), read_special)
-        body = operations.region(self.only_region(syntax), (), RETURNS)
+        body = self.body(operations, self.only_region(syntax), (), type.results)
         found: tuple[Type, ...] = tuple(a.type for a in body.arguments)
         if found != type.operands:
             raise Problem(f"the block's arguments are ({', '.join(map(str, found))}), but the function's type says "

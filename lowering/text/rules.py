@@ -26,6 +26,7 @@ from .syntax import (
     RegionSyntax,
     ResourcesSyntax,
     ResultSyntax,
+    SuccessorSyntax,
     SyntaxFault,
     TypesSyntax,
 )
@@ -44,7 +45,7 @@ class Reading(threading.local):
 
 
 reading = Reading()
-ENDS = ("return", "yield", "fetch")
+ENDS = ("return", "yield", "fetch", "scf.condition", "cf.br", "cf.cond_br", "cf.switch")
 """How terminators are called, which are no operators."""
 
 
@@ -101,15 +102,14 @@ class Rules:
             raise TokenFault(results, SyntaxFault(f"{body.keyword} has no results", 0, len(results), "type"))
         return body._replace(results=results, location=location) if results or location else body
 
-    def generic(self, name: Token, operands: Token | None, _successors: None, properties: DictionarySyntax | None,
-                regions: tuple[RegionSyntax, ...] | None, attributes: DictionarySyntax | None,
-                signature: Token) -> OperationSyntax:
+    def generic(self, name: Token, operands: Token | None, successors: tuple[SuccessorSyntax, ...] | None,
+                properties: DictionarySyntax | None, regions: tuple[RegionSyntax, ...] | None,
+                attributes: DictionarySyntax | None, signature: Token) -> OperationSyntax:
         return OperationSyntax(name, name[1:-1], operands, TypesSyntax(signature), properties, (), attributes,
-                               regions or ())
+                               regions or (), successors=successors or ())
 
-    def successors(self, start: Token, *labels: Token) -> None:
-        raise TokenFault(start, SyntaxFault("branches between blocks are not supported", kind="unsupported",
-                                            help="lift them to tosa.cond_if and tosa.while_loop first"))
+    def labels(self, _start: Token, *labels: Token) -> tuple[SuccessorSyntax, ...]:
+        return tuple(map(SuccessorSyntax, labels))
 
     def properties(self, dictionary: DictionarySyntax) -> DictionarySyntax:
         return dictionary
@@ -120,6 +120,51 @@ class Rules:
     def custom(self, name: Token, operands: Token | None, *rest: Any) -> OperationSyntax:
         *inline, attributes, signature = rest
         return OperationSyntax(name, str(name), operands, TypesSyntax(signature), None, tuple(inline), attributes)
+
+    def custom_types(self, name: Token, operands: Token | None, *rest: Any) -> OperationSyntax:
+        """`op %a, %b : T`, with one type for all and the result, or `op %a : T to U`."""
+        *inline, attributes, types, after = rest
+        if name.startswith("tosa."):
+            raise TokenFault(types[0], SyntaxFault(f"expected types, as in (tensor<2xf32>) -> tensor<2xf32>, found {types[0]}"))
+        before = types if after is not None else None
+        return OperationSyntax(name, str(name), operands, TypesSyntax(None, before, types if after is None else after), None,
+                               tuple(inline), attributes)
+
+    def element_of(self, name: Token, tensor: Token, _start: Token, indices: Token | None, attributes: DictionarySyntax | None,
+                   type: Token) -> OperationSyntax:
+        return OperationSyntax(name, str(name), tuple(filter(None, (tensor, indices))), TypesSyntax(None, None, (type,)),
+                               attributes=attributes)
+
+    def constant(self, name: Token, value: AttributeSyntax) -> OperationSyntax:
+        types = () if value.type is None else (value.type,)
+        return OperationSyntax(name, str(name), types=TypesSyntax(None, (), types), initial=value)
+
+    def condition(self, name: Token, condition: Token, attributes: DictionarySyntax | None, operands: Token | None,
+                  types: tuple[Token, ...] | None) -> OperationSyntax:
+        return OperationSyntax(name, str(name), tuple(filter(None, (condition, operands))), attributes=attributes)
+
+    # Branches between blocks
+
+    def successor(self, label: Token, operands: Token | None, types: tuple[Token, ...] | None) -> SuccessorSyntax:
+        return SuccessorSyntax(label, operands, types or ())
+
+    def jump(self, name: Token, successor: SuccessorSyntax, attributes: DictionarySyntax | None) -> OperationSyntax:
+        return OperationSyntax(name, dialect_of(name), attributes=attributes, successors=(successor,))
+
+    def fork(self, name: Token, condition: Token, first: SuccessorSyntax, second: SuccessorSyntax,
+             attributes: DictionarySyntax | None) -> OperationSyntax:
+        return OperationSyntax(name, dialect_of(name), (condition,), attributes=attributes, successors=(first, second))
+
+    def switch(self, name: Token, flag: Token, type: Token, _start: Token, *rest: Any) -> OperationSyntax:
+        *cases, attributes = rest
+        if cases[0][0] is not None or any(number is None for number, _ in cases[1:]):
+            raise TokenFault(name, SyntaxFault("the cases of a switch are the default, then one for each number"))
+        return OperationSyntax(name, dialect_of(name), (flag,), TypesSyntax(None, (type,)), attributes=attributes,
+                               successors=tuple(s for _, s in cases), cases=tuple(number for number, _ in cases[1:]))
+
+    def case(self, *parts: Any) -> tuple[Token | None, SuccessorSyntax]:
+        *number, successor = parts
+        return (number[0] if number else None), successor
 
     def inline_value(self, name: Token, value: AttributeSyntax) -> InlineSyntax:
         return InlineSyntax(name, value)
@@ -138,13 +183,15 @@ class Rules:
                     type: Token | None, types: TypesSyntax | None, then: RegionSyntax, other: RegionSyntax | None,
                     attributes: DictionarySyntax | None) -> OperationSyntax:
         bound = bindings or ()
-        if other is None:
+        if other is None and name != "scf.if":
             raise TokenFault(then.end, SyntaxFault("expected 'else' and the second region of tosa.cond_if"))
+        other = other or RegionSyntax(then.end, then.end, (BlockSyntax(None, (), ()),), 1)
         types = types or TypesSyntax(None)
         if type is not None and (types.signature or not bound):
             types = types._replace(operands=(type,))
         return OperationSyntax(name, str(name), (condition, *(value for _, value in bound)), types,
-                               attributes=attributes, regions=(then, other), entry_names=tuple(n for n, _ in bound))
+                               attributes=attributes, regions=(then, other),
+                               entry_names=tuple(n for n, _ in bound))
 
     def conditional_types(self, types: Token | tuple[Token, ...]) -> TypesSyntax:
         return TypesSyntax(None, None, types) if isinstance(types, tuple) else TypesSyntax(types)
@@ -187,9 +234,9 @@ class Rules:
         return OperationSyntax(name, "tosa.variable_write", (value,), TypesSyntax(None, (type,)), attributes=attributes,
                                symbol=symbol)
 
-    def cast(self, name: Token, operands: Token, attributes: DictionarySyntax | None, before: tuple[Token, ...],
+    def cast(self, name: Token, operands: Token | None, attributes: DictionarySyntax | None, before: tuple[Token, ...] | None,
              after: tuple[Token, ...]) -> OperationSyntax:
-        return OperationSyntax(name, str(name), operands, TypesSyntax(None, before, after), attributes=attributes)
+        return OperationSyntax(name, str(name), operands, TypesSyntax(None, before or (), after), attributes=attributes)
 
     def call(self, name: Token, symbol: Token, operands: Token | None, attributes: DictionarySyntax | None,
              signature: Token) -> OperationSyntax:
@@ -264,6 +311,11 @@ class Rules:
 
     def location(self, start: Token, *rest: Token) -> LocationSyntax:
         return LocationSyntax(start, rest[-1])
+
+
+def dialect_of(name: Token) -> str:
+    """`cf.br` for `br`, as it was called before it had a dialect of its own."""
+    return str(name) if "." in name else f"cf.{name}"
 
 
 def nested(token: Token, inner: list[int], what: str) -> int:

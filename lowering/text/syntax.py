@@ -107,6 +107,13 @@ class TypesSyntax(NamedTuple):
     results: tuple[Token, ...] = ()
 
 
+class SuccessorSyntax(NamedTuple):
+    """A block that a branch goes to, with what it hands it: `^bb1(%a : T)`; the generic form has the operands elsewhere."""
+    label: Token
+    operands: Token | None = None
+    types: tuple[Token, ...] = ()
+
+
 class OperationSyntax(NamedTuple):
     """Any operation but functions and modules. `operands` is one token that holds the list, or one token each."""
     name: Token
@@ -122,6 +129,9 @@ class OperationSyntax(NamedTuple):
     """The type behind the name of a variable."""
     initial: AttributeSyntax | None = None
     entry_names: tuple[Token, ...] = ()
+    successors: tuple[SuccessorSyntax, ...] = ()
+    cases: tuple[Token, ...] = ()
+    """The numbers of a `cf.switch`, one for each successor behind the default."""
     results: Token | None = None
     location: LocationSyntax | None = None
 
@@ -175,8 +185,16 @@ class ResourcesSyntax(NamedTuple):
 
 
 class FileSyntax(NamedTuple):
-    """A text: operations in order, definitions of aliases, blobs by name."""
+    """A text: operations in order, definitions of aliases, blobs by name, and the functions that could not be read."""
     operations: tuple[AnyOperation, ...]
     attribute_aliases: dict[str, AttributeSyntax]
     type_aliases: dict[str, Token]
     blobs: dict[str, Token]
+    unread: tuple[UnreadFunction, ...] = ()
+
+
+class UnreadFunction(NamedTuple):
+    """A function in which a form is not known: its name, the Problem, and whether only this module sees it."""
+    name: str
+    problem: Problem
+    is_private: bool

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tosaic.lowering.dialects.standard.operators import StandardOp
 from tosaic.lowering.dialects.tosa.activation import Clamp
 from tosaic.lowering.dialects.tosa.control_flow import CondIf, WhileLoop
 from tosaic.lowering.dialects.tosa.convolution import Conv2D
@@ -297,8 +298,11 @@ def test_an_unknown_operator_of_the_dialect_is_read_in_its_own_form() -> None:
                                   "call @g(%a) : (tensor<2x3xf32>) -> tensor<1xf32>",
                                   '"func.call"(%a) <{callee = @g}> : (tensor<2x3xf32>) -> tensor<1xf32>'])
 def test_a_call_is_kept(text: str) -> None:
-    operation = one(f"%0 = {text}")
-    assert isinstance(operation.op, UnknownOp)
+    module = read_module(f"func.func @f(%a: tensor<2x3xf32>) {{ %0 = {text} return }}\n"
+                         "func.func private @g(tensor<2x3xf32>) -> tensor<1xf32>")
+    verify(module)
+    operation, = module.function("f").body.operations
+    assert isinstance(operation.op, StandardOp)
     assert operation.op.spelling == "func.call"
     assert operation.op.properties == {"callee": Symbol(("g",))}
 

@@ -30,7 +30,7 @@ module @stream attributes {tfl.description = "made \\22by hand\\22\\0A", tf.vers
     %4 = tosa.slice %3, %0, %1 : (tensor<1x4xi8>, !tosa.shape<2>, !tosa.shape<2>) -> tensor<1x2xi8>
     %5 = tosa.concat %4, %input {axis = 1 : i32, x.note = true} : (tensor<1x2xi8>, tensor<1x2xi8>) -> tensor<1x4xi8>
     tosa.variable_write @"stream/states", %5 : tensor<1x4xi8>
-    %6:2 = "tf.Unknown"(%5, %2) <{f = @g, a = dense<[1.5, 0x7FC00000]> : tensor<2xf32>}> {tf.x} :
+    %6:2 = "tf.Unknown"(%5, %2) <{f = @"g g", a = dense<[1.5, 0x7FC00000]> : tensor<2xf32>}> {tf.x} :
         (tensor<1x4xi8>, tensor<1x4xi8>) -> (tensor<1x4xi8>, tensor<?xf32>)
     %4bit = "tosa.const"() <{values = dense<-3> : tensor<1xi4>}> : () -> tensor<1xi4>
     return %6#0, %4bit : tensor<1x4xi8>, tensor<1xi4>

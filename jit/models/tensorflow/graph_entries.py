@@ -66,8 +66,10 @@ def input_names(function: Function, bindings: Bindings | None) -> list[str]:
 
 
 def is_static(value: Value) -> bool:
+    from ....lowering.dialects.standard.operators import scalar_tensor
     from ....lowering.graph.types import TensorType
-    return isinstance(value.type, TensorType) and value.type.is_static
+    type = scalar_tensor(value.type)
+    return isinstance(type, TensorType) and type.is_static
 
 
 def declared(module: Module, name: str, bindings: Bindings | None) -> Module:

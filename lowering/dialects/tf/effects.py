@@ -21,12 +21,15 @@ WRITERS = frozenset({
 CONTROL_FLOW = frozenset({"tf.If", "tf.While", "tf.Case", "tf.IfRegion", "tf.WhileRegion", "tf.CaseRegion"})
 """Stateful unless they say `is_stateless = true`."""
 
+STANDARD = frozenset({"func.call", "scf.while", "tosaic.blocks"})
+"""Operations of MLIR's own dialects that may do anything, or not end."""
+
 
 def has_effect(operation: Operation) -> bool:
     """Whether one operation, its regions not counted, does more than compute its results."""
-    if not is_tensorflow(operation):
-        return False
     name = spelling(operation)
+    if not is_tensorflow(operation):
+        return name in STANDARD
     if name in CONTROL_FLOW:
         return find(operation, "is_stateless") is not True
     return name in WRITERS or (not operation.results and name not in WITHOUT)

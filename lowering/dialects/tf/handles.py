@@ -5,7 +5,7 @@ operation's results may be any handle that goes into it.
 """
 from __future__ import annotations
 
-from ...graph.foreign import callees, find, spelling
+from ...graph.foreign import callees, spelling
 from ...graph.graph import Function, Module, Operation, Value
 from .operator import is_tensorflow
 
@@ -47,8 +47,7 @@ class Writes:
         """The arguments that one operation, its regions not counted, writes."""
         if is_tensorflow(operation) and spelling(operation).startswith(WRITES):
             return origins.get(operation.operands[0], frozenset())
-        callee = find(operation, "callee")
-        names = [f for found in callees(operation).values() for f in found] + ([str(callee.path[-1])] if callee else [])
+        names = [f for found in callees(operation).values() for f in found]
         return frozenset(n for name in names for n in self.through(name, operation, origins))
 
     def through(self, name: str, operation: Operation, origins: Origins) -> frozenset[int]:

@@ -17,8 +17,9 @@ from ....runtime.errors import Problem
 from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
 from ...graph.types import Array, TensorType
+from ..standard.operators import scalar_tensor
 from ..tf_executor.operators import Graph
-from .operator import RECEIVE, SEND
+from .operator import RECEIVE, SEND, TensorFlowOp
 from .references import REFERENCES
 from .types import is_resource, variable_type
 from .values import Datum, NamedVariable
@@ -45,6 +46,8 @@ class Environment:
 
     def __post_init__(self) -> None:
         for operation in self.module.declarations:
+            if operation.op.variable_effect == "declare":
+                self.declare(operation)
             if spelling(operation) == "tf_saved_model.global_tensor":
                 value = getattr(find(operation, "value"), "array", None)
                 self.variables.setdefault(str(find(operation, "sym_name")), None if value is None else np.array(value))
@@ -53,6 +56,11 @@ class Environment:
         return self.module.function(name)
 
     # ---- variables -----------------------------------------------------------------------------------------------
+    def declare(self, operation: Operation) -> None:
+        """A variable of TOSA: the first declaration gives it its value."""
+        op: Any = operation.op
+        self.variables.setdefault(op.symbol, None if op.initial is None else np.array(op.initial))
+
     def read(self, handle: Datum) -> Array:
         value = self.variables.get(named(handle))
         if value is None:
@@ -97,11 +105,12 @@ def bound(function: Function, arguments: Sequence[Datum]) -> list[Datum]:
 
 def checked(datum: Datum, value: Value) -> Datum:
     """An argument, held against its type."""
-    if isinstance(value.type, TensorType):
+    type = scalar_tensor(value.type)
+    if isinstance(type, TensorType):
         array = np.asarray(datum)
-        known = value.type.shape is None or (len(value.type.shape) == array.ndim and all(
-            n is None or n == m for n, m in zip(value.type.shape, array.shape)))
-        if array.dtype != value.type.element.dtype or not known:
+        known = type.shape is None or (len(type.shape) == array.ndim and all(
+            n is None or n == m for n, m in zip(type.shape, array.shape)))
+        if array.dtype != type.element.dtype or not known:
             raise Problem(f"argument %{value.name} is {value.type}, not {array.dtype}{list(array.shape)}", kind="argument")
         return array
     return datum
@@ -137,6 +146,9 @@ def run(environment: Environment, operation: Operation, scope: Scope) -> Sequenc
     if isinstance(operation.op, Graph):
         from ..tf_executor.interpret import run_graph
         return run_graph(environment, operation, scope)
+    if not isinstance(operation.op, TensorFlowOp):
+        from ..standard.interpret import run_operation
+        return counted(operation, run_operation(environment, operation, scope))
     name, operands = spelling(operation), [scope[v] for v in operation.operands]
     try:
         if (special := SPECIAL.get(name)) is not None:
@@ -327,7 +339,7 @@ SPECIAL: Mapping[str, Special] = {
     "tf.Const": constant, "tf.NoOp": nothing, "tf.If": if_, "tf.StatelessIf": if_, "tf.Case": case, "tf.StatelessCase": case,
     "tf.While": while_,
     "tf.StatelessWhile": while_, "tf.IfRegion": if_region, "tf.CaseRegion": case_region, "tf.WhileRegion": while_region,
-    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "call", "func.call"), call_function),
+    **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "func.call"), call_function),
     "tf.Assert": check, "tf.VarHandleOp": handle_of, "tf.ReadVariableOp": read,
     "tf.AssignVariableOp": assign, "tf.AssignAddVariableOp": assign_add, "tf.AssignSubVariableOp": assign_sub,
     "tf.VarIsInitializedOp": is_initialized, "tf.ResourceGather": gather_variable,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .translate import Translation
 
 
-@special("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "call", "func.call")
+@special("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall", "func.call")
 def call(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
     found = find(operation, "f") or find(operation, "callee")
     if found is None:

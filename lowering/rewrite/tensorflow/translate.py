@@ -17,16 +17,20 @@ from ....runtime.errors import Position, Problem
 from ....runtime.records import dataclass
 from ...dialects.data import Datum, ListOfTensors, Text, VariableHandle, described
 from ...dialects.emitter import Emitter
+from ...dialects.standard.operators import scalar_tensor
 from ...dialects.tf.legalizations import LEGALIZATIONS
 from ...dialects.tf.legalizations.table import legalized
-from ...dialects.tf.types import is_resource, is_string, is_tensor, shapes_can_be_equal
+from ...dialects.tf.types import is_resource, is_string, is_tensor
 from ...graph.foreign import spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
+from ...graph.operator import UnknownOp
 from ...graph.result_names import names_alone
 from ...graph.types import Array, TensorType, Type
+from ...graph.verify import compatible
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
 from .special import SPECIAL, Scope, check_number
+from .tosa_operations import tosa
 from .variables import Variables
 
 FEWER_CALLS = "let functions that call others several times do so once, with all that they need, or in a loop"
@@ -86,17 +90,18 @@ class Translation:
         body = self.emitter.blocks[0].finish(*yields, position=function.position)
         result = Function(function.name, body, tuple(v.type for v in yields), position=function.position,
                           result_attributes=names_alone(function.result_attributes))
-        module = Module((result,), self.variables.declarations(), self.module.name, position=self.module.position)
+        declared = tuple(o for o in self.module.declarations if o.op.variable_effect == "declare")
+        module = Module((result,), (*declared, *self.variables.declarations()), self.module.name, position=self.module.position)
         return prune(fold_convolutions(prune(module)))
 
     def argument(self, argument: Value, name: str, type: Type) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have."""
+        type = scalar_tensor(type)
         if not isinstance(type, TensorType) or not type.is_static:
             raise Problem(f"argument %{argument.name} is a {type}: its shape must be known to compile", argument.position,
                           kind="shape", help="call it with arrays, or give it types")
-        declared = argument.type
-        if isinstance(declared, TensorType) and not (declared.element == type.element and
-                                                     shapes_can_be_equal(declared.shape, type.shape)):
+        declared = scalar_tensor(argument.type)
+        if isinstance(declared, TensorType) and not compatible(declared, type):
             raise Problem(f"argument %{argument.name} is a {declared}, not a {type}", argument.position, kind="argument")
         return self.emitter.blocks[0].argument(type, name, argument.position)
 
@@ -137,6 +142,8 @@ class Translation:
 
     def translated(self, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
         name = spelling(operation)
+        if not isinstance(operation.op, UnknownOp) and not operation.op.foreign:
+            return tosa(self, operation, operands, scope)
         if (found := SPECIAL.get(name)) is not None:
             return found(self, operation, operands, scope)
         legalization = LEGALIZATIONS.get(name)
@@ -187,8 +194,7 @@ def check_declared(value: Value, datum: Datum) -> None:
     if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
         return  # the flow of an array of tensors is declared as a number
     found = datum.type if isinstance(datum, Value) else None
-    if not isinstance(found, TensorType) or found.element != declared.element or not shapes_can_be_equal(
-            declared.shape, found.shape):
+    if not isinstance(found, TensorType) or not compatible(declared, found):
         raise Problem(f"%{value.name} is declared as {declared}, for these arguments it is {described(datum)}", kind="shape")
 
 
