@@ -14,9 +14,11 @@ CALLEES = ("then_branch", "else_branch", "true_branch", "false_branch", "cond", 
 
 
 def find(operation: Operation, name: str, default: Any = None) -> Any:
-    """The property or attribute of that name."""
+    """The property or attribute of that name; where there is none, what its operator says, or the default."""
     properties: Mapping[str, Any] = getattr(operation.op, "properties", None) or {}
-    return properties.get(name, operation.attributes.get(name, default))
+    found = properties.get(name, operation.attributes.get(name))
+    found = operation.op.default_of(name) if found is None else found
+    return default if found is None else found
 
 
 def required(operation: Operation, name: str) -> Any:

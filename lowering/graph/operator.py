@@ -160,6 +160,10 @@ class Op:
         """The types of the results of an operator with regions; checks their arguments and what they yield."""
         raise Problem(f"{self.name} takes no regions", kind="type")
 
+    def default_of(self, name: str) -> Any:
+        """What an attribute of a foreign operator is where the text leaves it out; None where nothing says it."""
+        return None
+
     def terminator_of(self, region: int) -> str:
         """What the block of one region ends in."""
         return self.terminator

@@ -56,8 +56,10 @@ def check(module: Module) -> None:
             variables[symbol_of(operation)] = operation
         elif name := symbol_of_unknown(operation):
             new_symbol(symbols, name, operation.position)
-    for function in (*module.functions, *module.absent):
-        new_symbol(symbols, function.name, function.position if isinstance(function, Function) else function.problem.position)
+    for function in module.functions:
+        new_symbol(symbols, function.name, function.position)
+    for absent in module.absent:
+        new_symbol(symbols, absent.name, absent.problem.position)
     top = BlockVerifier(variables, levels=levels)
     for operation in module.declarations:
         top.operation(operation, 0)
@@ -75,7 +77,7 @@ def is_foreign(module: Module) -> bool:
 
 def check_callees(module: Module) -> None:
     """The functions that operations name are in the module."""
-    names = {f.name for f in (*module.functions, *module.absent)}
+    names = {f.name for f in module.functions} | {f.name for f in module.absent}
     for function in module.functions:
         for operation in function.body.walk():
             for attribute, symbols in callees(operation).items() if operation.op.foreign else ():

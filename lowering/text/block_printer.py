@@ -2,14 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..dialects.standard.blocks import COND_BRANCH, RETURN, SWITCH, Blocks, Exit
 from ..graph.graph import Block, Operation, Value
 from .attribute_printer import format_dictionary
 
-if TYPE_CHECKING:
-    from .printer import Printer
+
+class Printer(Protocol):
+    """What prints operations as lines, and knows names: `printer.Printer`."""
+    lines: list[str]
+
+    def define(self, value: Value) -> str: ...
+    def uses(self, values: Sequence[Value]) -> str: ...
+    def operation(self, operation: Operation, depth: int) -> None: ...
 
 
 def print_blocks(printer: Printer, operation: Operation, depth: int) -> None:

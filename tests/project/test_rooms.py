@@ -32,7 +32,7 @@ CIRCLES = {
     "lowering.elements": ("affine", "expression", "traverse"),
     "lowering.graph": ("graph", "operator"),
     "lowering.fuse": ("checks", "control_flow", "fuse", "inline", "variables"),
-    "lowering.dialects": ("tf.interpret", "tf_executor.interpret"),
+    "lowering.dialects": ("standard.interpret", "tf.interpret", "tf_executor.interpret"),
     "lowering.rewrite.tensorflow": ("special", "translate", "variables"),
     "jit.tracing": ("arithmetic", "array_namespace", "choosing", "complex_functions", "complex_tensor", "contractions",
                     "control_flow", "conversion", "counting", "creation", "editing", "elementwise", "fft", "floats",
@@ -46,7 +46,7 @@ CIRCLES = {
 """The circles of imports, each inside one room. Data that refers to each other: an index may be computed by an expression,
 whose loads have indices; an operation has an operator, whose rules look at operations. One object in several files, each of
 which has one of its jobs: the fuser, the translation of a function, the traced tensor, the run of a program, the core
-runtime. Two interpreters that run each other's regions."""
+runtime. Three interpreters that run each other's regions."""
 MOST_CIRCLES = 8
 SOURCES = sorted(p for room in ("jit", "lowering", "runtime") for p in (ROOT / room).rglob("*.py"))
 FOLDERS = sorted({p.parent for p in SOURCES})

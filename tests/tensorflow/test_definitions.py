@@ -2,8 +2,13 @@
 from __future__ import annotations
 
 import collections
+import importlib.util
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,3 +221,68 @@ def test_the_interpreter_knows_legacy_calls() -> None:
     x = np.array([1, -2], np.float32)
     assert interpret(Environment(read_module(text)), "main", [x])[0].tolist() == [-1, 2]  # type: ignore[union-attr]
     assert tosaic.load(text).main(x).tolist() == [-1, 2]
+
+
+# ---- defaults ----------------------------------------------------------------------------------------------------------
+def written_default(value: object) -> str:
+    """A default of the table as text."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value} : i64"
+        case float():
+            return f"{value!r} : f32"
+        case list():
+            return f"[{', '.join(map(written_default, value))}]"
+        case _:
+            return f'"{value}"'
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_an_attribute_may_be_left_out_where_tensorflow_has_a_default(part: int) -> None:
+    """Of each operator: left out it computes what it computes with its default written."""
+    count = 0
+    for name in NAMES[part::PARTS]:
+        if name in CALLING:
+            continue
+        maker, operands, results, attributes = plain(name)
+        defaults = {key: a["default"] for key, a in maker.definition["attributes"].items() if "default" in a}
+        needed = {key: value for key, value in attributes.items() if key not in defaults}
+        full = {**needed, **{key: written_default(value) for key, value in defaults.items()}}
+        short, long = (maker.written(operands, results, given) for given in (needed, full))
+        assert allowed(short), short
+        assert ending(short, maker.arrays) == ending(long, maker.arrays), short
+        count += bool(defaults)
+    assert count > 15
+
+
+def ending(text: str, arrays: Sequence[Array]) -> tuple[str, ...]:
+    """What a text comes to, interpreted (where it takes numbers alone) and lowered, without the places in messages."""
+    module = read_module(text)
+    found = []
+    try:
+        if "!tf_type" not in text.partition(") -> ")[0]:
+            found.append(str([np.asarray(x).tolist() for x in interpret(Environment(module), "main", arrays)]))
+    except Problem as problem:
+        found.append(problem.message)
+    try:
+        tosa = to_tosa(module, "main")
+        found.append(str([o.op for o in tosa.function("main").body.operations]))
+    except Problem as problem:
+        found.append(problem.message)
+    return tuple(found)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+def test_the_table_is_that_of_the_registry() -> None:
+    """All operators that are known here, in a process of its own, because TensorFlow's import is slow and takes long to end."""
+    import tosaic.lowering.dialects.tf.definitions as table
+    names = "\n".join(definitions())
+    command = [sys.executable, str(Path(__file__).with_name("write_definitions.py"))]
+    written = subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout
+    found = json.loads(written)
+    shipped = json.loads(Path(table.__file__).with_name(table.FILE).read_text("utf-8"))
+    if found.pop("origin") != shipped.pop("origin"):
+        pytest.skip("this TensorFlow is another version than the table's")
+    assert {name: entry for name, entry in shipped.items() if name in definitions()} == found

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from tensorflow.core.framework import op_def_pb2, types_pb2
+from tensorflow.core.framework import attr_value_pb2, op_def_pb2, types_pb2
 from tensorflow.python.framework import op_def_registry
 
 Definition = dict[str, Any]
@@ -25,11 +26,26 @@ def argument(found: op_def_pb2.OpDef.ArgDef) -> str:
     return f"{found.number_attr}*{element}" if found.number_attr else element
 
 
+def default(kind: str, value: attr_value_pb2.AttrValue) -> Any:
+    """What an attribute is where it is left out; None for kinds that MLIR derives from types, or does not write."""
+    one: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "float": float, "string": bytes.decode}
+    fields = {"bool": "b", "int": "i", "float": "f", "string": "s"}
+    inner = kind.removeprefix("list(").removesuffix(")")
+    if inner not in one:
+        return None
+    if inner == kind:
+        return one[inner](getattr(value, fields[inner]))
+    return [one[inner](item) for item in getattr(value.list, fields[inner])]
+
+
 def attribute(found: op_def_pb2.OpDef.AttrDef) -> Definition:
-    """Its kind, what it may be, and whether it may be left out."""
+    """Its kind, what it may be, whether it may be left out, and what it is then."""
     made: Definition = {"kind": found.type}
     if found.HasField("default_value"):
         made["optional"] = True
+        value = default(found.type, found.default_value)
+        if value is not None:
+            made["default"] = value
     if found.HasField("allowed_values"):
         values = found.allowed_values.list
         made["allowed"] = [type_name(t) for t in values.type] or [s.decode() for s in values.s]

@@ -1,7 +1,8 @@
 """Whether operations of TensorFlow are what TensorFlow's registry of operators says: how many operands and results, of which
 element types, and which attributes with which values. What is not is a Problem when a module is verified.
 
-`definitions.json` holds the registry's entries for the operators that are interpreted or compiled. An operand is `T` (of the
+`definitions.json` holds the registry's entries for the operators that are interpreted or compiled, with the defaults of
+attributes, which a text may leave out (`default_of`). An operand is `T` (of the
 type that attribute T says), `N*T` (N of them), `*T` (of the types in the list T) or `=float`. MLIR derives N and T from the
 operands, so what a text says of them is not looked at. Operators that name functions are checked where they are called.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ....runtime.errors import Problem
+from ....runtime.records import dataclass
 from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Operation, Value
 from ...graph.types import TensorType, Type
@@ -65,6 +67,26 @@ def definitions() -> Mapping[str, Definition]:
     from importlib.resources import files
     found = json.loads(files(__package__).joinpath(FILE).read_bytes())
     return {name: entry for name, entry in found.items() if name.startswith("tf.") and not name.startswith("tf._")}
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultNumber:
+    """A number that the text of an operation leaves out."""
+    value: int | float
+
+
+@functools.cache
+def default_of(name: str, attribute: str) -> Any:
+    """What TensorFlow takes for an attribute that is left out; None where it has to be there, or follows from types."""
+    found = definitions().get(name, {}).get("attributes", {}).get(attribute, {}).get("default")
+    return as_attribute(found)
+
+
+def as_attribute(value: Any) -> Any:
+    """A value of the table as the text's reader would give it."""
+    if isinstance(value, list):
+        return tuple(map(as_attribute, value))
+    return DefaultNumber(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 class Check:

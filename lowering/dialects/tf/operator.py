@@ -6,6 +6,7 @@ apart, because MLIR prints them apart; `find` looks into both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...graph.graph import Operation
 from ...graph.operator import Operand, UnknownOp
@@ -30,6 +31,10 @@ class TensorFlowOp(UnknownOp):
         from .verify_regions import verify_regions
         check_definition(operation)
         verify_regions(operation)
+
+    def default_of(self, name: str) -> Any:
+        from .definitions import default_of
+        return default_of(self.spelling, name)
 
     def constant(self, operands: Sequence[Operand]) -> Array | None:
         """The data of `tf.Const`, where it is numbers."""

@@ -6,7 +6,15 @@ loops, `variables` the process' variables of handles, and `functionalize` the sa
 from __future__ import annotations
 
 from .. import functionalize  # noqa: F401  fills the table, as the next ones do
-from . import control_flow, inlined_calls, messages, standard_operations, structured_blocks, variable_operations  # noqa: F401
+from . import (  # noqa: F401
+    control_flow,
+    inlined_calls,
+    messages,
+    standard_operations,
+    structured_blocks,
+    tosa_operations,
+    variable_operations,
+)
 from .translate import Bindings, argument_names, handle_symbols, to_tosa
 
 __all__ = ["Bindings", "argument_names", "handle_symbols", "to_tosa"]

@@ -15,6 +15,8 @@ Scope = dict[Value, Datum]
 """What the values of TensorFlow's graph are in the new one."""
 Special = Callable[["Translation", Operation, list[Datum], Scope], Sequence[Datum]]
 SPECIAL: dict[str, Special] = {}
+TOSA = "tosa.*"
+"""Stands in the table for every operator of TOSA."""
 
 
 def special(*names: str, operands: int = 0, regions: int = 0, results: int = 0) -> Callable[[Special], Special]:

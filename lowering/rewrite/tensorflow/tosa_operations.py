@@ -9,13 +9,14 @@ from ...dialects.control_flow import branch, condition_of, loop
 from ...dialects.data import Datum
 from ...dialects.tosa.control_flow import CondIf, WhileLoop
 from ...graph.graph import Block, Operation, Value
-from .special import Scope
+from .special import TOSA, Scope, special
 from .standard_operations import tensor_of
 
 if TYPE_CHECKING:
     from .translate import Translation
 
 
+@special(TOSA)
 def tosa(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
     """The results of an operator of TOSA, or of tosaic's own."""
 

@@ -29,8 +29,7 @@ from ...graph.types import Array, TensorType, Type
 from ...graph.verify import compatible
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
-from .special import SPECIAL, Scope, check_number
-from .tosa_operations import tosa
+from .special import SPECIAL, TOSA, Scope, check_number
 from .variables import Variables
 
 FEWER_CALLS = "let functions that call others several times do so once, with all that they need, or in a loop"
@@ -142,9 +141,8 @@ class Translation:
 
     def translated(self, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
         name = spelling(operation)
-        if not isinstance(operation.op, UnknownOp) and not operation.op.foreign:
-            return tosa(self, operation, operands, scope)
-        if (found := SPECIAL.get(name)) is not None:
+        is_tosa = not isinstance(operation.op, UnknownOp) and not operation.op.foreign
+        if (found := SPECIAL.get(TOSA if is_tosa else name)) is not None:
             return found(self, operation, operands, scope)
         legalization = LEGALIZATIONS.get(name)
         if legalization is None and operation.results and all(is_string(v.type) for v in operation.results):
