@@ -76,6 +76,7 @@ class GraphOf:
         from ...lowering.graph.check_limits import check_limits
         from ..stages import Traced
         whole, name = self.module(), self.name
+        whole.check_absent(name)
         foreign = dialect_of(whole)
         if foreign is not None:
             try:

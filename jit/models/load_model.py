@@ -109,11 +109,12 @@ def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindin
 
 
 def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
-    """The entry functions of a module."""
+    """The entry functions of a module; those that it does not understand as well, whose use says why."""
+    absent = tuple(Outline(f.name, False, ()) for f in module.absent if not f.is_private)
     foreign = dialect_of(module)
     if foreign is not None:
-        return foreign.outlines(module, bindings)
-    return tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
+        return (*foreign.outlines(module, bindings), *absent)
+    return absent + tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
                  for f in module.functions if not f.is_private)
 
 

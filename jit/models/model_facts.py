@@ -84,7 +84,7 @@ def facts_of(source: str | os.PathLike[str] | bytes, name: str, shapes: Mapping[
     if kind.missing:
         return ModelFacts(name, kind, size, made, operators, ())
     model = load(source, name)
-    entries = tuple(entry_facts(entry, shapes) for entry in model)
+    entries = tuple(entry_facts(entry, shapes, len(model) == 1) for entry in model)
     own = model.module
     made = made or made_of(own)
     return ModelFacts(name, kind, size, made, operators or own_operators(model), entries)
@@ -121,17 +121,20 @@ def spelling(operation: Operation) -> str:
     return getattr(operation.op, "spelling", "") or operation.op.name
 
 
-def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]]) -> EntryFacts:
-    """The facts of an entry; where it cannot be translated as it is, those that its outline has."""
+def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]], is_only: bool) -> EntryFacts:
+    """The facts of an entry; where it cannot be translated as it is, those that its outline has. The only one of a model has to
+    be understood."""
     try:
         found = entry.specialize(shapes) if shapes else entry
         traced = found.trace()
         body = traced.module.function(traced.name).body
         operations = list(body.walk())
     except Problem as problem:
-        tensors = entry.tensors if not entry.is_dynamic else None
-        return EntryFacts(entry.name, tensors.inputs if tensors else (), tensors.outputs if tensors else (),
-                          unknown=problem.message)
+        if entry.is_dynamic or is_only:
+            tensors = entry.tensors if not entry.is_dynamic else None
+            return EntryFacts(entry.name, tensors.inputs if tensors else (), tensors.outputs if tensors else (),
+                              unknown=problem.message)
+        return EntryFacts(entry.name, (), (), unknown=problem.message)
     tensors = found.tensors
     counts = Counter(spelling(o) for o in operations)
     if found.is_dynamic and not any(name.startswith("tosa.") for name in counts):  # it is translated for known extents alone

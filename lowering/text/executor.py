@@ -30,6 +30,7 @@ from .executor_rules import WRAPS
 from .executor_types import node_types
 from .fields import make_operator
 from .names import NAME, UNUSED
+from .operations import ends_in
 from .syntax import OperationSyntax, RegionSyntax, place
 
 if TYPE_CHECKING:
@@ -72,11 +73,23 @@ def read_container(reader: OperationReader, syntax: OperationSyntax) -> Operatio
         raise Problem(f"{syntax.spelling} has one block, found {len(blocks)}",
                       place(reader.source, blocks[1].label or syntax.name), kind="executor")
     operands = read_operands(reader, syntax)
+    if syntax.name.startswith('"'):
+        check_generic(reader, syntax, FETCH if is_graph else ISLAND_YIELD)
     body = reader.region(syntax.regions[0], (), FETCH if is_graph else ISLAND_YIELD)
     types = tuple(v.type for v in body.yields if is_data(v.type) or not is_graph)
     check_declared(reader, syntax, types)
     return finish(reader, syntax, Graph() if is_graph else Island(), operands, types if is_graph else (*types, CONTROL),
                   (body,), discardable(reader, syntax))
+
+
+def check_generic(reader: OperationReader, syntax: OperationSyntax, terminators: tuple[str, ...]) -> None:
+    """In the generic form nothing is implied: the block ends in its terminator, and an island gives control."""
+    position = place(reader.source, syntax.name)
+    if not ends_in(syntax.regions[0].blocks[0].operations, terminators):
+        raise Problem(f"{syntax.spelling} has a block that ends in {terminators[0]}", position, kind="executor")
+    results = reader.types.signature(syntax.types.signature)[1] if syntax.types.signature is not None else ()
+    if syntax.spelling == ISLAND and results[-1:] != (CONTROL,):
+        raise Problem(f"{ISLAND} gives control as its last result", position, kind="executor")
 
 
 def check_declared(reader: OperationReader, syntax: OperationSyntax, found: tuple[Type, ...]) -> None:

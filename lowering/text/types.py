@@ -30,6 +30,8 @@ SHAPE = re.compile(r"<\s*([0-9]{1,4})\s*>")
 BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
 DOCUMENT = re.compile(r"tf\.[A-Za-z_]\w*\s+[%\d-]")
+GENERIC_EXECUTOR = re.compile(r'"tf_executor\.')
+"""The generic form, which no document writes: there a scalar is none of its operands."""
 TENSORFLOW = ("!tf_type.", "!tf.", "!tf_executor", "!_tf_executor")
 OLD_PREFIX = "!tf."
 """What TensorFlow's types were called in its dialect's design document."""
@@ -226,8 +228,10 @@ class TypeReader:
 
 
 def is_document(text: str) -> bool:
-    """Whether a text is of the executor's dialect, or writes operations as TensorFlow's design document does."""
-    return "tf_executor." in text or ("tf." in text and DOCUMENT.search(text) is not None)
+    """Whether a text is of the executor's dialect in its own form, or writes operations as TensorFlow's design document does."""
+    if "tf_executor." in text and GENERIC_EXECUTOR.search(text) is None:
+        return True
+    return "tf." in text and DOCUMENT.search(text) is not None
 
 
 def scan_shape(text: str, at: int) -> tuple[tuple[int | None, ...] | None, int]:

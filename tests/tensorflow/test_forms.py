@@ -110,13 +110,11 @@ def test_an_island_of_a_graph_is_not_wrapped() -> None:
     assert "wraps" not in text
 
 
-def test_branches_between_blocks_are_a_clear_problem() -> None:
+def test_branches_stand_between_the_blocks_of_a_function_alone() -> None:
     with pytest.raises(Problem) as caught:
-        read_module('func.func @f() {\n"cf.br"()[^bb1] : () -> ()\n^bb1:\nreturn\n}')
-    assert caught.value.message == "branches between blocks are not supported"
-    with pytest.raises(Problem) as caught:
-        read_module("func.func @f(%p: i1) {\ncf.cond_br %p, ^bb1, ^bb1\n^bb1:\nreturn\n}")
-    assert caught.value.message == "the form of cf.cond_br is not known"
+        read_module('func.func @f() {\n"tf.IfRegion"(%p) ({\ncf.br ^bb1\n^bb1:\n"tf.Yield"() : () -> ()\n}, {\n"tf.Yield"() : () -> ()\n'
+                    '}) : (i1) -> ()\nreturn\n}'.replace("@f()", "@f(%p: i1)"))
+    assert caught.value.message == "a region of more than one block is not supported"
 
 
 def test_a_name_may_be_used_in_many_islands() -> None:

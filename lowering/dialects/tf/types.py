@@ -56,6 +56,11 @@ def is_resource(type: object) -> TypeGuard[TensorFlowTensor]:
     return isinstance(type, TensorFlowTensor) and type.element.name == "resource"
 
 
+def is_variant(type: object) -> bool:
+    """True if values of the type are lists of tensors, or other objects of TensorFlow's."""
+    return isinstance(type, TensorFlowTensor) and type.element.name == "variant"
+
+
 def variable_type(type: Type) -> TensorType | None:
     """The type of the variable that a handle stands for; None where the handle does not say it."""
     subtypes = type.element.subtypes if isinstance(type, TensorFlowTensor) else ()

@@ -10,7 +10,7 @@ from ....runtime.errors import Label, Position, Problem
 from ...graph.graph import Operation, Value, captures
 from ...graph.operator import UnknownOp
 from ...graph.types import I1, TensorType, Type
-from ..tf.types import can_be_equal, is_tensor
+from ..tf.types import can_be_equal, is_tensor, is_variant
 from .operators import (
     Enter,
     ExecutorOp,
@@ -205,6 +205,8 @@ def check_switch_n(operation: Operation, op: SwitchN) -> None:
 def check_merge(operation: Operation) -> None:
     value, index = operation.results[:2]
     for number, operand in enumerate(data_operands(operation)):
+        if is_variant(operand.type) and is_variant(value.type):
+            continue  # of other subtypes, too: TensorFlow takes them for one type
         check_equal(operation, f"operand {number}, %{operand.name},", operand.type, "its value", value.type)
     if not is_scalar_of(index.type, INDEX_TYPE):
         raise wrong(operation, f"gives a tensor<i32> as value_index, it is a {index.type}")

@@ -2,9 +2,9 @@
 
 The method is that of Ramsey ("Beyond Relooper", 2022) on values instead of jumps. A block is followed along the tree of
 dominators: where it forks, each arm runs up to the blocks where ways join, which come behind the fork; a loop's header becomes
-a loop whose state are the header's arguments. An arm or a loop that may be left for several blocks gives a number, the selector,
-which says the one, and what each of them takes. Nothing is copied. A graph that is not reducible, or is nested too deeply,
-becomes one loop in which the selector chooses the next block.
+a loop whose state are the header's arguments. An arm or a loop that may be left for several blocks gives a number, the
+selector, which says the one, and what each of them takes. Nothing is copied. A graph that is not reducible, or is nested too
+deeply, becomes one loop in which the selector chooses the next block.
 """
 from __future__ import annotations
 
