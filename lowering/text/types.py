@@ -228,7 +228,7 @@ class TypeReader:
 
 
 def is_document(text: str) -> bool:
-    """Whether a text is of the executor's dialect in its own form, or writes operations as TensorFlow's design document does."""
+    """True if a text is of the executor's dialect in its own form, or writes operations as the design document does."""
     if "tf_executor." in text and GENERIC_EXECUTOR.search(text) is None:
         return True
     return "tf." in text and DOCUMENT.search(text) is not None

@@ -112,8 +112,8 @@ def test_an_island_of_a_graph_is_not_wrapped() -> None:
 
 def test_branches_stand_between_the_blocks_of_a_function_alone() -> None:
     with pytest.raises(Problem) as caught:
-        read_module('func.func @f() {\n"tf.IfRegion"(%p) ({\ncf.br ^bb1\n^bb1:\n"tf.Yield"() : () -> ()\n}, {\n"tf.Yield"() : () -> ()\n'
-                    '}) : (i1) -> ()\nreturn\n}'.replace("@f()", "@f(%p: i1)"))
+        read_module('func.func @f(%p: i1) {\n"tf.IfRegion"(%p) ({\ncf.br ^bb1\n^bb1:\n"tf.Yield"() : () -> ()\n}, {\n'
+                    '"tf.Yield"() : () -> ()\n}) : (i1) -> ()\nreturn\n}')
     assert caught.value.message == "a region of more than one block is not supported"
 
 

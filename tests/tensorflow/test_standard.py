@@ -39,7 +39,7 @@ X = np.array([-1.5, 0.25, 1.0, 100.0], np.float32)
     ("true", "i1", True), ("7 : i32", "i32", 7), ("-2.5 : f32", "f32", -2.5), ("3 : index", "index", 3),
     ("dense<true> : tensor<i1>", "tensor<i1>", True)])
 def test_a_constant_is_its_value(value: str, type: str, right: object) -> None:
-    found, = both(f"func.func @main(%x: tensor<4xf32>) -> {type} {{\n  %r = arith.constant {value}\n  return %r : {type}\n}}", X)
+    found, = both(function(f"  %r = arith.constant {value}", result=type), X)
     assert found.tolist() == right
 
 
@@ -51,7 +51,8 @@ def test_a_scalar_is_an_argument_and_a_result() -> None:
 
 def test_a_cast_of_types_keeps_the_numbers() -> None:
     text = function("  %0 = tensor.cast %x : tensor<4xf32> to tensor<?xf32>\n"
-                    "  %1 = tosa.abs %0 : (tensor<?xf32>) -> tensor<?xf32>\n  %r = tensor.cast %1 : tensor<?xf32> to tensor<4xf32>")
+                    "  %1 = tosa.abs %0 : (tensor<?xf32>) -> tensor<?xf32>\n"
+                    "  %r = tensor.cast %1 : tensor<?xf32> to tensor<4xf32>")
     assert both(text, X)[0].tolist() == [1.5, 0.25, 1.0, 100.0]
 
 
@@ -172,12 +173,14 @@ def test_scf_while_hands_on_what_its_first_region_computes(n: int, right: list[i
 
 
 @pytest.mark.parametrize("storage, right", [
-    ("i8:f32, 0.5:3", [0, 3, 5, 127]), ("i8<-127:127>:f32, 0.5:-1", [-4, -1, 1, 127]), ("u8:f32, 0.25:128", [122, 129, 132, 255]),
+    ("i8:f32, 0.5:3", [0, 3, 5, 127]), ("i8<-127:127>:f32, 0.5:-1", [-4, -1, 1, 127]),
+    ("u8:f32, 0.25:128", [122, 129, 132, 255]),
     ("i16:f32, 0.1", [-15, 2, 10, 1000]), ("i8:f32:0, {0.5,0.25:1,1.0,10.0:-2}", [-3, 2, 1, 8])])
 def test_numbers_are_quantized_to_the_nearest_step(storage: str, right: list[int]) -> None:
     """Half a step goes to the even one: 0.25 of steps of 0.5 is 0."""
     type = f"tensor<4x!quant.uniform<{storage}>>"
-    text = (f"func.func @main(%x: tensor<4xf32>) -> ({type}, tensor<4xf32>) {{\n  %q = quant.qcast %x : tensor<4xf32> to {type}\n"
+    text = (f"func.func @main(%x: tensor<4xf32>) -> ({type}, tensor<4xf32>) {{\n"
+            f"  %q = quant.qcast %x : tensor<4xf32> to {type}\n"
             f"  %r = quant.dcast %q : {type} to tensor<4xf32>\n  return %q, %r : {type}, tensor<4xf32>\n}}")
     stored, real = both(text, X)
     assert stored.tolist() == right
@@ -198,7 +201,8 @@ UNKNOWN = ("func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {a =
            "  %0 = linalg.fill ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n"
            "} loc(\"f\":1:2)\n")
 FAR = "func.func private @far(tensor<4xf32>) -> tensor<4xf32>\n"
-CALLS = ("func.func @calls(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = func.call @far(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+CALLS = ("func.func @calls(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+         "  %0 = func.call @far(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
          "  return %0 : tensor<4xf32>\n}\n")
 
 
@@ -247,5 +251,5 @@ def test_an_encoding_that_an_entry_does_not_need_does_not_refuse_it(attribute: s
 
 
 def test_a_result_without_a_known_rank_follows_from_its_operands() -> None:
-    text = GOOD.replace("-> tensor<4xf32>", "-> tensor<*xf32>").replace("return %r : tensor<4xf32>", "return %r : tensor<*xf32>")
+    text = GOOD.replace("-> tensor<4xf32>", "-> tensor<*xf32>").replace("%r : tensor<4xf32>", "%r : tensor<*xf32>")
     assert tosaic.load(text)(X).tolist() == [1.5, 0.25, 1.0, 100.0]
