@@ -91,13 +91,18 @@ class Traced(TracedData):
         keep_findings(self, CodeRequest(options), tuning.findings, COMPILER)
         return tuning
 
-    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
-              target: Target | None = None) -> CrossCheck:
-        """The compiled function against the reference interpreter on some calls, one list of arrays each; against the
-        interpreter of TensorFlow's operations, too, where the graph comes from there. The graph of an imported model is held
-        against the model in its own system, where that is installed."""
+    def check(self, *inputs: Any, options: CompileOptions | None = None, memory: Memory | None = None,
+              target: Target | None = None, **named: Any) -> CrossCheck:
+        """The compiled function against the reference interpreter; against the interpreter of TensorFlow's operations, too,
+        where the graph comes from there. The graph of an imported model is held against the model in its own system, where
+        that is installed.
+
+        Takes arrays as a call does, or a list of calls, each a list of arrays or a mapping by name. Raises a Problem for
+        inputs that a call would refuse, and where there is nothing to compare. (`target` and `memory` are deprecated.)"""
+        from .tools.check.calls import given_calls, without_options
         from .tools.check.crosscheck import crosscheck
-        module = prepared(self.module)
+        inputs, options, memory = without_options(inputs, options, memory)
+        calls, module = given_calls(self.name, inputs, named), prepared(self.module)
         options = given("check", options, target=target, memory=memory)
         return crosscheck(module, module.function(self.name), calls, executable, options, self.source, self.imported)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
+from ...runtime.errors import Problem
 from .answer import Answer
 from .limits_option import limits_of
 
@@ -19,11 +20,26 @@ MODULES = {
 """The module that a command is in, where a function has its name."""
 
 
+SPELLED = {"start": "from"}
+"""Options whose value has another name than they."""
+
+
 def carry_out(options: argparse.Namespace) -> Answer:
     """The answer of the command that the options name."""
     from .model_options import take_pipe
+    check_not_empty(options)
     take_pipe(options)
     module = import_module(f".{MODULES[options.command]}", __package__)
     with limits_of(getattr(options, "limits", None)):
         answer: Answer = getattr(module, options.command)(options)
     return answer
+
+
+def check_not_empty(options: argparse.Namespace) -> None:
+    """Raise a Problem for an option with nothing in it: it would be taken for one that is not given. A list of features may be
+    empty."""
+    for name, value in vars(options).items():
+        values = value if isinstance(value, list) else [value]
+        if name != "features" and any(isinstance(x, str) and not x.strip() for x in values):
+            said = name.upper() if name in ("model", "stage") else f"--{SPELLED.get(name, name).replace('_', '-')}"
+            raise Problem(f"{said} is empty", kind="option", help="give it a value, or leave it out")

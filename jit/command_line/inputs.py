@@ -1,7 +1,7 @@
 """Arrays for the command line: inputs from `.npy` and `.npz` files (`tools.array_files`) or from a seed."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -17,13 +17,14 @@ SMALL, WIDEST = 1 << 20, 16
 
 
 def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[Array]:
-    """An array for each argument: those that `given` names, the others random.
+    """An array for each argument: those that `given` names, the others random. A file of arrays by name must have all inputs
+    that nothing else in `given` names, and no other arrays.
 
     `given` holds `name=file.npy`, `name=file.npz` (its array of that name, or its only one), `file.npz` (arrays by
     name), `name=random:SEED` or `random:SEED`.
     """
     names, most = [v.name for v in function.arguments], most_bytes_of(function)
-    seeds = dict.fromkeys(names, seed)
+    seeds: dict[str, int] = {}
     arrays: dict[str, Array] = {}
     for each in given:
         name, equals, source = each.partition("=")
@@ -38,13 +39,27 @@ def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[A
             arrays[name] = one_array(source, name, most)
         else:
             arrays.update(arrays_by_name(source, names, most))
-    return [fitted(arrays[v.name], v) if v.name in arrays else random_array(function, v, number, seeds[v.name])
+    check_complete([each for each in given if is_file_of_names(each)], names, {*arrays, *seeds})
+    return [fitted(arrays[v.name], v) if v.name in arrays else random_array(function, v, number, seeds.get(v.name, seed))
             for number, v in enumerate(function.arguments)]
+
+
+def is_file_of_names(given: str) -> bool:
+    """True for an --input that is a file without the name of an input."""
+    return "=" not in given and not given.startswith("random:")
+
+
+def check_complete(files: Sequence[str], names: Sequence[str], known: Collection[str]) -> None:
+    """Raise a Problem where files that give inputs by name lack one: random numbers would take its place without a word."""
+    missing = [name for name in names if name not in known]
+    if files and missing:
+        raise Problem(f"{', '.join(files)} has no array for {', '.join(missing)}", kind="argument",
+                      help=f"give --input {missing[0]}=FILE too, or --input {missing[0]}=random:0")
 
 
 def seed_of(source: str) -> int:
     try:
-        return int(source.removeprefix("random:") or "0") & (1 << 64) - 1
+        return int(source.removeprefix("random:") or "0")
     except ValueError:
         raise Problem(f"{source} is not random:SEED with a whole number", kind="argument") from None
 
@@ -70,11 +85,14 @@ def arrays_by_name(path: str, names: Sequence[str], most: Mapping[str, int]) -> 
     """Arrays of a .npz file for inputs of these names; the array of a .npy file for the only input."""
     found = read_arrays(path, most)
     if isinstance(found, dict):
-        known = {name: array for name, array in found.items() if name in names}
-        if known or not names:
-            return known
-        raise Problem(f"{path} has none of the inputs {', '.join(names)}", kind="argument",
-                      help=f"it has {', '.join(array_names(path)) or 'none'}")
+        known, listed = array_names(path), ", ".join(names) or "none"
+        unknown = [name for name in known if name not in names]
+        if unknown:
+            raise Problem(f"{path} has arrays that are no inputs: {', '.join(unknown)}", kind="argument",
+                          help=f"the inputs are {listed}; --input NAME=FILE.npz takes one array of a file")
+        if not known:
+            raise Problem(f"{path} has no arrays", kind="argument", help=f"the inputs are {listed}")
+        return found
     if len(names) != 1:
         raise Problem(f"{path} is one array, the function has {len(names)} inputs", kind="argument",
                       help=f"say which: --input {names[0] if names else 'name'}={path}")

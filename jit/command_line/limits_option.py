@@ -10,7 +10,7 @@ from ...runtime.limits import Limits
 
 def limits_of(text: str | None) -> AbstractContextManager[Any]:
     """The limits of an option's text, to be entered; nothing where there is none."""
-    if not text:
+    if text is None:
         return nullcontext()
     from .memory_options import nbytes, unknown
     found: dict[str, Any] = {}

@@ -35,7 +35,7 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
     file) and `model_explorer` (`model`, and `data`, files) where asked; with --diff those of `Diff.as_dict`.
     """
     from ..tools.report.fit import fit, parse_limits
-    limits = parse_limits(options.fit) if options.fit else ()
+    limits = parse_limits(options.fit) if options.fit is not None else ()
     if options.diff:
         return compare(options, lower)
     if options.model_explorer:

@@ -22,7 +22,6 @@ from .entry_graphs import CallsByValue, Graph, GraphOf, KnownGraph, LimitedGraph
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
-    from ...lowering.graph.types import Array
     from ...lowering.memory.planner import Memory
     from ...lowering.options import CompileOptions
     from ...lowering.rewrite.tensorflow import Bindings
@@ -285,10 +284,22 @@ class Entry:
         """One stage as text, or what there is behind a pass, as `Traced.show` gives it."""
         return self._traced().show(stage, whole, after=after, options=options)
 
-    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
-              target: Target | None = None) -> CrossCheck:
-        """The compiled function against the reference interpreter, and what a model was imported from against that."""
-        return self._traced().check(calls, given("check", options, target=target, memory=memory))
+    def check(self, *inputs: Any, options: CompileOptions | None = None, memory: Memory | None = None,
+              target: Target | None = None, **named: Any) -> CrossCheck:
+        """The compiled function against the reference interpreter, and what a model was imported from against that: on arrays
+        as a call takes them, or on a list of calls, each a list of arrays or a mapping by name. Open extents are those of the
+        first call. Raises a Problem for inputs that a call would refuse, and where there is nothing to compare."""
+        from ..tools.check.calls import given_calls, without_options
+        inputs, options, memory = without_options(inputs, options, memory)
+        calls = given_calls(self.name, inputs, named)
+        return self._for_call(calls)._traced().check(calls, options=given("check", options, target=target, memory=memory))
+
+    def _for_call(self, calls: Sequence[Any]) -> Entry:
+        """The entry for the shapes of the first of some calls."""
+        if not (self.is_dynamic and calls):
+            return self
+        first = calls[0] if isinstance(calls[0], list | tuple) else (calls[0],)
+        return self.specialize(shapes_of(self.name, self._outline.inputs, first))
 
 
 def within_limits(compiled: Compiled[Lowered]) -> Compiled[Lowered]:

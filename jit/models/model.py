@@ -16,7 +16,6 @@ from .entry import Entry, graph_of
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
-    from ...lowering.graph.types import Array
     from ...lowering.memory.planner import Memory
     from ...lowering.options import CompileOptions
     from ...lowering.rewrite.tensorflow import Bindings
@@ -157,10 +156,10 @@ class Model:
         lowered = [entry.lower(options) for entry in self]
         return save(lowered, directory, name, form, project, calls)
 
-    def check(self, calls: Sequence[Sequence[Array]], options: CompileOptions | None = None, memory: Memory | None = None, *,
-              target: Target | None = None) -> CrossCheck:
+    def check(self, *inputs: Any, options: CompileOptions | None = None, memory: Memory | None = None,
+              target: Target | None = None, **named: Any) -> CrossCheck:
         """`check` of the only entry, or of `main`."""
-        return self.entry().check(calls, given("check", options, target=target, memory=memory))
+        return self.entry().check(*inputs, options=options, memory=memory, target=target, **named)
 
     def show(self, whole: bool = False) -> str:
         """The module as MLIR text, long constants elided unless `whole`."""

@@ -19,9 +19,13 @@ LARGEST = 100
 """Random i32 and i64 are from minus this to this: larger ones overflow soon."""
 
 
+SEED_BITS = (1 << 64) - 1
+"""Of a seed: NumPy takes none below 0."""
+
+
 def random_array(function: Function, value: Value, number: int, seed: int) -> Array:
     """Normal floats; all values of narrow integers; indices that are in range where they are used."""
-    type, generator = value.tensor, np.random.default_rng([seed, number])
+    type, generator = value.tensor, np.random.default_rng([seed & SEED_BITS, number])
     if not type.is_static:
         raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape",
                       help=f"--shape {value.name}=2x8 gives it, or an extent by its name, or an array for the input does")

@@ -59,7 +59,7 @@ def test_run_prints_outputs_time_and_arena(tosaic: Any, model: str, tmp_path: Pa
 
 
 def test_inputs_come_from_npz_by_name_and_state_from_call_to_call(tosaic: Any, model: str, tmp_path: Path) -> None:
-    np.savez(tmp_path / "both.npz", x=np.array([1, 2, 3], np.float32), scale=np.array([1], np.float32), more=np.ones(9))
+    np.savez(tmp_path / "both.npz", x=np.array([1, 2, 3], np.float32), scale=np.array([1], np.float32))
     answer = json.loads(tosaic("run", model, "--input", tmp_path / "both.npz", "--calls", 5, "--json")[1])
     assert answer["outputs"][0] == {"name": "result0", "dtype": "float32", "element": "f32", "shape": [3], "strides": [1],
                                     "scale": None, "zero_point": None, "axis": None, "values": [5, 10, 15]}

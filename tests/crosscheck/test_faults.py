@@ -59,15 +59,27 @@ def test_an_error_of_compiled_code_alone_is_a_difference(kind: type[Exception], 
     assert "the reference gives results, in call 0" in str(found)
 
 
-def test_an_error_of_both_agrees_and_is_told() -> None:
-    found = tosaic.load(UNWRITTEN).main.check([[np.array([1, 2], np.int32)]] * 2)
-    assert found.agrees and len(found.faults) == 2 and "both end call 0 with" in str(found)
+def positive(x: Any) -> Any:
+    tosaic.check(tosaic.ops.all(x > 0), "x is not positive")
+    return x + 1
+
+
+def test_an_error_of_both_is_told_beside_the_calls_that_agree() -> None:
+    entry = tosaic.jit(positive).trace(np.ones(2, np.int32))
+    found = entry.check([[np.array(x, np.int32)] for x in ((1, 2), (-1, 2), (3, -3))])
+    assert found.agrees and len(found.faults) == 2 and "both end call 1 with" in str(found)
+
+
+def test_errors_of_both_alone_are_no_agreement() -> None:
+    with pytest.raises(Problem, match="nothing was compared: both engines end call 0 with"):
+        tosaic.load(UNWRITTEN).main.check([[np.array([1, 2], np.int32)]] * 2)
 
 
 def test_two_models_with_one_variable_name_and_other_types_are_checked_in_one_process() -> None:
     for text in (UNWRITTEN, UNWRITTEN.replace("i32", "i16")):
         x = np.array([1, 2], np.int32 if "i32" in text else np.int16)
-        assert tosaic.load(text).main.check([[x]]).agrees
+        with pytest.raises(Problem, match="read before"):
+            tosaic.load(text).main.check([[x]])
     assert "n" not in tosaic.default_context
 
 

@@ -23,58 +23,73 @@ from ....runtime.interpreter import Interpreter, InterpreterVariables
 from ....runtime.progress import counted
 from ....runtime.variables import Context
 from ...source import ImportedSource, Source
+from .calls import checked_calls
 from .differences import Comparison, Difference, FailedCall, Results, attempt, faults_differ, found_at
 from .external_values import give_external
 from .forbidden_indices import Violation, Watch
 from .import_check import ImportCheck, check_import
 from .rounding_bounds import Samples
+from .tally import UNBOUNDED, Tally
+from .verdict import Agrees, Verdict, nothing_compared, verdict
 
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """The verdict over some calls; `operators` is how many operator results were compared, `faults` are errors with which both
-    sides ended a call, `uncompared` how many elements of outputs and state follow from something that any rounding changes.
-    `violations` are operands that the specification forbids: what they give is unpredictable."""
+    """The verdict over some calls. `operators` is how many operator results were compared, with `elements` elements, `results`
+    how many elements of outputs and variables; `faults` are errors with which both sides ended a call. `violations` are
+    operands that the specification forbids: what they give is unpredictable."""
     calls: int
     operators: int
     elements: int
-    difference: Difference | None
+    results: int
+    verdict: Verdict
     imported: ImportCheck | None = None
     violations: tuple[Violation, ...] = ()
     faults: tuple[str, ...] = ()
-    uncompared: int = 0
 
     def __repr__(self) -> str:
         verdict = "agrees" if self.agrees else "differs"
         return f"<CrossCheck {verdict}: {self.operators} operator results in {self.calls} calls>"
 
     @property
+    def difference(self) -> Difference | None:
+        """The first difference between compiled code and the reference."""
+        return self.verdict.difference
+
+    @property
+    def uncompared(self) -> int:
+        """Elements that could not be compared."""
+        return self.verdict.elements.not_comparable
+
+    @property
     def agrees(self) -> bool:
-        """Whether compiled code gives what the reference gives, and the reference what the model was imported from gives."""
-        return self.difference is None and (self.imported is None or self.imported.agrees)
+        """True if compiled code gives what the reference gives, and the reference what the model was imported from gives."""
+        return isinstance(self.verdict, Agrees) and not (self.imported is not None and self.imported.differs)
 
     @property
     def passes(self) -> bool:
-        """Whether it agrees, and no operand is one that the specification forbids."""
+        """True if it agrees, and no operand is one that the specification forbids."""
         return self.agrees and not self.violations
 
     def __str__(self) -> str:
-        checked = f"{self.operators} operator results ({self.elements} elements) in {self.calls} calls"
+        checked = (f"{self.operators:,} operator results ({self.elements:,} elements) and {self.results:,} elements of outputs "
+                   f"and variables in {self.calls} call{'s' * (self.calls != 1)}")
         if self.difference is None:
             lines = [f"compiled code agrees with the reference: {checked}"]
         else:
             lines = [f"compiled code differs from the reference after {checked}", str(self.difference)]
+        lines += [reasons] if (reasons := self.verdict.elements.reasons) else []
         lines += [f"both end call {text}" for text in self.faults]
-        if self.uncompared:
-            lines.append(f"{self.uncompared} elements of outputs could not be compared end to end: any rounding changes them")
         lines += [str(violation) for violation in self.violations]
         lines += [str(self.imported)] if self.imported is not None else []
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
         return {"agrees": self.agrees, "passes": self.passes, "calls": self.calls, "operators": self.operators,
-                "elements": self.elements, "difference": None if self.difference is None else str(self.difference),
+                "elements": self.elements, "results": self.results,
+                "difference": None if self.difference is None else str(self.difference),
                 "violations": [str(v) for v in self.violations], "faults": list(self.faults), "uncompared": self.uncompared,
+                "reasons": dict(self.verdict.elements.uncompared),
                 "import": None if self.imported is None else self.imported.as_dict()}
 
 
@@ -91,7 +106,7 @@ def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
 Build = Callable[[Module, Function, CompileOptions | None], Any]
 
 
-def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
+def crosscheck(module: Module, function: Function, calls: Sequence[Any], build: Build,
                options: CompileOptions | None = None, source: Source | None = None,
                imported: ImportedSource | None = None) -> CrossCheck:
     """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state; against what it was made from,
@@ -99,14 +114,14 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Sequence[Arra
 
     `build(module, function, options)` compiles a function into an executable.
     """
+    calls = checked_calls(function, calls)
     found = check_import(imported, module, function, calls) if imported else None
     engines, difference = Engines(module, function, calls, build, options, source), None
     for number, arrays in enumerate(counted("calls", calls)):
         difference = engines.call(number, arrays)
         if difference:
             break
-    return CrossCheck(engines.count, engines.operators, engines.elements, difference, found,
-                      tuple(engines.watch.found), tuple(engines.faults), engines.free)
+    return engines.verdict(difference, found)
 
 
 class Engines:
@@ -125,8 +140,16 @@ class Engines:
         self.interpreter = Interpreter(self.watch.module(module), function.name, variables)
         self.source = source() if source else None
         self.samples = Samples(module, function, calls)
-        self.operators = self.elements = self.free = self.count = 0
+        self.tally, self.operators, self.elements, self.count = Tally(), 0, 0, 0
         self.faults: list[str] = []
+
+    def verdict(self, difference: Difference | None, imported: ImportCheck | None) -> CrossCheck:
+        """The verdict after the last call; a Problem where nothing was compared."""
+        elements = self.tally.elements
+        if difference is None and not elements.compared and self.faults:
+            raise nothing_compared(f"both engines end call {self.faults[0]}")
+        return CrossCheck(self.count, self.operators, self.elements, elements.compared - self.elements,
+                          verdict(elements, difference), imported, tuple(self.watch.found), tuple(self.faults))
 
     def call(self, number: int, arrays: Sequence[Array]) -> Difference | None:
         """The first difference in a call."""
@@ -139,14 +162,12 @@ class Engines:
         expected = attempt(lambda: self.interpreter(*arrays, observe=observe))
         observed = attempt(lambda: as_tuple(self.observed(*arrays, context=self.contexts[1])))
         fused = attempt(lambda: as_tuple(self.fused(*arrays, context=self.contexts[0])))
-        comparison = Comparison(lambda: self.samples.pairs(number), number)
-        found = (faults_differ(observed, expected, f"{self.function.name}, all results observed", number)
-                 or self.check_operators(arrays, observed, interpreted, comparison)
-                 or faults_differ(fused, expected, self.function.name, number)
-                 or self.check_results(fused, expected, comparison)
-                 or self.check_source(arrays, fused, comparison))
-        self.free += comparison.free
-        return found
+        comparison = Comparison(lambda: self.samples.pairs(number), number, tally=self.tally)
+        return (faults_differ(observed, expected, f"{self.function.name}, all results observed", number)
+                or self.check_operators(arrays, observed, interpreted, comparison)
+                or faults_differ(fused, expected, self.function.name, number)
+                or self.check_results(fused, expected, comparison)
+                or self.check_source(arrays, fused, comparison))
 
     def check_operators(self, arrays: Sequence[Array], observed: Results, interpreted: Mapping[Value, Array],
                         comparison: Comparison) -> Difference | None:
@@ -155,9 +176,10 @@ class Engines:
         values = dict(zip(self.function.arguments, arrays))
         values.update(zip((r for o in self.operations for r in o.results), observed[len(self.function.body.yields):]))
         for operation in self.operations:
+            before = self.tally.compared
             found = check_operation(operation, values, interpreted, comparison)
             self.operators += 1
-            self.elements += sum(r.tensor.size for r in operation.results)
+            self.elements += self.tally.compared - before
             if found:
                 return found
         return None
@@ -219,7 +241,9 @@ def check_operation(operation: Operation, values: Mapping[Value, Array], interpr
         references = as_tuple(operation.op.reference(*operands))
     for result, reference in zip(operation.results, references, strict=True):
         expected = np.asarray(reference)
-        wrong = differences(values[result], expected, bound(operation.op, operands, expected, result.tensor.element))
+        allowed = bound(operation.op, operands, expected, result.tensor.element)
+        comparison.tally.add(values[result], expected, allowed is not None and np.isinf(allowed), UNBOUNDED)
+        wrong = differences(values[result], expected, allowed)
         found = found_at(wrong, values[result], expected, str(operation), operation.position, comparison.call)
         if found:
             return found

@@ -11,6 +11,7 @@ from ....lowering.dialects.tosa.compliance import differences
 from ....lowering.graph.types import Array
 from ....runtime.errors import Position, Problem
 from .rounding_bounds import CallResults, Limits, limits
+from .tally import ROUNDING, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ Pick: TypeAlias = Callable[[CallResults], "Array | None"]
 @dataclass(slots=True)
 class Comparison:
     """Compares results with those of the interpreter; an element may be as far as samples of `pairs` are, which are made only
-    where something differs. Counts the elements about which samples say nothing."""
+    where something differs. Its tally counts what was compared, and the elements about which samples say nothing."""
     pairs: Callable[[], Iterable[list[CallResults | None]]]
     call: int
     names: tuple[str, str] = ("compiled", "reference")
     has_steps: bool = False
-    free: int = field(default=0)
+    tally: Tally = field(default_factory=Tally)
 
     def compare(self, actual: Array, expected: Array, pick: Pick, where: str, position: Position | None = None
                 ) -> Difference | None:
@@ -105,14 +106,12 @@ class Comparison:
         """Where two results differ by more than is allowed, and what is."""
         shape = expected.shape
         found, allowed = differences(actual, expected, None), Limits(np.zeros(shape), np.zeros(shape, bool))
-        if not found.any():
-            return found, allowed
-        for outcomes in self.pairs():
+        for outcomes in self.pairs() if found.any() else ():
             allowed = limits(expected, [None if o is None else pick(o) for o in outcomes], self.has_steps)
             found = beyond(actual, expected, allowed)
             if not found.any():
                 break
-        self.free += int(allowed.free.sum())
+        self.tally.add(actual, expected, allowed.free, ROUNDING)
         return found, allowed
 
 

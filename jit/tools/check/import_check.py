@@ -18,6 +18,8 @@ from ....runtime.interpreter import Interpreter, InterpreterVariables
 from ...source import ImportedSource, SourceEvaluator, SourceRun, first_line
 from .differences import Comparison, Difference, FailedCall, Pick, attempt, faults_differ, found_at
 from .rounding_bounds import Errors, Samples
+from .tally import Elements, Tally
+from .verdict import Agrees, Differs, Verdict, verdict
 
 SOURCE_PART = {"float32": 1e-5, "float16": 2.0**-9, "bfloat16": 2.0**-6}
 """Parts of an output's range by which other systems may always differ: they have functions and coordinates of their own. In
@@ -48,24 +50,35 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class ImportCheck:
-    """The verdict on an import: by which system, or why by none; the largest difference of each output; the first difference
-    that is not within its bound, and the operator of the source that has it, where that could be found."""
+    """The verdict on an import: by which system, or why by none (`reason`, and no verdict); the largest difference of each
+    output; the operator of the source that has the first difference, where that could be found."""
     kind: str
     evaluator: str | None
     reason: str = ""
     largest: tuple[Largest, ...] = ()
-    difference: Difference | None = None
+    verdict: Verdict | None = None
     operator: str | None = None
-    uncompared: int = 0
     caveat: str = ""
+    fault: str = ""
+    """How both ended the first call that was not compared."""
+
+    @property
+    def difference(self) -> Difference | None:
+        """The first difference that is not within its bound."""
+        return self.verdict.difference if self.verdict else None
+
+    @property
+    def differs(self) -> bool:
+        """True if a difference was found."""
+        return isinstance(self.verdict, Differs)
 
     @property
     def agrees(self) -> bool:
-        """Whether no difference was found; also where the import was not checked."""
-        return self.difference is None
+        """True if elements were compared, and all of them agree."""
+        return isinstance(self.verdict, Agrees)
 
     def __str__(self) -> str:
-        if self.evaluator is None:
+        if self.verdict is None:
             return f"the import was not checked: {self.reason}"
         verb = "agrees with" if self.agrees else "differs from"
         lines = [f"the import of {self.kind} {verb} {self.evaluator}"]
@@ -73,15 +86,17 @@ class ImportCheck:
         lines += [f"the first operator that differs: {self.operator}"] if self.operator else []
         lines += [self.caveat] if self.caveat and not self.agrees else []
         lines += [f"  {each}" for each in self.largest]
-        if self.uncompared:
-            lines.append(f"  {self.uncompared} elements could not be compared: any rounding changes them")
+        lines += [f"  not compared from there on: {self.fault}"] if self.fault else []
+        lines += [f"  {reasons}"] if (reasons := self.verdict.elements.reasons) else []
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "evaluator": self.evaluator, "reason": self.reason, "agrees": self.agrees,
+        elements = self.verdict.elements if self.verdict else Elements()
+        return {"kind": self.kind, "evaluator": self.evaluator, "reason": self.reason,
+                "agrees": self.agrees if self.verdict else None, "elements": elements.compared,
                 "largest": [each.as_dict() for each in self.largest], "operator": self.operator,
-                "difference": None if self.difference is None else str(self.difference), "uncompared": self.uncompared,
-                "caveat": self.caveat}
+                "difference": None if self.difference is None else str(self.difference),
+                "uncompared": elements.not_comparable, "caveat": self.caveat, "fault": self.fault}
 
 
 def span(x: Array) -> float:
@@ -128,8 +143,12 @@ def compared(source: ImportedSource, evaluator: SourceEvaluator, function: Funct
     operator = None
     if found is not None and source.locate is not None:
         operator = source.locate(function.name, stage.calls[found.call])
-    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), found, operator, stage.free,
-                       evaluator.caveat)
+    elements = stage.tally.elements
+    if found is None and not elements.compared:
+        reason = elements.reasons or stage.fault or "it gives no elements"
+        return ImportCheck(source.kind, None, f"{evaluator} was asked, and nothing could be compared: {reason}")
+    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), verdict(elements, found), operator,
+                       evaluator.caveat, stage.fault)
 
 
 @dataclass(slots=True)
@@ -141,7 +160,8 @@ class SourceComparison:
     source: SourceRun
     name: str
     largest: dict[str, Largest] = field(default_factory=dict)
-    free: int = 0
+    tally: Tally = field(default_factory=Tally)
+    fault: str = ""
 
     def run(self) -> Difference | None:
         """The first difference that is not within its bound."""
@@ -152,11 +172,12 @@ class SourceComparison:
             actual = attempt(lambda: interpreter(*arrays))
             expected = attempt(lambda: [np.asarray(x) for x in self.source(arrays)])
             if isinstance(actual, FailedCall) or isinstance(expected, FailedCall):
-                both = isinstance(actual, FailedCall) and isinstance(expected, FailedCall)
-                return None if both else faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
-            comparison = Comparison(lambda: samples.pairs(number), number, names, has_steps=True)
+                if isinstance(actual, FailedCall) and isinstance(expected, FailedCall):
+                    self.fault = f"both end call {number}, {self.name} with \"{expected.message}\""
+                    return None
+                return faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
+            comparison = Comparison(lambda: samples.pairs(number), number, names, has_steps=True, tally=self.tally)
             found = self.outputs(comparison, actual, expected) or self.state(comparison, interpreter)
-            self.free += comparison.free
             if found:
                 return found
         return None
