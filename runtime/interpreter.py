@@ -15,6 +15,7 @@ import numpy as np
 
 from .errors import Position, Problem, TypeProblem, ValueProblem
 from .interpreter_variables import InterpreterVariables, RunVariables, fits
+from .limits import Iterations, checkpoint
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Observer = Callable[[Any, Sequence[Array]], None]
@@ -76,6 +77,7 @@ class GraphRun:
     slots: list[Any]
     variables: RunVariables
     observe: Observer | None
+    iterations: Iterations
 
 
 Execute = Callable[[GraphRun], None]
@@ -99,6 +101,7 @@ class Sequel:
 
     def run(self, run: GraphRun) -> None:
         for instruction in self.instructions:
+            checkpoint()
             if not instruction.is_constant:
                 try:
                     instruction.execute(run)
@@ -132,6 +135,8 @@ class Interpreter:
         self.variables = InterpreterVariables() if variables is None else variables
         self.function = module.function(function) if function is None or isinstance(function, str) else function
         self._plan = planned(module, self.function)
+        self.iterations = 0
+        """Iterations of all loops of the last run."""
 
     def __call__(self, *inputs: Array, observe: Observer | None = None) -> tuple[Array, ...]:
         """The results, as arrays of their own, for inputs of the arguments' dtypes and shapes."""
@@ -139,10 +144,11 @@ class Interpreter:
         if len(inputs) != len(arguments):
             raise TypeProblem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
         values = [checked_input(x, argument) for x, argument in zip(inputs, arguments)]
-        run = GraphRun(self._plan.initial.copy(), RunVariables(self.variables), observe)
+        run = GraphRun(self._plan.initial.copy(), RunVariables(self.variables), observe, Iterations())
         with np.errstate(all="ignore"):
             self._plan.declarations.run(run)
             results = self._plan.body.call(run, values)
+        self.iterations = run.iterations.count
         self.variables.states = run.variables.states
         return tuple(np.array(r, order="C") for r in results)
 
@@ -259,6 +265,7 @@ class PlanBuilder:
         def execute(run: GraphRun) -> None:
             values = [run.slots[o] for o in operands]
             while test.call(run, values)[0].item():
+                run.iterations.next()
                 values = body.call(run, values)
             store(run, results, values)
 

@@ -4,7 +4,8 @@ instructions of Python, and what it raises ends the call. The native half is `lo
 A handler in C sets a flag and goes on to Python's own; each iteration of a loop looks at the flag. Where it is set, and once in
 a run that takes long, the loop calls `Interrupts.look`, which runs Python's handlers. If one raises (KeyboardInterrupt for
 Ctrl-C, if nobody says otherwise), the run ends as one that fails: no variable has changed, and the call raises the exception.
-Else the loop goes on. Only calls from the main thread look, because only there does Python run handlers.
+Else the loop goes on. Only calls from the main thread look, because only there does Python run handlers. A deadline of `limits`
+sets the flag, too, where one is asked for.
 """
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ import ctypes
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
+from .limits import checkpoint, seconds_left
 from .machine_code import Image
 
 INTERRUPTED = -1
@@ -26,6 +29,9 @@ thread's number; Python's handler; the functions with which a run and a look beg
 Python; the exception of the handler that has ended a run: type, value, traceback."""
 
 BYTES = 112
+
+LATE = 0.01
+"""Seconds after a deadline at which the flag is set: the deadline has passed when the run has ended."""
 
 RUN_WORDS = 3
 """Words of 8 bytes that each run has of its own, for `BEGIN` and `VISIT`; the first counts the iterations until it looks."""
@@ -83,6 +89,26 @@ class Interrupts:
         self.memory[FLAG] = 0
         self.install()
         ctypes.pythonapi.PyErr_CheckSignals()
+        checkpoint()
+
+    @contextmanager
+    def until_deadline(self) -> Iterator[None]:
+        """A block in which a run of the main thread ends when the time that limits leave is over, as by a signal."""
+        left = seconds_left()
+        if left is None:
+            yield
+            return
+        timer = threading.Timer(left + LATE, self.set)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def set(self) -> None:
+        """Set the flag, which the next run or the one that goes on sees."""
+        self.memory[FLAG] = 1
 
     def install(self) -> None:
         """Put the handler that sets the flag in front of Python's, for every signal that has a handler in Python. Only in its

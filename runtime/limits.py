@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
 from .errors import Position, Problem, ValueProblem
+from .progress import report_progress
 from .public_names import checked_fields
 from .records import dataclass
 
@@ -55,7 +59,7 @@ class Limits:
         deadline = None if self.seconds is None else time.monotonic() + self.seconds
         is_nearer = deadline is not None and (outer.deadline is None or deadline < outer.deadline)
         here.scope = Scope(lower(self.nodes, outer.nodes), lower(self.bytes, outer.bytes), lower(deadline, outer.deadline),
-                           self.seconds if is_nearer else outer.seconds, here.scope)
+                           self.seconds if is_nearer else outer.seconds, here.scope, outer.iterations)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -71,6 +75,7 @@ class Scope:
     deadline: float | None = None
     seconds: float | None = None
     outer: Scope | None = None
+    iterations: int | None = None
 
 
 class Here(threading.local):
@@ -100,10 +105,50 @@ def seconds_left() -> float | None:
     return None if scope is None or scope.deadline is None else max(0.001, scope.deadline - time.monotonic())
 
 
-def overtime() -> Problem:
+class OutOfTime(Problem):
+    """The time is over. Who tries what may fail lets it pass: it is no fault of what was tried."""
+
+
+def overtime() -> OutOfTime:
     scope = here.scope
     given = "" if scope is None or scope.seconds is None else f" of {scope.seconds:g} seconds"
-    return Problem(f"the model takes longer to read and compile than the limit{given}", kind="limit", help=FEWER)
+    return OutOfTime(f"the model takes longer to read and compile than the limit{given}", kind="limit", help=FEWER)
+
+
+# ---- iterations of interpreted loops ---------------------------------------------------------------------------------------
+class TooManyIterations(Problem):
+    """A loop in the interpreter has run as often as the loops of one call may."""
+
+
+@contextmanager
+def bounded_iterations(most: int | None) -> Iterator[None]:
+    """A block in which the loops of an interpreted call run so many times at most, all together; None: as before."""
+    before = here.scope
+    if most is not None:
+        outer = before or Scope()
+        here.scope = replace(outer, iterations=lower(most, outer.iterations), outer=before)
+    try:
+        yield
+    finally:
+        here.scope = before
+
+
+class Iterations:
+    """Counts the iterations of all loops of one interpreted call, against the bound that holds; reports them as progress."""
+    __slots__ = ("count", "most")
+    REPORTED = 1024
+
+    def __init__(self) -> None:
+        self.count, self.most = 0, None if here.scope is None else here.scope.iterations
+
+    def next(self) -> None:
+        """Begin an iteration; a Problem where it is one too many, or the time is over."""
+        checkpoint()
+        self.count += 1
+        if self.most is not None and self.count > self.most:
+            raise TooManyIterations(f"loops run more than {self.most:,} times in one call", kind="limit")
+        if self.count % self.REPORTED == 0:
+            report_progress(f"{self.count:,} iterations")
 
 
 # ---- operators -------------------------------------------------------------------------------------------------------

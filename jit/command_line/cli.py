@@ -234,7 +234,7 @@ def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
     found.add_argument("--level", choices=("none", "8K"), default="none",
                        help="refuse a model beyond a level of TOSA (default: none)")
     found.add_argument("--limits", metavar="nodes=N,bytes=1G,seconds=S",
-                       help="what reading and compiling the model may take, of a model that you do not trust")
+                       help="what reading, compiling and checking the model may take, of a model that you do not trust")
     add_output(found)
     return found
 

@@ -23,6 +23,15 @@ def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[A
     `given` holds `name=file.npy`, `name=file.npz` (its array of that name, or its only one), `file.npz` (arrays by
     name), `name=random:SEED` or `random:SEED`.
     """
+    arrays, seeds = given_arrays(function, given)
+    names = [v.name for v in function.arguments]
+    check_complete([each for each in given if is_file_of_names(each)], names, {*arrays, *seeds})
+    return [fitted(arrays[v.name], v) if v.name in arrays else random_array(function, v, number, seeds.get(v.name, seed))
+            for number, v in enumerate(function.arguments)]
+
+
+def given_arrays(function: Function, given: Sequence[str]) -> tuple[dict[str, Array], dict[str, int]]:
+    """The arrays, and the seeds of random ones, that `given` has for inputs."""
     names, most = [v.name for v in function.arguments], most_bytes_of(function)
     seeds: dict[str, int] = {}
     arrays: dict[str, Array] = {}
@@ -39,9 +48,13 @@ def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[A
             arrays[name] = one_array(source, name, most)
         else:
             arrays.update(arrays_by_name(source, names, most))
-    check_complete([each for each in given if is_file_of_names(each)], names, {*arrays, *seeds})
-    return [fitted(arrays[v.name], v) if v.name in arrays else random_array(function, v, number, seeds.get(v.name, seed))
-            for number, v in enumerate(function.arguments)]
+    return arrays, seeds
+
+
+def drawn(function: Function, given: Sequence[str]) -> list[Value]:
+    """The inputs that are random."""
+    arrays, _ = given_arrays(function, given)
+    return [v for v in function.arguments if v.name not in arrays]
 
 
 def is_file_of_names(given: str) -> bool:

@@ -3,15 +3,23 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from ...lowering.graph.graph import Function
 from ...runtime.errors import Problem
+from ...runtime.limits import TooManyIterations, bounded_iterations, seconds_left
 from ..stages import COMPILER, Lowered
+from ..tools.steered_loops import steers_a_loop
 from .answer import NO, YES, Answer
-from .inputs import gather_inputs
+from .inputs import drawn, gather_inputs
 from .memory_options import options_of
 from .model_options import entry_of, options_with_target
 from .progress import Progress
+
+RANDOM_ITERATIONS = 20_000
+"""Iterations of the loops of one call whose number random inputs say: a second or some in the interpreter."""
 
 
 def check(options: argparse.Namespace) -> Answer:
@@ -22,8 +30,24 @@ def check(options: argparse.Namespace) -> Answer:
         function = entry.trace().interface
         calls = [gather_inputs(function, options.input, options.seed + number) for number in range(options.calls)]
         progress.update(f"checking {entry.name}")
-        found = entry.check(calls, options_of(options))
+        with bounded_loops(function, options):
+            found = entry.check(calls, options_of(options))
     return Answer(YES if found.passes else NO, str(found), {"entry": entry.name} | found.as_dict())
+
+
+@contextmanager
+def bounded_loops(function: Function, options: argparse.Namespace) -> Iterator[None]:
+    """A block in which loops that random inputs steer have a bound, unless the time has one: nobody has asked for so many
+    iterations. A Problem names the inputs."""
+    steering = [v.name for v in drawn(function, options.input) if steers_a_loop(function, v)]
+    has_deadline = seconds_left() is not None
+    try:
+        with bounded_iterations(RANDOM_ITERATIONS if steering and not has_deadline else None):
+            yield
+    except TooManyIterations as problem:
+        raise Problem(f"{problem.message} with random numbers for {', '.join(steering)}", problem.position, kind="argument",
+                      help=f"give numbers with which it ends, --input {steering[0]}=FILE.npy, or the time that it may take, "
+                      "--limits seconds=60") from None
 
 
 def report(options: argparse.Namespace) -> Answer:

@@ -10,6 +10,7 @@ import numpy as np
 from ...lowering.graph.graph import Block, Function, Operation, Value
 from ...lowering.graph.types import F8E8M0, MXINT8, Array, TensorType
 from ...runtime.errors import Problem
+from .steered_loops import steers_a_loop
 
 LAYOUT = frozenset({"tosa.reshape", "tosa.transpose", "tosa.identity", "tosa.slice", "tosa.tile", "tosa.concat",
                     "tosa.reverse", "tosa.cast", "tosa.select"})
@@ -23,8 +24,13 @@ SEED_BITS = (1 << 64) - 1
 """Of a seed: NumPy takes none below 0."""
 
 
+MOST_STEERED = 8
+"""Random integers on which the condition of a loop depends are from 1 to this: they may be how often it runs."""
+
+
 def random_array(function: Function, value: Value, number: int, seed: int) -> Array:
-    """Normal floats; all values of narrow integers; indices that are in range where they are used."""
+    """Normal floats; all values of narrow integers; indices that are in range where they are used; small numbers where a loop
+    may run as often as they say."""
     type, generator = value.tensor, np.random.default_rng([seed & SEED_BITS, number])
     if not type.is_static:
         raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape",
@@ -41,6 +47,8 @@ def random_array(function: Function, value: Value, number: int, seed: int) -> Ar
     extent = index_extent(function, value)
     if extent is not None:
         return indices(generator, type, extent)
+    if steers_a_loop(function, value):
+        return generator.integers(1, min(MOST_STEERED, element.maximum), type.dims, endpoint=True).astype(element.dtype)
     low, high = (element.minimum, element.maximum) if element.bits < 32 else (-LARGEST, LARGEST)
     return generator.integers(max(low, element.minimum), high, type.dims, endpoint=True).astype(element.dtype)
 

@@ -20,7 +20,7 @@ ORDER_OF_JIT = ("tracing", "calls", "source", "descriptors", "graph_tensors", "s
                 "call_signature", "decorator", "models", "many", "op_by_op", "api", "command_line")
 """The rooms of jit, folders and files alike: `models` takes the stages, which take the tools, so that what both are told of
 a model's origin is `source`, below them."""
-ORDER_OF_RUNTIME = ("records", "errors", "public_names", "limits", "progress", "import_time", "deprecation", "later",
+ORDER_OF_RUNTIME = ("records", "errors", "public_names", "progress", "limits", "import_time", "deprecation", "later",
                     "garbage_collection", "perf_map", "machine_code", "interrupts", "tiles", "arena", "dlpack",
                     "foreign_arrays", "quantization", "arguments", "c_symbols", "shared_library", "variable", "variables",
                     "joined_context",

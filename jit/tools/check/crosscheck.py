@@ -19,8 +19,11 @@ from ....lowering.dialects.tosa.compliance import bound, differences
 from ....lowering.graph.graph import Block, Function, Module, Operation, Value
 from ....lowering.graph.types import Array, TensorType
 from ....lowering.options import CompileOptions
+from ....runtime.errors import Problem
 from ....runtime.interpreter import Interpreter, InterpreterVariables
-from ....runtime.progress import counted
+from ....runtime.interrupts import process as interrupts
+from ....runtime.limits import OutOfTime
+from ....runtime.progress import counted, report_progress
 from ....runtime.variables import Context
 from ...source import ImportedSource, Source
 from .calls import checked_calls
@@ -115,10 +118,14 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Any], build: 
     `build(module, function, options)` compiles a function into an executable.
     """
     calls = checked_calls(function, calls)
+    report_progress("source")
     found = check_import(imported, module, function, calls) if imported else None
     engines, difference = Engines(module, function, calls, build, options, source), None
     for number, arrays in enumerate(counted("calls", calls)):
-        difference = engines.call(number, arrays)
+        try:
+            difference = engines.call(number, arrays)
+        except OutOfTime as problem:
+            raise engines.out_of_time(number, len(calls), problem) from None
         if difference:
             break
     return engines.verdict(difference, found)
@@ -151,6 +158,12 @@ class Engines:
         return CrossCheck(self.count, self.operators, self.elements, elements.compared - self.elements,
                           verdict(elements, difference), imported, tuple(self.watch.found), tuple(self.faults))
 
+    def out_of_time(self, number: int, calls: int, problem: OutOfTime) -> Problem:
+        """The Problem of a check that has no more time, with what it has compared."""
+        return OutOfTime(f"the time of the check is over: {number} of {calls} calls were compared whole, "
+                         f"{self.tally.compared:,} elements, without a difference", problem.position, kind="limit",
+                         help="give --limits more seconds, fewer calls, or inputs with which loops run less often")
+
     def call(self, number: int, arrays: Sequence[Array]) -> Difference | None:
         """The first difference in a call."""
         self.count, self.watch.call = number + 1, number
@@ -159,9 +172,14 @@ class Engines:
         def observe(operation: Operation, results: Sequence[Array]) -> None:
             interpreted.update(zip(operation.results, results))
 
+        report_progress("the interpreter")
         expected = attempt(lambda: self.interpreter(*arrays, observe=observe))
-        observed = attempt(lambda: as_tuple(self.observed(*arrays, context=self.contexts[1])))
-        fused = attempt(lambda: as_tuple(self.fused(*arrays, context=self.contexts[0])))
+        self.samples.iterations = max(self.samples.iterations, self.interpreter.iterations)
+        report_progress("compiled code")
+        with interrupts.until_deadline():
+            observed = attempt(lambda: as_tuple(self.observed(*arrays, context=self.contexts[1])))
+            fused = attempt(lambda: as_tuple(self.fused(*arrays, context=self.contexts[0])))
+        report_progress("comparing")
         comparison = Comparison(lambda: self.samples.pairs(number), number, tally=self.tally)
         return (faults_differ(observed, expected, f"{self.function.name}, all results observed", number)
                 or self.check_operators(arrays, observed, interpreted, comparison)

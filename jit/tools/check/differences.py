@@ -10,6 +10,7 @@ import numpy as np
 from ....lowering.dialects.tosa.compliance import differences
 from ....lowering.graph.types import Array
 from ....runtime.errors import Position, Problem
+from ....runtime.limits import OutOfTime, TooManyIterations
 from .rounding_bounds import CallResults, Limits, limits
 from .tally import ROUNDING, Tally
 
@@ -54,9 +55,11 @@ Results: TypeAlias = "Sequence[Array] | FailedCall"
 
 
 def attempt(call: Callable[[], Sequence[Array]]) -> Results:
-    """The results of a call, or its fault."""
+    """The results of a call, or its fault; bounds on all work are no fault of the call."""
     try:
         return call()
+    except (OutOfTime, TooManyIterations):
+        raise
     except Exception as error:  # of whatever kind: the other engine may not have it
         return FailedCall(error)
 

@@ -15,6 +15,7 @@ import numpy as np
 from ....lowering.graph.graph import Function, Module
 from ....lowering.graph.types import Array
 from ....runtime.interpreter import Interpreter, InterpreterVariables
+from ....runtime.limits import OutOfTime, TooManyIterations
 from ...source import ImportedSource, SourceEvaluator, SourceRun, first_line
 from .differences import Comparison, Difference, FailedCall, Pick, attempt, faults_differ, found_at
 from .rounding_bounds import Errors, Samples
@@ -127,6 +128,8 @@ def check_import(source: ImportedSource, module: Module, function: Function, cal
         try:
             run = evaluator.start(function.name)
             first = [[np.asarray(x) for x in run(calls[0])]] if calls else []
+        except (OutOfTime, TooManyIterations):
+            raise
         except Exception as error:  # of whatever kind another system has
             reasons.append(f"{evaluator} cannot run it ({first_line(error)})")
             continue
@@ -170,6 +173,7 @@ class SourceComparison:
         names = "imported", self.name
         for number, arrays in enumerate(self.calls):
             actual = attempt(lambda: interpreter(*arrays))
+            samples.iterations = max(samples.iterations, interpreter.iterations)
             expected = attempt(lambda: [np.asarray(x) for x in self.source(arrays)])
             if isinstance(actual, FailedCall) or isinstance(expected, FailedCall):
                 if isinstance(actual, FailedCall) and isinstance(expected, FailedCall):

@@ -20,6 +20,7 @@ from ....lowering.graph.graph import Function, Module, Operation, Value
 from ....lowering.graph.types import Array, ElementType, TensorType
 from ....runtime.errors import Problem
 from ....runtime.interpreter import Interpreter, InterpreterVariables
+from ....runtime.limits import OutOfTime, bounded_iterations
 from .instrument import InstrumentedOp, instrumented
 
 SAMPLES = ((1, 1, np.nan), (1, -1, 0.0), (2, 1, np.inf), (2, -1, -np.inf), (3, 1, 1.0), (3, -1, -1.0))
@@ -33,6 +34,8 @@ ROOM = 6.0
 """How many times as far as the samples an element may be."""
 STEPS_ROOM, NARROW_BYTES = 2, 2
 """The same for quantized integers, and the number of bytes that those have at most."""
+MORE_ITERATIONS, LEAST_ITERATIONS = 4, 1000
+"""Loops of an erring run may run so many times as often as those of exact ones, and so often in any case."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
 """An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
 NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float8_e4m3fnuz": 3,
@@ -60,13 +63,18 @@ class CallResults:
 
 
 class Samples:
-    """Erring runs of a function, each on a state of its own, as far as somebody has asked for them."""
+    """Erring runs of a function, each on a state of its own, as far as somebody has asked for them. `iterations` are those
+    that the loops of an exact call run at most."""
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], errors: Errors = COMPILED) -> None:
-        self.calls = calls
+        self.calls, self.iterations = calls, 0
         def make(n: int) -> PerturbedRun:
-            return PerturbedRun(module, function.name, errors, *SAMPLES[n])
+            return PerturbedRun(module, function.name, errors, *SAMPLES[n], iterations=self.most_iterations)
         self.runs = [Later(make, n) for n in range(len(SAMPLES))]
+
+    def most_iterations(self) -> int:
+        """How often the loops of an erring call may run: an error in a loop's condition may make it endless."""
+        return MORE_ITERATIONS * self.iterations + LEAST_ITERATIONS
 
     def pairs(self, call: int) -> Iterator[list[CallResults | None]]:
         """The outcomes of a call: of two samples, of four, of all; None for a run that ended with a Problem."""
@@ -119,7 +127,8 @@ class PerturbedRun:
     """One erring run, call after call; runs that are given the same `variables` share them."""
 
     def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float,
-                 variables: InterpreterVariables | None = None) -> None:
+                 variables: InterpreterVariables | None = None, iterations: Callable[[], int | None] = lambda: None) -> None:
+        self.iterations = iterations
         self.numbers, self.sign, self.wild, self.errors = np.random.default_rng(seed), sign, wild, errors
         body = module.function(name).body
         erring = instrumented(module, lambda operation: InstrumentedOp(operation, self.erred))
@@ -134,8 +143,10 @@ class PerturbedRun:
                 observed.update(zip(operation.results, results))
 
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), bounded_iterations(self.iterations()):
                 outputs = self.interpreter(*inputs, observe=observe)
+        except OutOfTime:
+            raise
         except Problem:
             return None
         return CallResults(outputs, self.interpreter.variables.snapshot(), observed)
