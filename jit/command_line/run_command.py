@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem
-from ..compiled import Compiled
 from ..tools.array_files import read_arrays, save_arrays
+from ..tools.call_times import times_of
 from .answer import NO, YES, Answer
 from .inputs import gather_inputs
 from .memory_options import options_of
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Compile and call an entry: its outputs, microseconds of a call, bytes of the arena. A kernel program is run as it is."""
+    """Compile and call an entry: its outputs; microseconds of a call, measured after a warm-up on variables of their own; bytes
+    of the arena. A kernel program is run as it is."""
     from ...runtime.variables import Context
     if (program := program_of(options)) is not None:
         from ..op_by_op.programs.run_program import run_text
@@ -37,7 +37,11 @@ def run(options: argparse.Namespace) -> Answer:
         if options.state:
             restore(context, options.state)
         progress.update(f"running {entry.name}")
-        results, microseconds = timed(compiled, arrays, options.calls)
+        state = dict(context.snapshot())
+        for _ in range(options.calls):
+            results = compiled.executable(*arrays)
+        progress.update(f"measuring {entry.name}")
+        times = times_of(compiled.executable, arrays, options.calls, state)
     outputs = {tensor.name: array for tensor, array in zip(entry.outputs, results, strict=True)}
     if options.save:
         save_arrays(options.save, outputs)
@@ -45,13 +49,14 @@ def run(options: argparse.Namespace) -> Answer:
         save_arrays(options.state, {k: v for k, v in context.snapshot().items() if v is not None})
     report = compiled.report()
     lines = [line for name, array in outputs.items() for line in shown(name, array)]
-    lines.append(f"{microseconds:.2f} microseconds a call ({options.calls} call{'s' * (options.calls != 1)}), "
+    lines.append(f"at least {times.least / 1e3:.3f}, median {times.median / 1e3:.3f} microseconds a call "
+                 f"({options.calls} call{'s' * (options.calls != 1)}), "
                  f"arena {report.arena:,} bytes, live {report.live_bytes:,}")
     return Answer(YES, "\n".join(lines), {
         "entry": entry.name, "inputs": [t.as_json() for t in compiled.inputs],
         "outputs": [t.as_json() | as_json(name, array) for t, (name, array) in zip(compiled.outputs, outputs.items())],
-        "microseconds": microseconds, "calls": options.calls, "arena": report.arena,
-        "live_bytes": report.live_bytes, "lower_bound": report.lower_bound})
+        "microseconds": times.median / 1e3, "least_microseconds": times.least / 1e3, "calls": options.calls,
+        "arena": report.arena, "live_bytes": report.live_bytes, "lower_bound": report.lower_bound})
 
 
 def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:
@@ -68,15 +73,6 @@ def check_unused(options: argparse.Namespace) -> None:
     given = [f"--{name}" for name in ("input", "shape", "save", "state") if getattr(options, name)]
     if given:
         raise Problem(f"a kernel program takes no {', '.join(given)}", kind="option", help="its functions have no arguments")
-
-
-def timed(compiled: Compiled, arrays: list[Array], calls: int) -> tuple[tuple[Array, ...], float]:
-    """The results of the last of some calls, and the microseconds of one."""
-    execute = compiled.executable
-    start = time.perf_counter()
-    for _ in range(calls):
-        results = execute(*arrays)
-    return results, (time.perf_counter() - start) / calls * 1e6
 
 
 def restore(context: Context, path: str) -> None:

@@ -64,7 +64,8 @@ def test_inputs_come_from_npz_by_name_and_state_from_call_to_call(tosaic: Any, m
     assert answer["outputs"][0] == {"name": "result0", "dtype": "float32", "element": "f32", "shape": [3], "strides": [1],
                                     "scale": None, "zero_point": None, "axis": None, "values": [5, 10, 15]}
     assert [t["name"] for t in answer["inputs"]] == ["x", "scale"]
-    assert answer["calls"] == 5 and answer["microseconds"] > 0 and answer["arena"] >= answer["live_bytes"] >= 0
+    assert answer["calls"] == 5 and answer["microseconds"] >= answer["least_microseconds"] > 0
+    assert answer["arena"] >= answer["live_bytes"] >= 0
 
 
 def test_random_inputs_follow_their_seed(tosaic: Any, model: str) -> None:

@@ -1,0 +1,139 @@
+"""How long a call of compiled code takes: the least and the median over calls after a warm-up, without Python. A sequence of
+calls is measured in passes that begin with the same variables, so that few calls are told as exactly as many, and a stateful
+model goes through the same calls each time.
+"""
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ...lowering.graph.types import Array
+from ...runtime.executable import Executable
+from ...runtime.interrupts import INTERRUPTED
+from ...runtime.interrupts import process as interrupts
+from ...runtime.variables import Context
+
+LEAST_SECONDS = 0.05
+"""Passes go on for so long."""
+
+MOST_SECONDS = 0.1
+"""A sequence that takes longer is cut."""
+
+MOST_TIMES = 1 << 20
+"""Calls of one batch of passes at most: eight bytes each."""
+
+OVERHEAD_CALLS = 1000
+"""Calls of nothing that tell what two readings of the counter take."""
+
+Timer: TypeAlias = Callable[[int, int], Array]
+"""Makes passes of some calls: the ticks of each call, behind them those of all together."""
+Clock: TypeAlias = Callable[[], int]
+"""Nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimes:
+    """Nanoseconds of a call, the least and the median, over so many measured calls."""
+    least: float
+    median: float
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Measured passes: ticks of each call and of all together, and the nanoseconds that all took."""
+    ticks: Array
+    whole: int
+    nanoseconds: int
+
+
+def measured(timer: Timer, calls: int, passes: int, clock: Clock) -> Batch:
+    start = clock()
+    ticks = timer(calls, passes)
+    return Batch(ticks[:-1], int(ticks[-1]), clock() - start)
+
+
+def call_times(timer: Timer, nothing: Timer, calls: int, clock: Clock = time.perf_counter_ns) -> CallTimes:
+    """Measure a sequence of `calls`, over and over; `nothing` times calls that do nothing, whose ticks are taken off. The first
+    call is a warm-up, and so is the first pass where there are others."""
+    once = measured(timer, 1, 1, clock).nanoseconds
+    calls = int(np.clip(MOST_SECONDS * 1e9 / max(once, 1), 1, min(calls, MOST_TIMES)))
+    batches, passes = list[Batch](), 1
+    while sum(b.nanoseconds for b in batches) < LEAST_SECONDS * 1e9:
+        batches.append(measured(timer, calls, passes, clock))
+        passes = min(2 * passes, max(1, MOST_TIMES // calls))
+    tick = nanoseconds_of_tick(batches)
+    overhead = float(np.mean(measured(nothing, OVERHEAD_CALLS, 1, clock).ticks))
+    ticks = np.concatenate([b.ticks for b in batches[1:] or batches])
+    return CallTimes(*(told(x, overhead, ticks) * tick for x in (np.min, np.median)), ticks.size)
+
+
+def nanoseconds_of_tick(batches: Sequence[Batch]) -> float:
+    """Nanoseconds of a tick: how much longer the longest batch takes than the shortest, by the clock and by the counter. What
+    Python takes around each is in both."""
+    several = batches if len(batches) > 1 else [Batch(np.zeros(0), 0, 0), *batches]
+    shortest, *_, longest = sorted(several, key=lambda b: b.whole)
+    return (longest.nanoseconds - shortest.nanoseconds) / max(longest.whole - shortest.whole, 1)
+
+
+def told(pick: Callable[[Array], float], overhead: float, ticks: Array) -> float:
+    """The least or the median of some ticks without what reading them takes; their mean where that is less than the counter
+    tells: the mean of many readings is finer than one of them, and a part of a tick remains in any case."""
+    single = float(pick(ticks)) - overhead
+    return single if single >= 1 else max(float(np.mean(ticks)) - overhead, 1 / ticks.size)
+
+
+# ---- compiled code -----------------------------------------------------------------------------------------------------------
+def times_of(executable: Executable, arrays: Sequence[Array], calls: int, state: Mapping[str, Array | None]) -> CallTimes:
+    """The times of calls with these arrays that begin with variables of these values, on variables of their own."""
+    context = Context("timed")
+    own = executable.bind(context)
+    context.restore(state)
+    with timers(own, arrays) as (timer, nothing):
+        return call_times(timer, nothing, calls)
+
+
+@contextmanager
+def timers(executable: Executable, arrays: Sequence[Array]) -> Iterator[tuple[Timer, Timer]]:
+    """Timers of calls with these arrays, and of nothing: native ones, which need the processor's counter."""
+    from ...lowering.native.process.call_timer import is_supported, timer
+    if not is_supported():
+        yield clocked(executable, arrays), lambda calls, passes: np.zeros(calls * passes + 1, np.int64)
+        return
+    native, code = timer(), executable.code
+    with executable.entered(*arrays) as (frame, memory):
+        copies = [ctypes.create_string_buffer(ctypes.string_at(start, nbytes), nbytes) for start, nbytes in memory]
+        kept = [(start, ctypes.addressof(copy), nbytes) for (start, nbytes), copy in zip(memory, copies)]
+
+        def run(calls: int, passes: int) -> Array:
+            status, times = native.ticks(code.run_address, frame, calls, passes, kept)
+            if status == INTERRUPTED:
+                interrupts.handle()
+                return run(calls, passes)
+            if status:
+                executable.fault(status)
+            return times
+
+        yield run, lambda calls, passes: native.ticks(native.nothing, frame, calls, passes)[1]
+        for start, copy, nbytes in kept:
+            ctypes.memmove(start, copy, nbytes)
+
+
+def clocked(executable: Executable, arrays: Sequence[Array]) -> Timer:
+    """A timer by Python's clock, in nanoseconds, with Python's part of a call."""
+    def run(calls: int, passes: int) -> Array:
+        before, ends = executable.context.snapshot(), [time.perf_counter_ns()]
+        for _ in range(passes):
+            executable.context.restore(before)
+            for _ in range(calls):
+                executable(*arrays)
+                ends.append(time.perf_counter_ns())
+        return np.array([*np.diff(ends), ends[-1] - ends[0]], np.int64)
+
+    return run
