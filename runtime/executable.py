@@ -244,7 +244,7 @@ class Executable:
         return results if out is None else signature.given(out)
 
     @contextmanager
-    def entered(self, *inputs: Any) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+    def entered(self, *inputs: Any, num_threads: int | None = None) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
         """A block for one that makes runs itself, as a timer does: the address of a frame with these inputs, and the memory of
         variables and of what says that they are written, as addresses and bytes. The variables are locked meanwhile."""
         arrays = self._signature.arrays(inputs)
@@ -253,11 +253,13 @@ class Executable:
         binding = self.binding = self._bind()
         workspace = self.workspaces.take()
         try:
+            self.limit(workspace, num_threads)
             workspace.bind([*pointers, *(address(a) for a in results), *binding.pointers])
             nbytes = [d.tensor.nbytes for d in self.code.variables]
             with binding.locks:
                 yield workspace.frame_address, tuple(zip(binding.pointers, [*nbytes, *[1] * len(nbytes)]))
         finally:
+            self.limit(workspace, None)
             self.workspaces.give(workspace)
 
     def limit(self, workspace: Workspace, threads: int | None) -> None:

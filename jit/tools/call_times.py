@@ -71,7 +71,7 @@ def call_times(timer: Timer, nothing: Timer, calls: int, clock: Clock = time.per
     tick = nanoseconds_of_tick(batches)
     overhead = float(np.mean(measured(nothing, OVERHEAD_CALLS, 1, clock).ticks))
     ticks = np.concatenate([b.ticks for b in batches[1:] or batches])
-    return CallTimes(*(told(x, overhead, ticks) * tick for x in (np.min, np.median)), ticks.size)
+    return CallTimes(told(np.min, overhead, ticks) * tick, told(np.median, overhead, ticks) * tick, ticks.size)
 
 
 def nanoseconds_of_tick(batches: Sequence[Batch]) -> float:
@@ -90,24 +90,25 @@ def told(pick: Callable[[Array], float], overhead: float, ticks: Array) -> float
 
 
 # ---- compiled code -----------------------------------------------------------------------------------------------------------
-def times_of(executable: Executable, arrays: Sequence[Array], calls: int, state: Mapping[str, Array | None]) -> CallTimes:
+def times_of(executable: Executable, arrays: Sequence[Array], calls: int, state: Mapping[str, Array | None],
+             num_threads: int | None = None) -> CallTimes:
     """The times of calls with these arrays that begin with variables of these values, on variables of their own."""
     context = Context("timed")
     own = executable.bind(context)
     context.restore(state)
-    with timers(own, arrays) as (timer, nothing):
+    with timers(own, arrays, num_threads) as (timer, nothing):
         return call_times(timer, nothing, calls)
 
 
 @contextmanager
-def timers(executable: Executable, arrays: Sequence[Array]) -> Iterator[tuple[Timer, Timer]]:
+def timers(executable: Executable, arrays: Sequence[Array], num_threads: int | None = None) -> Iterator[tuple[Timer, Timer]]:
     """Timers of calls with these arrays, and of nothing: native ones, which need the processor's counter."""
     from ...lowering.native.process.call_timer import is_supported, timer
     if not is_supported():
-        yield clocked(executable, arrays), lambda calls, passes: np.zeros(calls * passes + 1, np.int64)
+        yield clocked(executable, arrays, num_threads), lambda calls, passes: np.zeros(calls * passes + 1, np.int64)
         return
     native, code = timer(), executable.code
-    with executable.entered(*arrays) as (frame, memory):
+    with executable.entered(*arrays, num_threads=num_threads) as (frame, memory):
         copies = [ctypes.create_string_buffer(ctypes.string_at(start, nbytes), nbytes) for start, nbytes in memory]
         kept = [(start, ctypes.addressof(copy), nbytes) for (start, nbytes), copy in zip(memory, copies)]
 
@@ -125,14 +126,14 @@ def timers(executable: Executable, arrays: Sequence[Array]) -> Iterator[tuple[Ti
             ctypes.memmove(start, copy, nbytes)
 
 
-def clocked(executable: Executable, arrays: Sequence[Array]) -> Timer:
+def clocked(executable: Executable, arrays: Sequence[Array], num_threads: int | None) -> Timer:
     """A timer by Python's clock, in nanoseconds, with Python's part of a call."""
     def run(calls: int, passes: int) -> Array:
         before, ends = executable.context.snapshot(), [time.perf_counter_ns()]
         for _ in range(passes):
             executable.context.restore(before)
             for _ in range(calls):
-                executable(*arrays)
+                executable(*arrays, num_threads=num_threads)
                 ends.append(time.perf_counter_ns())
         return np.array([*np.diff(ends), ends[-1] - ends[0]], np.int64)
 

@@ -1,16 +1,17 @@
-"""Where a compiled function spends its time: each kernel's share, from notes of a processor's counter around every step
+"""Where the time of a call goes: each kernel's share, from notes of a processor's counter around every step
 (`lowering/native/driver/timed_driver.py`), as a table, as JSON, and as a trace for Chrome's viewer.
 
-A profile is of code that is the function's own but for the notes. What is shorter than the counter can tell, or than a note
-takes, is measured in further calls, in which its steps are repeated between two readings; a kernel that writes what it reads
-cannot be, and the profile says so. For the table, steps in tasks run one task after the other; in the calls of the trace they
-run on as many threads as the function is compiled for.
+The time of the whole call is that of the code without notes (`call_times`). A step that is shorter than the counter can tell,
+or than a note takes, is measured in further calls, in which it is repeated on the same contents of its buffers. A kernel's
+time is that of the calls in which it runs: those of a branch run in some only. For the table, steps in tasks run one task after
+the other; in the calls of the trace they run on as many threads as the function is compiled for.
 """
 from __future__ import annotations
 
 import dataclasses
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...lowering.graph.types import Array
+from ...lowering.kernels.kernel import Compute
+from ...lowering.native.driver.timed_driver import repeats_of
 from ...runtime.errors import Position, Problem, printable
+from ...runtime.variables import Context
+from .call_times import CallTimes, Clock, times_of
 
 if TYPE_CHECKING:
     from ...lowering.kernels.kernel import Kernel
@@ -37,13 +42,26 @@ READINGS = 64
 """Calls whose readings tell how fine the counter is."""
 REPEATED_CALLS = 10
 """Calls with repeated steps at most, where they take longer than `LEAST_SECONDS`."""
+MOST_RESTORED = 1 << 28
+"""Bytes that all repetitions of a kernel in one call may copy to get their contents back: a tenth of a second or less."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Nanoseconds of a kernel in the calls in which it runs, the least and the median; `steps` is how many steps such a call
+    has, `share` the part of all calls that they are. `repeats` is how often each step was repeated to tell its time, `is_told`
+    whether that was enough."""
+    least: float
+    median: float
+    steps: int
+    share: float = 1.0
+    repeats: int = 1
+    is_told: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """One kernel over all calls: nanoseconds of a call, the least and the median; `steps` is how many steps of a call run it,
-    `terms` how many elements and terms of sums it computes. `repeats` is how often each step was repeated to tell its time,
-    `is_told` whether that was enough."""
+    """One kernel over all calls, and how many elements and terms of sums it computes; its times as `StepTimes` has them."""
     number: int
     origin: str
     result: str
@@ -54,6 +72,7 @@ class KernelTime:
     terms: int
     repeats: int = 1
     is_told: bool = True
+    share: float = 1.0
 
     @property
     def rate(self) -> float:
@@ -76,7 +95,7 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The kernels, the one that takes longest first, and the steps of the last calls, as many as are `traced`. `least` and
-    `median` are nanoseconds from the first step's beginning to the last one's end. `resolution` is the nanoseconds of the
+    `median` are nanoseconds of a call on one thread, without notes. `resolution` is the nanoseconds of the
     counter's smallest step, `pools` names the memories of the spans' live bytes."""
     name: str
     kernels: tuple[KernelTime, ...]
@@ -97,29 +116,36 @@ class Profile:
         """The steps of the last call, in the order in which they began."""
         return self.traced[-1]
 
+    @property
+    def kernel_nanoseconds(self) -> float:
+        """What all kernels take, one by one: their least times, each for the part of the calls in which it runs. In a call the
+        processor overlaps short ones, so that this may be more than the whole."""
+        return sum(k.least * k.share for k in self.kernels)
+
     def __str__(self) -> str:
         total = sum(k.least for k in self.kernels) or 1.0
         lines = [f"{printable(self.name)}: {self.least / 1e3:,.2f} us a call (median {self.median / 1e3:,.2f}) over "
                  f"{self.calls} calls, {len(self.kernels)} kernels in {len(self.spans)} steps"]
         if self.dropped:
             lines.append(f"  {self.dropped} steps of a call were not noted")
+        lines.append(f"  kernels take {self.kernel_nanoseconds / 1e3:,.2f} us of a call, one by one")
         lines.append(f"  {'us':>10} {'median':>10} {'share':>6} {'steps':>6} {'terms/ns':>9}  kernel")
         for k in self.kernels:
             where = f"  ({k.position})" if k.position else ""
-            mark = "" if k.is_told else " *"
+            mark = ("" if k.share == 1 else f"  in {k.share:.0%} of calls") + ("" if k.is_told else " *")
             lines.append(f"  {k.least / 1e3:10.3f} {k.median / 1e3:10.3f} {k.least / total:6.1%} {k.steps:6} {k.rate:9.2f}  "
                          f"{k.number} {printable(k.origin)} -> {k.result}{where}{mark}")
         if not all(k.is_told for k in self.kernels):
-            lines.append("  * shorter than the counter tells, and not repeated, because it writes what it reads")
+            lines.append("  * shorter than the counter tells, and not repeated enough, because it writes much of what it reads")
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
         """Times in nanoseconds."""
         kernels = [{"kernel": k.number, "origin": k.origin, "result": k.result, "least": k.least, "median": k.median,
                     "steps": k.steps, "terms": k.terms, "repeats": k.repeats, "is_told": k.is_told,
-                    "position": str(k.position) if k.position else None} for k in self.kernels]
+                    "share": k.share, "position": str(k.position) if k.position else None} for k in self.kernels]
         return {"name": self.name, "calls": self.calls, "least": self.least, "median": self.median, "dropped": self.dropped,
-                "resolution": self.resolution, "kernels": kernels}
+                "resolution": self.resolution, "kernel_nanoseconds": self.kernel_nanoseconds, "kernels": kernels}
 
     def trace(self) -> dict[str, Any]:
         """The calls that were traced, in the Trace Event Format, which Perfetto and Chrome's viewer open: steps by thread, and
@@ -132,36 +158,52 @@ def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100, tra
     """Call the function with these arrays, `calls` times and more, on variables of its own; the trace has the last `traced`
     calls. Raises a Problem for a target that this process cannot run, or that has no counter."""
     from ...lowering.native.driver.parallel_steps import is_parallel
-    from ...lowering.native.driver.timed_driver import new_events, repeats_of
-    kernels = lowered.kernels.kernels
-    events = new_events(len(kernels))
+    from ...lowering.native.driver.timed_driver import new_events
+    events = new_events(len(lowered.kernels.kernels))
     run = timed(lowered, events)
     for _ in range(WARM_UP):
         run(inputs)
-    once = measured(lambda: run(inputs), events, max(calls, traced))
+    once, times = step_times(lambda: run(inputs), events, most_repeats(lowered), max(calls, traced))
     shown = once
     if is_parallel(lowered.program):
+        repeats_of(events)[:] = 1
         shown = measured(lambda: run(inputs, lowered.threads), events, max(WARM_UP, traced))
-    found = dataclasses.replace(summary(lowered, once), traced=traced_calls(lowered, shown, traced, caller_of(once)))
-    repeats = repeats_for(lowered, once)
-    if not any(n > 1 for n in repeats):
-        return told(found, repeats, found)
-    repeats_of(events)[:len(kernels)] = repeats
-    run(inputs)
-    return told(found, repeats, summary(lowered, measured(lambda: run(inputs), events, min(calls, REPEATED_CALLS))))
+    spans = traced_calls(lowered, shown, traced, caller_of(once))
+    whole = whole_call(lowered, inputs, calls)
+    return Profile(lowered.traced.name, kernel_times(lowered, times), spans, len(once.notes), whole.least, whole.median,
+                   once.dropped, once.resolution, tuple(p.name for p in lowered.plan.workspace_pools))
+
+
+def whole_call(lowered: LoweredData, inputs: Sequence[Array], calls: int) -> CallTimes:
+    """The times of calls without notes, on one thread."""
+    from ...lowering.native.process.load import native_code
+    from ...runtime.executable import Executable
+    code, _ = native_code(lowered.program, lowered.plan, lowered.target, lowered.elements(), threads=lowered.threads)
+    executable = Executable(code, Context("profiled whole"))
+    return times_of(executable, inputs, calls, executable.context.snapshot(), 1)
+
+
+def kernel_times(lowered: LoweredData, times: Sequence[StepTimes]) -> tuple[KernelTime, ...]:
+    """The kernels with their times, the one that takes longest first."""
+    from ...lowering.native.process.load import terms_of
+    found = [kernel_time(i, kernel, t, terms_of(kernel)) for i, (kernel, t) in
+             enumerate(zip(lowered.kernels.kernels, times, strict=True))]
+    return tuple(sorted(found, key=lambda k: -k.least))
 
 
 def timed(lowered: LoweredData, events: Array) -> Callable[..., Any]:
     """The function with notes in `events`: takes its arrays, and how many threads may run its tasks (1)."""
-    from ...lowering.native.process.load import native_code, timed_text
+    from ...lowering.native.driver.timed_driver import kept_nbytes
+    from ...lowering.native.process.load import frame_places, native_code, timed_text
     from ...lowering.target.presets import host
     from ...runtime.executable import Executable
-    from ...runtime.variables import Context
     if lowered.target.triple != host().triple:
         raise Problem(f"code for {lowered.target.triple} cannot be profiled on {host().triple}", kind="option")
     text = timed_text(lowered.program, lowered.plan, lowered.target)
     code, _ = native_code(lowered.program, lowered.plan, lowered.target, lowered.elements(), text)
-    executable = Executable(dataclasses.replace(code, constants=(*code.constants, events)), Context("profile"))
+    kept = kept_nbytes(lowered.program, frame_places(lowered.program, lowered.plan))
+    room = np.zeros(max(kept, default=0) + 1, np.uint8)
+    executable = Executable(dataclasses.replace(code, constants=(*code.constants, events, room)), Context("profile"))
     return lambda inputs, threads=1: executable(*inputs, num_threads=threads)
 
 
@@ -183,16 +225,21 @@ class Measured:
         sums = [np.bincount(n[:, 0], n[:, 4] - n[:, 3], kernels) for n in self.notes]
         return np.array(sums).reshape(len(self.notes), -1) * self.tick
 
+    def steps(self, kernels: int) -> Array:
+        """Steps of each kernel in each call."""
+        counts = [np.bincount(n[:, 0], minlength=kernels) for n in self.notes]
+        return np.array(counts).reshape(len(self.notes), -1)
 
-def measured(run: Callable[[], Any], events: Array, calls: int) -> Measured:
+
+def measured(run: Callable[[], Any], events: Array, calls: int, clock: Clock = time.perf_counter_ns) -> Measured:
     """Calls with notes, at least so many."""
     from ...lowering.native.driver.timed_driver import MAX_NOTES, noted
     noted(events)
     found: list[Array] = []
-    start = time.perf_counter_ns()
-    while len(found) < calls or time.perf_counter_ns() - start < LEAST_SECONDS * 1e9:
+    start = clock()
+    while len(found) < calls or clock() - start < LEAST_SECONDS * 1e9:
         run()
-        now, count = time.perf_counter_ns(), int(events[0, 0])
+        now, count = clock(), int(events[0, 0])
         found.append(noted(events))
     if not len(found[0]):
         return Measured(found, 0.0, 0)
@@ -200,43 +247,63 @@ def measured(run: Callable[[], Any], events: Array, calls: int) -> Measured:
     return Measured(found, (now - start) / float(max(ticks, 1)), max(0, count - MAX_NOTES))
 
 
-def repeats_for(lowered: LoweredData, once: Measured) -> list[int]:
-    """How often a step of each kernel has to run between two readings of the counter, for its time to be told; 0 where that is
-    more than once and it cannot be repeated."""
-    from ...lowering.native.driver.timed_driver import repeatable
-    from ...lowering.native.process.load import frame_places
-    kernels, long = len(lowered.kernels.kernels), max(LONG_STEPS * once.resolution, LONG_SECONDS * 1e9)
-    steps = np.bincount(once.notes[-1][:, 0], minlength=kernels)
-    means = once.times(kernels).mean(axis=0) / np.maximum(steps, 1)
-    wanted = np.clip(np.ceil(long / np.maximum(means, 1.0)), 1, MOST_REPEATS).astype(int)
-    can = repeatable(lowered.program, frame_places(lowered.program, lowered.plan))
-    return [1 if n == 1 or not ran else int(n) if able else 0 for n, ran, able in zip(wanted, steps, can, strict=True)]
-
-
-def told(found: Profile, repeats: Sequence[int], again: Profile) -> Profile:
-    """A profile with the times of calls in which steps were repeated, for the kernels that were."""
-    times = {k.number: k for k in again.kernels}
-    kernels = []
-    for k in found.kernels:
-        n = repeats[k.number]
-        least, median = (times[k.number].least / n, times[k.number].median / n) if n > 1 else (k.least, k.median)
-        kernels.append(dataclasses.replace(k, least=least, median=median, repeats=max(n, 1), is_told=n > 0))
-    return dataclasses.replace(found, kernels=in_order(kernels))
-
-
-def in_order(kernels: Sequence[KernelTime]) -> tuple[KernelTime, ...]:
-    return tuple(sorted(kernels, key=lambda k: -k.least))
+def step_times(run: Callable[[], Any], events: Array, most: Sequence[int], calls: int, clock: Clock = time.perf_counter_ns
+               ) -> tuple[Measured, list[StepTimes]]:
+    """Notes of calls in which nothing is repeated, and the times of each kernel, whose steps may be repeated `most` times."""
+    once = measured(run, events, calls, clock)
+    wanted = wanted_repeats(once, len(most))
+    repeats = np.minimum(wanted, most)
+    found = once
+    if (repeats > 1).any():
+        repeats_of(events)[:len(most)] = repeats
+        run()
+        found = measured(run, events, min(calls, REPEATED_CALLS), clock)
+    single, again = (kernel_columns(m, len(most)) for m in (once, found))
+    return once, [step_time(once, b if n > 1 and b[1].any() else a, a[1], int(n), bool(n >= w))
+                  for a, b, n, w in zip(single, again, repeats, wanted, strict=True)]
 
 
 def summary(lowered: LoweredData, found: Measured) -> Profile:
-    """The notes by kernel; none is traced."""
-    from ...lowering.native.process.load import terms_of
-    kernels, notes, tick = lowered.kernels.kernels, found.notes, found.tick
-    sums, last = found.times(len(kernels)), notes[-1]
-    totals = [float(n[-1, 4] - n[0, 3]) * tick if len(n) else 0.0 for n in notes]
-    times = [kernel_time(i, k, int(np.sum(last[:, 0] == i)), sums[:, i], terms_of(k)) for i, k in enumerate(kernels)]
-    return Profile(lowered.traced.name, in_order(times), ((),), len(notes), min(totals), statistics.median(totals),
-                   found.dropped, found.resolution, tuple(p.name for p in lowered.plan.workspace_pools))
+    """The notes by kernel, of calls in which nothing is repeated; none is traced. The whole goes from the first step's
+    beginning to the last one's end."""
+    totals = [float(n[-1, 4] - n[0, 3]) * found.tick if len(n) else 0.0 for n in found.notes]
+    times = [step_time(found, column, column[1], 1, True) for column in kernel_columns(found, len(lowered.kernels.kernels))]
+    return Profile(lowered.traced.name, kernel_times(lowered, times), ((),), len(found.notes), min(totals),
+                   statistics.median(totals), found.dropped, found.resolution)
+
+
+def kernel_columns(found: Measured, kernels: int) -> list[tuple[Array, Array]]:
+    """Of each kernel its nanoseconds and its steps in each call."""
+    return list(zip(found.times(kernels).T, found.steps(kernels).T))
+
+
+def step_time(once: Measured, column: tuple[Array, Array], steps: Array, repeats: int, is_told: bool) -> StepTimes:
+    """The times of a kernel, over the calls in which it runs; where the counter does not tell most of them, the mean of all,
+    which is finer than a reading, and at least a part of the counter's smallest step."""
+    times, counts = column
+    if not steps.any():
+        return StepTimes(0.0, 0.0, 0, 0.0)
+    ran = times[counts > 0] / repeats
+    median, mean = float(np.median(ran)), float(ran.mean()) or (once.resolution or once.tick) / (len(ran) * repeats)
+    least, median = (float(ran[ran > 0].min()), median) if median > 0 else (mean, mean)
+    return StepTimes(least, median, int(steps[steps > 0][-1]), float((steps > 0).mean()), repeats, is_told)
+
+
+def wanted_repeats(once: Measured, kernels: int) -> Array:
+    """How often a step of each kernel has to run between two readings of the counter, for its time to be told."""
+    long, steps = max(LONG_STEPS * once.resolution, LONG_SECONDS * 1e9), once.steps(kernels).sum(axis=0)
+    means = once.times(kernels).sum(axis=0) / np.maximum(steps, 1)
+    wanted = np.clip(np.ceil(long / np.maximum(means, 1.0)), 1, MOST_REPEATS).astype(np.int64)
+    return np.asarray(np.where(steps > 0, wanted, 1))
+
+
+def most_repeats(lowered: LoweredData) -> list[int]:
+    """How often each kernel may be repeated: as often as there is time to give its buffers their contents back."""
+    from ...lowering.native.driver.timed_driver import kept_nbytes
+    from ...lowering.native.process.load import frame_places
+    kept = kept_nbytes(lowered.program, frame_places(lowered.program, lowered.plan))
+    steps = Counter(step.kernel for step in lowered.program.steps if isinstance(step, Compute))
+    return [max(1, min(MOST_REPEATS, MOST_RESTORED // (max(1, n) * max(1, steps[i])))) for i, n in enumerate(kept)]
 
 
 def caller_of(serial: Measured) -> int:
@@ -261,7 +328,7 @@ def traced_calls(lowered: LoweredData, found: Measured, count: int, caller: int)
     return tuple(traced)
 
 
-def kernel_time(number: int, kernel: Kernel, steps: int, times: Array, terms: int) -> KernelTime:
+def kernel_time(number: int, kernel: Kernel, times: StepTimes, terms: int) -> KernelTime:
     shape = "x".join(map(str, kernel.out.shape))
-    return KernelTime(number, kernel.origin, f"{kernel.out.dtype}[{shape}]", kernel.position, steps, float(times.min()),
-                      float(np.median(times)), terms)
+    return KernelTime(number, kernel.origin, f"{kernel.out.dtype}[{shape}]", kernel.position, times.steps, times.least,
+                      times.median, terms, times.repeats, times.is_told, times.share)

@@ -1,9 +1,12 @@
 """A driver that notes when each step begins and ends, for profiles. It reads the processor's own counter, so that a note costs
 a few nanoseconds; how long a tick is has to be measured beside it. A step that is shorter than the counter can tell may be
-repeated between two readings, where that changes nothing that is computed.
+repeated. One that reads nothing that it writes is, between two readings; before each repetition of another one the buffers
+that it writes get the contents back that they had, and readings around each repetition are added up, less those around
+nothing: a repeated step computes what it computes once.
 
-The notes are an array of int64 in the frame: how many there are, room for one that is not kept, and then the notes, one
-behind the other, as long as there is room; behind them how often a step of each kernel is repeated.
+The notes are an array of int64 in the frame: how many there are and a sum of ticks, room for a note that is not kept, and then
+the notes, one behind the other, as long as there is room; behind them how often a step of each kernel is repeated. Contents of
+buffers are kept in a second array (`kept_nbytes`).
 """
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...elements.expression import Buffer
 from ...graph.types import Array
 from ...loops.ir import buffers_read, buffers_written
 from ...loops.program import Program
@@ -32,6 +36,8 @@ MAX_NOTES = 1 << 16
 COUNTERS: dict[str, Callable[[Writer], Value]] = {
     "x86": x86.read_counter, "aarch64": aarch64.read_counter, "riscv": riscv.read_counter}
 """How code reads a counter that goes on evenly, by architecture."""
+BARRIERS = {"x86": "lfence", "aarch64": "isb", "riscv": "fence"}
+"""What lets all instructions before it end before those behind it begin, or comes nearest to it, by architecture."""
 THREADS: dict[str, Callable[[Writer], Value]] = {"x86": x86.thread, "aarch64": aarch64.thread, "riscv": riscv.thread}
 """How code knows its thread on Linux, by architecture."""
 
@@ -53,9 +59,16 @@ def repeats_of(events: Array) -> Array:
     return events[notes_end():].reshape(-1)
 
 
-def repeatable(program: Program, places: BufferAddresses) -> list[bool]:
-    """Whether each kernel may be repeated: it reads no byte that it writes."""
-    return [not (buffers_read(f) & buffers_written(f) or written_over(f, places)) for f in program.functions]
+def kept_buffers(program: Program, places: BufferAddresses) -> list[tuple[Buffer, ...]]:
+    """For each kernel the buffers that must get their contents back before it is repeated: those that it writes, where it reads
+    some of these bytes."""
+    return [tuple(b for b in (*f.params, *f.scratch) if b in buffers_written(f))
+            if buffers_read(f) & buffers_written(f) or written_over(f, places) else () for f in program.functions]
+
+
+def kept_nbytes(program: Program, places: BufferAddresses) -> list[int]:
+    """Bytes of these, of each kernel: the array that keeps them has the most."""
+    return [sum(b.nbytes for b in buffers) for buffers in kept_buffers(program, places)]
 
 
 def noted(events: Array) -> Array:
@@ -65,27 +78,25 @@ def noted(events: Array) -> Array:
     return events[2:2 + count].copy()
 
 
+SUM = Member(8, "i64")
+"""Behind the number of notes: ticks of a step's repetitions."""
+
+
 class TimedDriver(Driver):
-    """A driver whose calls of kernels are noted at `events`."""
+    """A driver whose calls of kernels are noted at `events`; behind that in the frame is the array of kept contents."""
 
     def __init__(self, prefix: str, program: Program, names: Sequence[str], places: BufferAddresses, declared: dict[str, str],
                  exported: bool, events: Slot, target: Target) -> None:
         super().__init__(prefix, program, names, places, declared, exported)
         self.events, self.read_counter = events, COUNTERS[target.architecture]
-        self.repeatable = repeatable(program, places)
+        self.kept, self.barrier = kept_buffers(program, places), BARRIERS[target.architecture]
         self.thread = THREADS[target.architecture] if self.is_parallel and "linux" in target.triple else None
 
     def call(self, w: Writer, kernel: int, low: Value, high: Value, task: Value | None) -> None:
         events = self.pointer(w, self.events)
-        if self.repeatable[kernel]:
-            times = w.load(w.address(events, notes_end() * NOTE_BYTES + 8 * kernel), "i64")
-            begin = self.read_counter(w)
-            with w.loop(times, once=True):
-                super().call(w, kernel, low, high, task)
-        else:
-            begin = self.read_counter(w)
-            super().call(w, kernel, low, high, task)
-        end = self.read_counter(w)
+        times = w.load(w.address(events, notes_end() * NOTE_BYTES + 8 * kernel), "i64")
+        measure = self.restored if self.kept[kernel] else self.repeated
+        begin, end = measure(w, times, kernel, lambda: super(TimedDriver, self).call(w, kernel, low, high, task))
         count = w.update("add", events, constant("i64", 1), "monotonic") if self.thread else w.load(events, "i64")
         row = w.select(w.compare("ult", count, MAX_NOTES), count, -1)
         note = w.address(w.address(events, 2 * NOTE_BYTES), row, f"[{len(FIELDS)} x i64]")
@@ -94,3 +105,51 @@ class TimedDriver(Driver):
             w.keep(value, note, Member(8 * i, "i64"))
         if self.thread is None:
             w.store(w.op("add", count, 1), events)
+
+    def repeated(self, w: Writer, times: Value, kernel: int, step: Callable[[], None]) -> tuple[Value, Value]:
+        """Run a step so many times; the counter before and after."""
+        begin = self.read_counter(w)
+        with w.loop(times, once=True):
+            step()
+        return begin, self.read_counter(w)
+
+    def restored(self, w: Writer, times: Value, kernel: int, step: Callable[[], None]) -> tuple[Value, Value]:
+        """Run a step; the counter before and after. Where it is repeated, it runs so many times more, each on the same contents
+        of what it writes, and their ticks are those that count. Only runs of one thread repeat steps."""
+        events, is_repeated = self.pointer(w, self.events), w.compare("ugt", times, 1)
+        with w.when(is_repeated):
+            self.copy_kept(w, kernel, back=False)
+        begin = self.read_counter(w)
+        step()
+        end = self.read_counter(w)
+        with w.when(is_repeated):
+            w.keep(0, events, SUM)
+            with w.loop(times, once=True):
+                self.copy_kept(w, kernel, back=True)
+                self.add_ticks(w, events, "add", step)
+            with w.loop(times, once=True):
+                self.add_ticks(w, events, "sub", lambda: None)
+        ticks = w.load(events, SUM)
+        all_ended = w.op("add", begin, w.select(w.compare("sgt", ticks, 0), ticks, 0))
+        return begin, w.select(is_repeated, all_ended, end)
+
+    def add_ticks(self, w: Writer, events: Value, operation: str, step: Callable[[], None]) -> None:
+        """Add the ticks of a step, or take them off. The processor ends what is before a reading first: else it runs a short
+        step while it reads."""
+        begin = self.ordered_reading(w)
+        step()
+        w.keep(w.op(operation, w.load(events, SUM), w.op("sub", self.ordered_reading(w), begin)), events, SUM)
+
+    def ordered_reading(self, w: Writer) -> Value:
+        w.assembly(self.barrier, "~{memory}", "void")
+        read = self.read_counter(w)
+        w.assembly(self.barrier, "~{memory}", "void")
+        return read
+
+    def copy_kept(self, w: Writer, kernel: int, back: bool) -> None:
+        """Copy the contents of a kernel's buffers to the array that keeps them, or back."""
+        room, offset = self.pointer(w, Slot(self.events.index + 1)), 0
+        for buffer in self.kept[kernel]:
+            data, kept = self.pointer(w, self.places.buffers[buffer]), w.address(room, offset)
+            w.copy(data if back else kept, kept if back else data, buffer.nbytes)
+            offset += buffer.nbytes
