@@ -115,8 +115,7 @@ def timers(executable: Executable, arrays: Sequence[Array], num_threads: int | N
         def run(calls: int, passes: int) -> Array:
             status, times = native.ticks(code.run_address, frame, calls, passes, kept)
             if status == INTERRUPTED:
-                interrupts.handle()
-                return run(calls, passes)
+                interrupts.raise_error()
             if status:
                 executable.fault(status)
             return times
