@@ -2,16 +2,19 @@
 
     python -m tosaic.tests.fuzz.option_sweep lower 10000 [FIRST]
     python -m tosaic.tests.fuzz.option_sweep compile 3000 [FIRST]
+    python -m tosaic.tests.fuzz.option_sweep save 1000 [FIRST]
 
-lowers graphs (everything but machine code, for errors of tosaic's own), or compiles them and holds their values against the
-interpreter's, bit by bit where the door's graphs are exact. It prints the cases that fail, with their seeds, and how often each
-value of each option was drawn, and ends with 1 where a case has failed, a value was never drawn, or a compile went on with less
-(`lowering/fallback.py`). A case follows from its seed: `run("lower", 17)`.
+lowers graphs (everything but machine code, for errors of tosaic's own), compiles them and holds their values against the
+interpreter's, bit by bit where the door's graphs are exact, or saves them as objects and C source of every form.
+It prints the cases that fail, with their seeds, and how often each value of each option was drawn, and ends with 1 where a case
+has failed, a value was never drawn, or a compile went on with less (`lowering/fallback.py`). A case follows from its seed:
+`run("lower", 17)`.
 """
 from __future__ import annotations
 
 import random
 import sys
+import tempfile
 import traceback
 import warnings
 from collections import Counter
@@ -26,7 +29,7 @@ from tosaic.runtime.errors import Problem
 from tosaic.runtime.interpreter import Interpreter, InterpreterVariables
 from tosaic.runtime.variables import Context
 
-from .generators.compile_options import draw, is_refusal, thresholds
+from .generators.compile_options import draw, draw_form, is_refusal, thresholds
 from .generators.doors import DOORS, EXACT
 from .generators.networks import Drawn
 from .oracles.reference import Expected
@@ -59,7 +62,7 @@ class Tally:
 
 
 def run(mode: str, seed: int) -> tuple[str, Counter[Label]]:
-    """One case: what became of it ("right", "lowered", "refused"), and what was drawn. Raises whatever goes wrong."""
+    """One case: what became of it ("right", "lowered", "saved", "refused"), and what was drawn. Raises whatever goes wrong."""
     rng = random.Random(f"{mode} {seed}")
     door = rng.choice([*EXACT, *EXACT, "any operator", "any operator"]) if seed % EVERY else "tflite"
     size = rng.choice((2, 4, 6, 9, 14))
@@ -72,6 +75,10 @@ def run(mode: str, seed: int) -> tuple[str, Counter[Label]]:
             options, found = draw(rng, traced, mode == "compile")
             labels.update(found)
             lowered = traced.lower(options)
+            if mode == "save":
+                with tempfile.TemporaryDirectory() as folder:
+                    lowered.save(folder, **draw_form(rng, labels))
+                return "saved", labels
         except Problem as problem:
             if not is_refusal(problem):
                 raise

@@ -13,21 +13,23 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import tosaic
+from tosaic.jit.aot import ArtifactForm
 from tosaic.jit.stages import Traced
 from tosaic.lowering.memory.planner import DEPRECATED
 from tosaic.runtime.interpreter import Interpreter, InterpreterVariables
 
-from .generators.compile_options import MEMORY, OPTIONS, POOL, THRESHOLDS, draw
+from .generators.compile_options import ARTIFACT, MEMORY, OPTIONS, POOL, THRESHOLDS, draw
 from .generators.doors import DOORS, EXACT
 from .option_sweep import sweep
 
-PARTS, OF_PART = 4, {"lower": 24, "compile": 12}
+PARTS, OF_PART = 3, {"lower": 24, "compile": 12, "save": 8}
 
 
 def test_every_option_has_a_generator() -> None:
     assert {f.name for f in fields(tosaic.CompileOptions)} == set(OPTIONS)
     assert {f.name for f in fields(tosaic.Memory)} - set(DEPRECATED) == set(MEMORY)
     assert {f.name for f in fields(tosaic.Pool)} - {"name"} == set(POOL)
+    assert {f.name for f in fields(ArtifactForm)} == set(ARTIFACT)
 
 
 @pytest.mark.parametrize("name", THRESHOLDS)
@@ -40,7 +42,7 @@ def test_every_threshold_is_there(name: str) -> None:
 def test_every_value_of_every_option_is_drawn() -> None:
     made = DOORS["tosa"](3, 2)
     labels = Counter[tuple[str, str]]()
-    for seed in range(400):
+    for seed in range(260):
         try:
             labels.update(draw(random.Random(seed), Traced(made.module, made.name), seed % 4 == 0)[1])
         except tosaic.Problem:
@@ -69,7 +71,7 @@ def test_options_of_any_kind_compile(mode: str, part: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("mode", "count"), [("lower", 10_000), ("compile", 3_000)])
+@pytest.mark.parametrize(("mode", "count"), [("lower", 10_000), ("compile", 3_000), ("save", 1_000)])
 @pytest.mark.timeout(0)
 def test_ten_thousand_compile(mode: str, count: int) -> None:
     tally = sweep(mode, range(count))

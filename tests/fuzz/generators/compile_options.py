@@ -191,6 +191,11 @@ POOL: Mapping[str, Callable[[Lot, int | None, str], Any]] = {
 }
 """One for each field of `tosaic.Pool` but its name."""
 
+ARTIFACT: Mapping[str, tuple[Any, ...]] = {
+    "self_contained": (False, True), "library": (False, True), "main": (False, True), "namespace": (None, "ns"),
+    "state": ("own", "caller"), "emit": ("object", "c"), "pool_form": ("binary", "array"), "debug": (False, True)}
+"""The values of each field of the form in which an object is saved."""
+
 
 def own_planner(buffers: Any, pools: Any) -> Any:
     """One buffer behind the other, in the first pool that has room for it."""
@@ -222,6 +227,17 @@ def draw(rng: random.Random, traced: Traced, runs: bool) -> tuple[tosaic.Compile
     for name in ("tuning", "schedule"):
         known[name] = OPTIONS[name](lot, lowered)
     return tosaic.CompileOptions(**known), lot.labels
+
+
+def draw_form(rng: random.Random, labels: Counter[tuple[str, str]]) -> dict[str, Any]:
+    """In which form an object is saved."""
+    form = {name: rng.choice(values) for name, values in ARTIFACT.items()}
+    if form["emit"] == "c":  # which has neither
+        form |= {"library": False, "debug": False}
+    if form["state"] == "caller":  # whose variables have no symbols
+        form["namespace"] = None
+    labels.update({(f"artifact {name}", str(v)): int(v == form[name]) for name, values in ARTIFACT.items() for v in values})
+    return form
 
 
 @contextmanager
