@@ -13,6 +13,10 @@ CALLEES = ("then_branch", "else_branch", "true_branch", "false_branch", "cond", 
 """Properties that name functions, or lists of them."""
 
 
+CALLS = ("func.call", "tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall")
+"""Operations that hand all their operands to the one function that they name, and give its results."""
+
+
 def find(operation: Operation, name: str, default: Any = None) -> Any:
     """The property or attribute of that name; where there is none, what its operator says, or the default."""
     properties: Mapping[str, Any] = getattr(operation.op, "properties", None) or {}

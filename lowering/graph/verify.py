@@ -19,7 +19,7 @@ from ...runtime.limits import NESTED, TENSOR_BYTES
 from ...runtime.records import dataclass
 from .agreement import check_agreement
 from .dominance import walk
-from .foreign import callees, spelling
+from .foreign import CALLS, callees, spelling
 from .graph import Block, Function, Module, Operation, Value
 from .operator import UnknownOp
 from .quantized import check_quantized, same_element
@@ -78,6 +78,8 @@ def is_foreign(module: Module) -> bool:
 def check_callees(module: Module) -> None:
     """The functions that operations name are in the module."""
     names = {f.name for f in module.functions} | {f.name for f in module.absent}
+    counts = {f.name: (len(f.arguments), len(f.result_types)) for f in module.functions}
+    counts |= {f.name: (len(f.types[0]), len(f.types[1])) for f in module.absent if f.types}
     for function in module.functions:
         for operation in function.body.walk():
             for attribute, symbols in callees(operation).items() if operation.op.foreign else ():
@@ -85,6 +87,16 @@ def check_callees(module: Module) -> None:
                 if missing is not None:
                     raise Problem(f"{spelling(operation)} names @{missing} as its {attribute}, which the module does not "
                                   "have", operation.position, kind="symbol")
+                if spelling(operation) in CALLS:
+                    check_call(operation, symbols[0], counts)
+
+
+def check_call(operation: Operation, name: str, counts: Mapping[str, tuple[int, int]]) -> None:
+    """A call has as many operands and results as the function, as far as that is known."""
+    given = len(operation.operands), len(operation.results)
+    for what, found, wanted in zip(("operands", "results"), given, counts.get(name, given)):
+        if found != wanted:
+            raise Problem(f"{spelling(operation)} has {found} {what}, @{name} needs {wanted}", operation.position, kind="type")
 
 
 def new_symbol(symbols: dict[str, Position | None], name: str, position: Position | None) -> None:

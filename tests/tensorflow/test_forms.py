@@ -157,3 +157,24 @@ def test_a_fetch_and_a_yield_of_nothing_may_be_left_out() -> None:
     verify(module)
     assert equal_modules(module, read_module(explicit))
     assert tosaic.load(shorter)(np.arange(3, dtype=np.float32)).tolist() == [0, 1, 2]
+
+
+C = "!tf_executor.control"
+
+
+@pytest.mark.parametrize("text, message", [
+    ('"tf_executor.graph"() ({\n}) : () -> ()', "has a block that ends in tf_executor.fetch"),
+    ('"tf_executor.graph"() ({\n^entry:\n}) : () -> ()', "has a block that ends in tf_executor.fetch"),
+    (f'tf_executor.graph {{\n"tf_executor.island"() ({{\n}}) : () -> ({C})\ntf_executor.fetch\n}}', "ends in tf_executor.yield"),
+    (f'tf_executor.graph {{\n"tf_executor.island"() ({{\n"tf_executor.yield"() : () -> ()\n}}) : () -> ()\ntf_executor.fetch\n}}',
+     "gives control as its last result"),
+    (f'tf_executor.graph {{\n%1:3 = "tf_executor._SwitchN"(%i, %x) {{num_outs = 2}} : (i32, tensor<i32>) -> (tensor<i32>, '
+     f'tensor<i32>, {C})\ntf_executor.fetch\n}}', "takes tensors, operand 0, %i, is a i32"),
+    (f'tf_executor.graph {{\n%v, %n, %c = "tf_executor.Merge"(%x, %i) : (tensor<i32>, i32) -> (tensor<i32>, tensor<i32>, {C})\n'
+     'tf_executor.fetch\n}', "takes tensors, operand 1, %i, is a i32"),
+    (f'tf_executor.graph {{\n%v, %n, %c = "tf_executor.Merge"(%x) : (tensor<i32>) -> (i32, tensor<i32>, {C})\n'
+     'tf_executor.fetch\n}', "gives tensors, result 0 is a i32")])
+def test_in_the_generic_form_nothing_is_implied(text: str, message: str) -> None:
+    with pytest.raises(Problem) as caught:
+        verify(read_module(f"func.func @f(%i: i32, %x: tensor<i32>) {{\n{text}\nreturn\n}}"))
+    assert message in caught.value.message

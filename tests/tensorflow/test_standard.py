@@ -253,3 +253,15 @@ def test_an_encoding_that_an_entry_does_not_need_does_not_refuse_it(attribute: s
 def test_a_result_without_a_known_rank_follows_from_its_operands() -> None:
     text = GOOD.replace("-> tensor<4xf32>", "-> tensor<*xf32>").replace("%r : tensor<4xf32>", "%r : tensor<*xf32>")
     assert tosaic.load(text)(X).tolist() == [1.5, 0.25, 1.0, 100.0]
+
+
+@pytest.mark.parametrize("call", ['"func.call"(%x) <{callee = @g}>', '"tf.PartitionedCall"(%x) {f = @g}',
+                                  '"tf.StatefulPartitionedCall"(%x) {f = @g}'])
+@pytest.mark.parametrize("callee", ["func.func private @g(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+                                    "func.func private @g(tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)",
+                                    "func.func private @g() -> tensor<4xf32> {\n  %c = arith.constant dense<1.0> : tensor<4xf32>\n"
+                                    "  return %c : tensor<4xf32>\n}"])
+def test_a_call_has_the_operands_and_results_of_its_function(call: str, callee: str) -> None:
+    with pytest.raises(Problem) as caught:
+        tosaic.load(function(f"  %r = {call} : (tensor<4xf32>) -> tensor<4xf32>") + "\n" + callee)
+    assert "@g needs" in caught.value.message
