@@ -2,7 +2,7 @@
 used, so that `tosaic --help` waits for neither."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -90,12 +90,17 @@ def each(values: Any) -> list[Any]:
 
 
 @public("tosaic.load")
-def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] | None = None,
-         context: Context | None = None, level: str = "none", limits: Limits | None = None) -> Model:
+def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[int] | int] | None = None,
+         variables: Mapping[str, Any] | None = None, context: Context | None = None, level: str = "none",
+         limits: Limits | None = None) -> Model:
     """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its content: MLIR text (TOSA, or
     TensorFlow's dialects) or bytecode, .tosa, .tflite, ONNX, an exported program of PyTorch (.pt2), a Keras file (.keras,
     HDF5), a SavedModel's folder, a graph of TensorFlow. The last four are read by PyTorch and TensorFlow, which take a model
     for a program.
+
+    `shapes` gives inputs their shapes, by name, where the model leaves extents open (`{"image": (1, 224, 224, 3)}`). Without
+    it, a batch that a `.tflite` or an ONNX model leaves open is what the file states, or 1, for everything that needs a known
+    shape, which the logger `tosaic` says; calls with other shapes are compiled for these. Other open extents wait for a call.
 
     Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. `variables` are for TensorFlow's texts, which
     leave open what an argument that is a handle of a variable stands for: a name for each argument, and the first values by
@@ -115,20 +120,24 @@ def load(source: Any, name: str | None = None, *, variables: Mapping[str, Any] |
     with seldom_collecting():
         from ..runtime.variables import checked_context
         from .models import front_door
+        from .models.given_shapes import with_given_shapes
         from .models.load_model import at_level
+        from .models.stated_shapes import say_what_is_stated
         checked_context(context)  # before a long file is read
         bindings = None
         if variables is not None:
             from .models.tensorflow.graph_entries import bindings_of
             bindings = bindings_of(variables)
         with limits or nullcontext():
-            model = at_level(front_door.load(source, name, bindings), level)
-        return model.within(context).limited(limits)
+            model = at_level(with_given_shapes(front_door.load(source, name, bindings), shapes), level)
+        return say_what_is_stated(model).within(context).limited(limits)
 
 
 @public("tosaic.from_tflite")
-def from_tflite(source: Any, name: str | None = None, *, context: Context | None = None) -> Model:
-    """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same.
+def from_tflite(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[int]] | None = None,
+                context: Context | None = None) -> Model:
+    """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same, and takes the same
+    `shapes`.
 
     Its entry functions are the file's signatures by their names, or `main` where there are none; inputs are called what the
     signature calls them, and come in the order of the file. All signatures share the file's variables, which are the model's
@@ -137,9 +146,11 @@ def from_tflite(source: Any, name: str | None = None, *, context: Context | None
     """
     with seldom_collecting():
         from ..runtime.variables import checked_context
+        from .models.given_shapes import with_given_shapes
         from .models.load_model import load_tflite
+        from .models.stated_shapes import say_what_is_stated
         checked_context(context)
-        return load_tflite(source, name).within(context)
+        return say_what_is_stated(with_given_shapes(load_tflite(source, name), shapes)).within(context)
 
 
 @public("tosaic.compile")

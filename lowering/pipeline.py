@@ -26,6 +26,7 @@ from .fuse.half_arithmetic import half_arithmetic
 from .fuse.halve_constants import halve_constants
 from .graph.check_limits import check_limits
 from .graph.graph import Function, Module
+from .graph.shape_options import shape_options
 from .graph.verify import verify
 from .kernels.kernel import Kernels
 from .loops.ir import Function as LoopFunction
@@ -344,4 +345,4 @@ def check_shapes(function: Function) -> None:
     for value in function.arguments:
         if not getattr(value.type, "is_static", True):
             raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,
-                          kind="unsupported", help="call it with arrays, specialize it, or --shape")
+                          kind="unsupported", help=f"call it with arrays, specialize it, or {shape_options(function)}")

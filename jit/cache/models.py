@@ -37,10 +37,12 @@ milliseconds."""
 
 
 class Outline(NamedTuple):
-    """An entry function of a model, as far as calling it needs: whether an input has open extents, the inputs' names."""
+    """An entry function of a model, as far as calling it needs: whether an input has open extents, the inputs' names; `stated`
+    are the shapes that the file suggests for the inputs with open extents."""
     name: str
     is_dynamic: bool
     inputs: tuple[str, ...]
+    stated: Shapes = ()
 
 
 class Origin(NamedTuple):
@@ -57,8 +59,8 @@ class Origin(NamedTuple):
         found = where.read("model", self.key) if where else None
         if found is None:
             return None
-        return CachedModel(self, tuple(Outline(name, is_dynamic, tuple(inputs))
-                                       for name, is_dynamic, inputs in found.fields["entries"]), True)
+        return CachedModel(self, tuple(Outline(name, is_dynamic, tuple(inputs), tuple((n, tuple(s)) for n, s in stated))
+                                       for name, is_dynamic, inputs, stated in found.fields["entries"]), True)
 
 
 class CachedModel(NamedTuple):
@@ -126,7 +128,7 @@ class CachedModel(NamedTuple):
         """Remember the model's functions."""
         where = None if self.is_kept else usable_folder()
         if where is not None and where.read("model", self.origin.key) is None:
-            where.write("model", self.origin.key, {"entries": [[o.name, o.is_dynamic, o.inputs] for o in self.outlines]})
+            where.write("model", self.origin.key, {"entries": [list(o) for o in self.outlines]})
 
 
 def usable_folder() -> Folder | None:

@@ -13,7 +13,7 @@ from ..stages import Lowered
 from .answer import YES, Answer
 from .inputs import gather_inputs
 from .memory_options import settings_of
-from .model_options import model_of, options_with_target, shapes_of
+from .model_options import model_of, noted, options_with_target, shapes_of
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def compile(options: argparse.Namespace) -> Answer:
     with Progress("reading") as progress:
         from ...lowering.options import for_object
         model, chosen = model_of(options, progress), for_object(options_with_target(options))
-        entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
+        chosen_entries = [model.entry(options.entry)] if options.entry or len(model) == 1 else list(model)
+        entries = [noted(entry, options) for entry in chosen_entries]
         if not entries:
             raise Problem(f"{options.model} has no entry function", kind="model")
         if options.shape:

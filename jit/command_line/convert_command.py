@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...lowering.graph.shape_options import shape_options
 from ...runtime.errors import Problem
 from ..models.entry_graphs import dialect_of
 from ..models.model import Model
@@ -45,7 +46,7 @@ def module_to_write(model: Model, shapes: Mapping[str, tuple[int, ...]], is_tosa
         if entry.is_dynamic:
             inputs = ", ".join(t for t in entry.inputs if "?" in t)
             raise Problem(f"{entry.name} has inputs whose extents are open: {inputs}", kind="shape",
-                          help="TOSA of it needs all extents: --shape INPUT=2x8, or an extent by its name")
+                          help=f"TOSA of it needs all extents: {shape_options(entry.trace().module.function(entry.name))}")
     return joined([entry.trace().module for entry in model])
 
 

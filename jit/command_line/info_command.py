@@ -52,6 +52,8 @@ def entry_lines(entry: EntryFacts) -> Iterator[str]:
         yield f"  constants: {entry.constant_bytes:,} bytes"
     if entry.multiply_adds is not None:
         yield f"  multiply-adds: {entry.multiply_adds:,}"
+    if entry.note:
+        yield f"  note: {entry.note.removeprefix(f'{entry.name}: ')}"
     if entry.unknown:
         yield f"  not known: {entry.unknown}"
 

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import Problem
+from ...runtime.errors import Problem, printable
 from ..models import front_door
 from ..models.dynamic_shapes import named_shape
 from ..models.entry import Entry
 from ..models.load_model import at_level
 from ..models.model import Model
 from ..models.read import first_bytes
+from ..models.stated_shapes import stated_note
 from .memory_options import options_of
 from .progress import Progress
 
@@ -60,9 +61,17 @@ def path_of(model: str) -> Path | str:
 
 
 def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:
-    entry = model_of(options, progress).entry(options.entry)
+    entry = noted(model_of(options, progress).entry(options.entry), options)
     progress.update(f"compiling {entry.name}")
     return entry.specialize(shapes_of(options)) if options.shape else entry
+
+
+def noted(entry: Entry, options: argparse.Namespace) -> Entry:
+    """The entry as it is; standard error says which shapes were taken because the file states them."""
+    note = None if options.shape else stated_note(entry)
+    if note:
+        print(f"note: {printable(note)}", file=sys.stderr)
+    return entry
 
 
 def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:

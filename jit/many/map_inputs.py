@@ -66,7 +66,7 @@ def map_inputs(model: Model, entry: Entry, paths: Sequence[str], output: str, wo
     """Run an entry of a model over all inputs, and write the results to a folder. An input that is wrong is an error by its
     name, and the others go on. What a run before has done, with this model and inputs that have not changed since, is not done
     again. `on_progress` is called with the number of items that are done, and of all."""
-    began, output = time.perf_counter(), os.path.abspath(output)
+    began, output, entry = time.perf_counter(), os.path.abspath(output), entry.for_any_shape
     data = data_set_of(entry, paths, output)
     journal = Journal(output, {"model": digest_of(model), "entry": entry.name, "kind": data.kind,
                                "inputs": [str(t) for t in entry.inputs]})

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...lowering.graph.shape_options import shape_option
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem
 from ..descriptors import TensorDescriptor
@@ -115,7 +116,7 @@ def parquet_items(files: Sequence[Path], inputs: Sequence[TensorDescriptor]) -> 
     for tensor in inputs:
         if tensor.shape is None or None in tensor.shape:
             raise Problem(f"input {tensor.name} has open extents, and a column does not say them", kind="argument",
-                          help=f"give it a shape: --shape {tensor.name}=...")
+                          help=f"give it a shape: {shape_option(tensor.name, tensor.shape)}")
         shapes.append(tuple(n for n in tensor.shape if n is not None))
     groups = [(file, group) for file in files for group in range(opened(str(file)).num_row_groups)]
     return [ParquetItem(f"part-{number:06}", str(file.resolve()), group, tuple(shapes))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...lowering.graph.shape_options import shape_option
 from ...lowering.graph.types import Array
 from ...runtime.errors import Problem
 from ..descriptors import TensorDescriptor
@@ -112,7 +113,7 @@ def create_results(folder: str, items: Sequence[ZarrItem], inputs: Sequence[Tens
     for number, tensor in enumerate(outputs_of([a.shape for a in part])):
         if tensor.shape is None or None in tensor.shape:
             raise Problem(f"output {tensor.name} has open extents, which a Zarr array cannot have", kind="argument",
-                          help="give its inputs shapes: --shape")
+                          help="give its inputs shapes: " + " ".join(shape_option(t.name, t.shape) for t in inputs))
         shape = (form.times, *tensor.shape) if form.form == "stacked" or not tensor.shape else (
             tensor.shape[0] * form.times, *tensor.shape[1:])
         if rows not in (0, shape[0]):

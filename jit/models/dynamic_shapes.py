@@ -19,14 +19,30 @@ if TYPE_CHECKING:
     from ...lowering.graph.types import TensorType
 
 Shape = Sequence[int]
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 KEPT = 64
 """Sets of shapes whose code an entry keeps."""
 
 
 def is_dynamic(function: Function) -> bool:
     """Whether an input has a shape that is not known."""
+    return any(map(is_open, function.arguments))
+
+
+def is_open(value: Value) -> bool:
+    """True if the tensor has an extent that is not known."""
     from ...lowering.graph.types import TensorType
-    return any(isinstance(v.type, TensorType) and not v.type.is_static for v in function.arguments)
+    return isinstance(value.type, TensorType) and not value.type.is_static
+
+
+def stated_shapes(function: Function) -> Shapes:
+    """The shapes that the file states for the inputs whose extents it leaves open; none unless it does so for all of them."""
+    from ...lowering.graph.graph import STATED_SHAPE
+    from ...lowering.text.attributes import Numbers
+    attributes = function.argument_attributes or ({},) * len(function.arguments)
+    found = {v.name: own.get(STATED_SHAPE) for v, own in zip(function.arguments, attributes) if is_open(v)}
+    stated = {name: tuple(map(int, shape.values)) for name, shape in found.items() if isinstance(shape, Numbers)}
+    return tuple(stated.items()) if len(stated) == len(found) else ()
 
 
 def with_shapes(module: Module, function: Function, shapes: Mapping[str, Shape]) -> Module:

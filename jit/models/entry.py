@@ -51,6 +51,9 @@ class Entry:
 
     def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
                  traced: Later[Traced] | None = None, context: Context | None = None) -> None:
+        self._open = Entry(outline._replace(stated=()), graph, cached, (), None, context) if outline.stated else None
+        """The entry for inputs of any shapes, where this one is for those that the file states."""
+        shapes = shapes or outline.stated
         self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
         self._context = process if context is None else context
         self._traced = traced or Later(lambda: in_context(graph(shapes), context))
@@ -76,7 +79,17 @@ class Entry:
     @property
     def is_dynamic(self) -> bool:
         """Whether an input has extents that are not known."""
-        return self._outline.is_dynamic
+        return self._outline.is_dynamic and self._open is None
+
+    @property
+    def stated_shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Shapes that were taken because the file states them, of inputs whose extents it leaves open."""
+        return dict(self._outline.stated)
+
+    @property
+    def for_any_shape(self) -> Entry:
+        """The entry without the shapes that its file states: it is compiled for those of each call."""
+        return self._open or self
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -183,6 +196,8 @@ class Entry:
         """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
         if are_traced(inputs, named):
             return self._inlined(self._context if context is None else context, inputs, named)
+        if self._open is not None and not self._is_as_stated(inputs, named):
+            return self._open(*inputs, out=out, context=context, num_threads=num_threads, **named)
         where = self._context if context is None else context
         if self.is_dynamic:
             inputs = (with_named(self.name, self._outline.inputs, inputs, named),) if named else inputs
@@ -205,19 +220,32 @@ class Entry:
                 return code(*inputs, out=out, context=where, num_threads=num_threads, **named)
         return self._by_value[()](inputs, named, out=out, context=where, num_threads=num_threads)
 
+    def _is_as_stated(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+        """True if the arguments have the shapes that the file states, or are none of a call at all."""
+        try:
+            given = with_named(self.name, self._outline.inputs, inputs, named) if named else inputs
+            shapes = shapes_of(self.name, self._outline.inputs, (given,) if named else inputs)
+        except Problem:
+            return True
+        return all(shapes.get(name, shape) == shape for name, shape in self._outline.stated)
+
     def _inlined(self, context: Context, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """A part of the function that is being traced."""
         from ..tracing.conversion import tensor
         from ..tracing.inlined_models import inlined
-        if not self.is_dynamic:
+        if not self._outline.is_dynamic:
             return inlined(self._traced(), context, inputs, named)
         given = with_named(self.name, self._outline.inputs, inputs, named)
         shapes = {name: tensor(x).shape for name, x in given.items()}
-        return inlined(self.specialize(shapes)._traced(), context, (given,), {})
+        return inlined(self.for_any_shape.specialize(shapes)._traced(), context, (given,), {})
 
     def _quick(self) -> Callable[..., Any] | None:
         """What calls can do once it is compiled for those without a context."""
-        return None if self.is_dynamic else not_yet if self._compiled is None else self._compiled.__call__
+        if self.is_dynamic:
+            return None
+        if self._compiled is None or self._open is None:
+            return not_yet if self._compiled is None else self._compiled.__call__
+        return self._compiled.calls.quick(through(self, "_call"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle has the graph, and the name of the context; the receiving process has the code in its cache, or makes it."""
@@ -262,6 +290,8 @@ class Entry:
     def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
         """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
         itself; the last sets of shapes are kept."""
+        if self._open is not None:
+            return self._open.specialize(shapes)
         key = key_of_shapes(shapes)
         with self._lock:
             if key not in self._special:
@@ -275,7 +305,7 @@ class Entry:
         """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
         name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
         is_known = self._cached is not None and self._cached.code_key(name, all_shapes, CodeRequest()) is not None
-        static = self._outline._replace(is_dynamic=False)
+        static = self._outline._replace(is_dynamic=False, stated=())
         traced = None if is_known else now(in_context(graph(all_shapes), self._context))
         return Entry(static, graph, self._cached, all_shapes, traced, self._context)._bounded(self._limits)
 

@@ -15,7 +15,7 @@ from ...runtime.later import Later, now
 from ...runtime.limits import check_bytes, here
 from ...runtime.variables import Context
 from ..cache.models import CachedModel, Origin, Outline, file_key, known_data, known_file, remember_file
-from .dynamic_shapes import Shape, is_dynamic
+from .dynamic_shapes import Shape, is_dynamic, stated_shapes
 from .entry_graphs import dialect_of
 from .model import Model
 from .read import file_bytes, first_bytes, is_onnx, is_text, read_again, read_bytes, read_module
@@ -114,7 +114,7 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
     foreign = dialect_of(module)
     if foreign is not None:
         return (*foreign.outlines(module, bindings), *absent)
-    return absent + tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments))
+    return absent + tuple(Outline(f.name, is_dynamic(f), tuple(v.name for v in f.arguments), stated_shapes(f))
                  for f in module.functions if not f.is_private)
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...lowering.graph.shape_options import shape_options
 from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 from ..descriptors import TensorDescriptor
@@ -20,6 +21,7 @@ from .file_kinds import Kind, kind_of, readable
 from .front_door import load
 from .glimpse import glimpse_of_bytes, glimpse_of_path
 from .model import Model
+from .stated_shapes import stated_note
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module, Operation
@@ -31,7 +33,7 @@ PLUMBING = ("tosa.const", "tosa.const_shape", "onnx.Constant", "tf.Const", "tf.I
 
 TYPED = re.compile(r"(?<=\d) : i(?:32|64)\b")
 """How MLIR writes the type behind a number."""
-OPEN = "extents are open, --shape INPUT=2x8 gives them"
+OPEN = "extents are open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,14 @@ class EntryFacts:
     constant_bytes: int | None = None
     multiply_adds: int | None = None
     unknown: str = ""
+    note: str = ""
+    """A line about shapes that were taken because the file states them."""
 
     def as_json(self) -> dict[str, Any]:
         tensors = {kind: [t.as_json() for t in getattr(self, kind)] for kind in ("inputs", "outputs", "variables")}
         return {"name": self.name, **tensors, "operators": None if self.operators is None else dict(self.operators),
-                "constant_bytes": self.constant_bytes, "multiply_adds": self.multiply_adds, "unknown": self.unknown or None}
+                "constant_bytes": self.constant_bytes, "multiply_adds": self.multiply_adds, "unknown": self.unknown or None,
+                "note": self.note or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +135,18 @@ def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]], is_only: bool
         body = traced.module.function(traced.name).body
         operations = list(body.walk())
     except Problem as problem:
-        if entry.is_dynamic or is_only:
-            tensors = entry.tensors if not entry.is_dynamic else None
-            return EntryFacts(entry.name, tensors.inputs if tensors else (), tensors.outputs if tensors else (),
-                              unknown=problem.message)
-        return EntryFacts(entry.name, (), (), unknown=problem.message)
+        tensors = entry.tensors if is_only and not (entry.is_dynamic or entry.stated_shapes) else None
+        return EntryFacts(entry.name, tensors.inputs if tensors else (), tensors.outputs if tensors else (),
+                          unknown=problem.message)
     tensors = found.tensors
     counts = Counter(spelling(o) for o in operations)
     if found.is_dynamic and not any(name.startswith("tosa.") for name in counts):  # it is translated for known extents alone
-        return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables, unknown=OPEN)
+        return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables,
+                          unknown=f"{OPEN}, {shape_options(traced.module.function(traced.name))} gives them")
     return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables,
                       {name: n for name, n in counts.items() if name not in PLUMBING},
-                      sum(array.nbytes for array in constants(operations)), *multiply_adds(operations))
+                      sum(array.nbytes for array in constants(operations)), *multiply_adds(operations),
+                      note=stated_note(found) or "")
 
 
 def constants(operations: Sequence[Operation]) -> Iterator[Any]:

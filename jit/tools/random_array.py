@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...lowering.graph.graph import Block, Function, Operation, Value
+from ...lowering.graph.shape_options import shape_options
 from ...lowering.graph.types import F8E8M0, MXINT8, Array, TensorType
 from ...runtime.errors import Problem
 from .steered_loops import steers_a_loop
@@ -34,7 +35,7 @@ def random_array(function: Function, value: Value, number: int, seed: int) -> Ar
     type, generator = value.tensor, np.random.default_rng([seed & SEED_BITS, number])
     if not type.is_static:
         raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape",
-                      help=f"--shape {value.name}=2x8 gives it, or an extent by its name, or an array for the input does")
+                      help=f"{shape_options(function)} gives it, or an array for the input does")
     element = type.element
     if element == F8E8M0:  # powers of two
         return np.ldexp(1.0, generator.integers(-4, 5, type.dims)).astype(element.dtype)

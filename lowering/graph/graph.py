@@ -83,6 +83,10 @@ class Block:
                 yield from region.walk()
 
 
+STATED_SHAPE = "tosaic.stated_shape"
+"""Attribute of an argument with open extents: the shape that its file suggests for it, as integers of i64."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
     """A function of the module. `result_types` are the declared ones."""

@@ -13,11 +13,12 @@ from ..dialects.tosa.control_flow import CondIf, WhileLoop
 from ..dialects.tosa.data import Const
 from ..dialects.tosa.variable import Variable, VariableRead, VariableWrite
 from ..graph.file_position import FilePosition, shown
-from ..graph.graph import BlockBuilder, Function, Module, Operation, Value
+from ..graph.graph import STATED_SHAPE, BlockBuilder, Function, Module, Operation, Value
 from ..graph.quantized import storage_type
-from ..graph.types import Array, TensorType, Type
+from ..graph.types import I64, Array, TensorType, Type
 from ..graph.verify import compatible
 from ..rewrite.specialize import specialized
+from ..text.attributes import Numbers
 from .bindings import Bound, ResourceHandle, SubgraphScope, check_handles, symbol_of, tensors
 from .composed_kernels import given, is_composed_kernel, write_composed_kernel
 from .constants import array_of, type_of
@@ -32,6 +33,12 @@ from .settle import settle
 from .splice_converted import OperatorPositions, copies, place_of, tensor_name
 from .write_kernels import WRITE, write_kernel
 from .write_slices import write_slice
+
+
+def stated_shapes(graph: SubgraphRecord) -> tuple[Mapping[str, Numbers], ...]:
+    """Attributes of the inputs with the shapes that the file states for those whose first extent is open."""
+    stated = [graph.tensors[t].stated for t in graph.inputs]
+    return tuple({STATED_SHAPE: Numbers(shape, I64)} if shape else {} for shape in stated) if any(stated) else ()
 
 
 class Assembler:
@@ -86,8 +93,8 @@ class Assembler:
         body = settle(builder.finish(*tensors(found), position=here))
         names = [signature.outputs.get(t, "") for t in graph.outputs]
         attributes = tuple({"tf_saved_model.index_path": (name,)} if name else {} for name in names)
-        function = Function(signature.key, body, tuple(v.type for v in body.yields), {}, (), attributes if any(names) else (),
-                            position=here)
+        function = Function(signature.key, body, tuple(v.type for v in body.yields), {}, stated_shapes(graph),
+                            attributes if any(names) else (), position=here)
         return with_numbers(function, graph)
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------------

@@ -111,13 +111,13 @@ class Decoder:
             wrong(f"{what} has buffer {index}, the file has {len(self.buffers)}")
         data = self.buffers[index][0] if index else None
         extents = tuple(None if i < len(open_shape) and open_shape[i] < 0 else n for i, n in enumerate(shape))
-        stated = table.table(TENSOR["quantization"], f"how {what} is quantized")
-        scales, zero_points, axis = quantization_vectors(stated)
+        scales, zero_points, axis = quantization_vectors(table.table(TENSOR["quantization"], f"how {what} is quantized"))
         scale, zero_point = quantization(scales, zero_points)
         return TensorRecord(table.text(TENSOR["name"], f"the name of {what}"), extents if data is None else shape,
                             table.scalar(TENSOR["type"], "ubyte", f"the type of {what}"), data,
                             bool(table.scalar(TENSOR["is_variable"], "bool", what)), scale, zero_point,
-                            scales if len(scales) else None, zero_points if len(zero_points) else None, axis)
+                            scales if len(scales) else None, zero_points if len(zero_points) else None, axis,
+                            shape if extents[:1] == (None,) and None not in extents[1:] and min(shape) > 0 else ())
 
     def operator(self, number: int, table: FlatbufferTable) -> OperatorRecord:
         what = f"operator {number}"

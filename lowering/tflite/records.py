@@ -27,6 +27,8 @@ class TensorRecord:
     scales: Array | None = None
     zero_points: Array | None = None
     axis: int = 0
+    stated: tuple[int, ...] = ()
+    """The shape that the file states beside one whose first extent alone is open; empty for any other."""
 
 
 @dataclass(frozen=True, slots=True)

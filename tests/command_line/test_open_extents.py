@@ -28,8 +28,8 @@ func.func @main(%x: tensor<?x3xi64>) -> tensor<?x3x4xf32> {
     helper, types = onnx.helper, onnx.TensorProto
     table = onnx.numpy_helper.from_array(np.arange(40, dtype=np.float32).reshape(10, 4), "table")
     graph = helper.make_graph([helper.make_node("Gather", ["table", "x"], ["y"])], "embedding",
-                              [helper.make_tensor_value_info("x", types.INT64, ["b", 3])],
-                              [helper.make_tensor_value_info("y", types.FLOAT, ["b", 3, 4])], [table])
+                              [helper.make_tensor_value_info("x", types.INT64, ["b", "n"])],
+                              [helper.make_tensor_value_info("y", types.FLOAT, ["b", "n", 4])], [table])
     path = tmp_path / "embedding.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     return str(path)

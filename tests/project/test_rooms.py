@@ -22,9 +22,9 @@ ORDER_OF_JIT = ("tracing", "calls", "source", "descriptors", "graph_tensors", "s
 a model's origin is `source`, below them."""
 ORDER_OF_RUNTIME = ("records", "errors", "public_names", "progress", "limits", "import_time", "deprecation", "later",
                     "garbage_collection", "perf_map", "machine_code", "interrupts", "tiles", "arena", "dlpack",
-                    "foreign_arrays", "quantization", "argument_copies", "arguments", "c_symbols", "shared_library", "variable",
-                    "variables", "joined_context", "threads", "executable", "python_layout", "function_object", "interpreter_variables", "interpreter",
-                    "op_by_op")
+                    "foreign_arrays", "argument_copies", "quantization", "arguments", "c_symbols", "shared_library", "variable",
+                    "variables", "joined_context", "threads", "executable", "python_layout", "function_object",
+                    "interpreter_variables", "interpreter", "op_by_op")
 """The rooms of runtime."""
 ORDERS = {"lowering": ORDER_OF_LOWERING, "jit": ORDER_OF_JIT, "runtime": ORDER_OF_RUNTIME}
 CIRCLES = {

@@ -13,6 +13,7 @@ from ....runtime.public_names import public
 from ..load_model import load_model, outlines_of
 from ..model import Model
 from ..read import first_bytes, is_onnx, read_bytes
+from ..stated_shapes import say_what_is_stated
 from .carried_state import CarriedCalls, with_state
 from .known_values import GivenValues, with_values
 from .named_extents import input_types
@@ -34,7 +35,8 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
         y = model(x)
 
     Inputs are called as in the file. `shapes` gives inputs their shapes, or extents that have a name their number (`{"batch":
-    1}`), where the file leaves some open; those that stay open are compiled for the shapes of each call. Weights in files
+    1}`), where the file leaves some open. Leading ones that have names, as a batch has, are 1 for everything that needs a known
+    shape, unless others stay open; a call with other shapes is compiled for these. Weights in files
     beside the model are found where a path is given. The file is mapped until code is made of it, so it must not change
     meanwhile.
 
@@ -56,7 +58,7 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
         found = valued(found, values)
     if state:
         found = carried(found, state)
-    return found.within(own if context is None else context)
+    return say_what_is_stated(found).within(own if context is None else context)
 
 
 def closed(model: Model, shapes: Mapping[str, Sequence[int] | int], may_be_cached: bool) -> Model:

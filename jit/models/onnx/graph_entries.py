@@ -9,7 +9,7 @@ from ....runtime.errors import Problem
 from ...cache.models import Outline
 from .carried_state import CarriedCalls, bound, output_names, state_of
 from .known_values import CallsByValue, EntryOf
-from .named_extents import input_types
+from .named_extents import input_types, stated_shapes
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
     """The entries as far as a call needs to know them."""
     return tuple(Outline(f.name, not all(is_static(v.type) for v in f.arguments),
-                         tuple(v.name for v in f.arguments if v.name not in state_of(f)))
+                         tuple(v.name for v in f.arguments if v.name not in state_of(f)), stated_shapes(f))
                  for f in module.functions if not f.is_private)
 
 

@@ -37,6 +37,19 @@ def input_types(function: Function, shapes: Mapping[str, Sequence[int]], extents
     return types
 
 
+def stated_shapes(function: Function) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The shapes of inputs with open extents if the leading ones that have names, as a batch has, are 1; none where others stay
+    open."""
+    from ....lowering.graph.types import TensorType
+    leading = {own[0]: 1 for v, own in zip(function.arguments, names_of(function))
+               if own and own[0] and (getattr(v.type, "shape", None) or (0,))[0] is None}
+    types = input_types(function, {}, leading)
+    if not leading or not all(isinstance(t, TensorType) and t.is_static for t in types):
+        return ()
+    return tuple((v.name, t.dims) for v, t in zip(function.arguments, types)
+                 if isinstance(t, TensorType) and t != v.type)
+
+
 def learn(value: Value, names: Sequence[str], shape: tuple[int, ...], known: dict[str, int]) -> None:
     """What the shape of one input says of named extents."""
     declared = getattr(value.type, "shape", None)

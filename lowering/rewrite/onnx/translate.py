@@ -23,6 +23,7 @@ from ...dialects.tf.types import shapes_can_be_equal
 from ...graph.file_position import FilePosition, whole
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Function, Module, Operation, Value
+from ...graph.shape_options import shape_options
 from ...graph.types import BY_STORAGE, ElementType, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
@@ -85,7 +86,8 @@ class Translation:
             raise Problem(f"input {argument.name} is {declared}, which is no tensor of numbers", kind="unsupported")
         if not type.is_static:
             raise Problem(f"input {argument.name} is {type}: its shape must be known to compile", kind="shape",
-                          help="call it with arrays, or give it a shape: shapes=, --shape")
+                          help="call it with arrays, or give it a shape: shapes=, or "
+                               f"{shape_options(self.module.function(self.name))}")
         if isinstance(declared, TensorType) and not (declared.element == type.element and
                                                      shapes_can_be_equal(declared.shape, type.shape)):
             raise Problem(f"input {argument.name} is {declared}, not {type}", kind="argument")
