@@ -31,6 +31,9 @@ SEPARATOR = "\t"
 SUITE_SEED = 42
 """The seed of the official suite."""
 
+FAILURES = "generator_failures.txt"
+"""In a folder of tests, the batches that the generator could not write: for some seeds it fails by itself."""
+
 HEAVY = ("conv2d", "matmul_t", "avg_pool2d", "transpose_conv2d", "depthwise_conv2d", "conv3d", "avg_pool2d_adaptive", "rescale")
 """Operators with the most tests: they are begun first, so that the processes end at about the same time."""
 
@@ -52,7 +55,7 @@ def forked(command: Sequence[str], choose: Choose | None = None) -> tuple[int, s
         if child == 0:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
-            sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  the child ends with it
+            sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))  # the child ends with them
             os._exit(batch(command, choose))
         _, status = os.waitpid(child, 0)
         out.seek(0), err.seek(0)
@@ -107,6 +110,20 @@ def names_of(command: Sequence[str]) -> list[str]:
     return out.split()
 
 
+def note_failure(output: Path, what: str, reason: str) -> None:
+    """Add a batch that the generator cannot write to the list beside the tests."""
+    output.mkdir(parents=True, exist_ok=True)
+    last = (reason.strip().splitlines() or [""])[-1]
+    with (output / FAILURES).open("ab", buffering=0) as file:
+        file.write(f"{what}{SEPARATOR}{last}\n".encode())
+
+
+def generator_failures(output: Path) -> list[str]:
+    """Return the batches that Arm's generator could not write, each with the last line that it said."""
+    path = output / FAILURES
+    return [" : ".join(line.split(SEPARATOR)) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def generate(version: str, output: Path, seed: int, operators: Sequence[str] = (), selection: Selection | None = None,
              names: Path | None = None) -> int:
     """Runs the generator in this process, its batches in forked children; its exit status. With `names`, the tests' names are
@@ -121,12 +138,13 @@ def generate(version: str, output: Path, seed: int, operators: Sequence[str] = (
             with names.open("ab", buffering=0) as file:
                 file.write("".join(lines).encode())
             return command, 0, "", ""
-        if selection is None:
-            return (command, *forked(command))
         operator, _, group = place(command)
-        if not selection.takes(operator, group):
+        if selection is not None and not selection.takes(operator, group):
             return command, 0, "", ""
-        return (command, *forked(command, partial(selection.choose, operator, group)))
+        status, out, err = forked(command, selection and partial(selection.choose, operator, group))
+        if status:
+            note_failure(output, " ".join(place(command)), err or f"status {status}")
+        return command, 0, out, err
 
     convert, size, validate = suite.convert_tests, suite.check_op_tests_size, schemavalidation.validate
     suite._run_sh_command_mp = run
@@ -165,11 +183,20 @@ def operators_of(version: str) -> list[str]:
 
 def generate_in_processes(jobs: int, version: str, output: Path, seed: int, operators: Sequence[str] = (),
                           selection: Selection | None = None, names: Path | None = None) -> int:
-    """`generate`, an operator at a time, in several processes; the number of operators that failed."""
+    """`generate`, an operator at a time, in several processes; the number of batches that failed, or of operators."""
     chosen = list(operators) or operators_of(version)
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=8) as pool:
         waiting = [pool.apply_async(generate, (version, output, seed, [name], selection, names)) for name in chosen]
-        return sum(bool(result.get()) for result in waiting)
+        failed = 0
+        for name, result in zip(chosen, waiting):
+            try:
+                status = result.get()
+            except Exception as error:  # of the generator, for a seed that it cannot take
+                status = f"{type(error).__name__}: {error}"
+            if status:
+                failed += 1
+                note_failure(output, name, str(status))
+    return max(failed, len(generator_failures(output)))
 
 
 def main() -> int:

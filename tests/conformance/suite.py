@@ -39,7 +39,8 @@ def rotated(names: Sequence[str], rotation: str) -> list[str]:
 
 def suite(version: str, selection: str, seed: int, rotation: str = WHOLE) -> Path:
     """The folder of the tests, which are written if they are not there, on all processors, as whoever else wants them waits:
-    all of 1.1 in a quarter of an hour (on two)."""
+    all of 1.1 in a quarter of an hour (on two). What the generator cannot write is listed beside them
+    (`generator_failures`)."""
     wanted = place(version, selection, seed, rotation)
     stem = wanted.name.rpartition("-")[0]
     with locked(wanted.with_name(stem)):
@@ -48,10 +49,8 @@ def suite(version: str, selection: str, seed: int, rotation: str = WHOLE) -> Pat
                 shutil.rmtree(old)
             scratch = wanted.with_name(f"{wanted.name}.partial")
             shutil.rmtree(scratch, ignore_errors=True)
-            failed = generate_in_processes(os.cpu_count() or 1, version, scratch, seed,
-                                           rotated(operators_of(version), rotation), selected(version, selection))
-            if failed:
-                raise RuntimeError(f"the generator of the conformance suite has failed for {failed} operators")
+            generate_in_processes(os.cpu_count() or 1, version, scratch, seed, rotated(operators_of(version), rotation),
+                                  selected(version, selection))
             os.rename(scratch, wanted)
     return wanted
 
