@@ -165,11 +165,12 @@ C = "!tf_executor.control"
 @pytest.mark.parametrize("text, message", [
     ('"tf_executor.graph"() ({\n}) : () -> ()', "has a block that ends in tf_executor.fetch"),
     ('"tf_executor.graph"() ({\n^entry:\n}) : () -> ()', "has a block that ends in tf_executor.fetch"),
-    (f'tf_executor.graph {{\n"tf_executor.island"() ({{\n}}) : () -> ({C})\ntf_executor.fetch\n}}', "ends in tf_executor.yield"),
-    (f'tf_executor.graph {{\n"tf_executor.island"() ({{\n"tf_executor.yield"() : () -> ()\n}}) : () -> ()\ntf_executor.fetch\n}}',
-     "gives control as its last result"),
-    (f'tf_executor.graph {{\n%1:3 = "tf_executor._SwitchN"(%i, %x) {{num_outs = 2}} : (i32, tensor<i32>) -> (tensor<i32>, '
-     f'tensor<i32>, {C})\ntf_executor.fetch\n}}', "takes tensors, operand 0, %i, is a i32"),
+    (f'tf_executor.graph {{\n"tf_executor.island"() ({{\n}}) : () -> ({C})\ntf_executor.fetch\n}}',
+     "ends in tf_executor.yield"),
+    ('tf_executor.graph {\n"tf_executor.island"() ({\n"tf_executor.yield"() : () -> ()\n}) : () -> ()\n'
+     'tf_executor.fetch\n}', "gives control as its last result"),
+    ('tf_executor.graph {\n%1:3 = "tf_executor._SwitchN"(%i, %x) {num_outs = 2} : (i32, tensor<i32>) -> '
+     f'(tensor<i32>, tensor<i32>, {C})\ntf_executor.fetch\n}}', "takes tensors, operand 0, %i, is a i32"),
     (f'tf_executor.graph {{\n%v, %n, %c = "tf_executor.Merge"(%x, %i) : (tensor<i32>, i32) -> (tensor<i32>, tensor<i32>, {C})\n'
      'tf_executor.fetch\n}', "takes tensors, operand 1, %i, is a i32"),
     (f'tf_executor.graph {{\n%v, %n, %c = "tf_executor.Merge"(%x) : (tensor<i32>) -> (i32, tensor<i32>, {C})\n'

@@ -259,8 +259,8 @@ def test_a_result_without_a_known_rank_follows_from_its_operands() -> None:
                                   '"tf.StatefulPartitionedCall"(%x) {f = @g}'])
 @pytest.mark.parametrize("callee", ["func.func private @g(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
                                     "func.func private @g(tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)",
-                                    "func.func private @g() -> tensor<4xf32> {\n  %c = arith.constant dense<1.0> : tensor<4xf32>\n"
-                                    "  return %c : tensor<4xf32>\n}"])
+                                    "func.func private @g() -> tensor<4xf32> {\n"
+                                    "  %c = arith.constant dense<1.0> : tensor<4xf32>\n  return %c : tensor<4xf32>\n}"])
 def test_a_call_has_the_operands_and_results_of_its_function(call: str, callee: str) -> None:
     with pytest.raises(Problem) as caught:
         tosaic.load(function(f"  %r = {call} : (tensor<4xf32>) -> tensor<4xf32>") + "\n" + callee)
