@@ -57,13 +57,14 @@ def pieces(folder: Path) -> Iterator[Piece]:
 
 
 def outcome(piece: Piece, compiles: bool) -> tuple[str, str]:
-    """`loads`, `refused` or `internal`, and the reason."""
+    """`loads` (`in part`, where a function is left out), `refused` or `internal`, and the reason."""
     signal.alarm(SECONDS)
     try:
         model = tosaic.load("\n" * (piece.line - 1) + piece.text + "\n")
         if compiles:
             compile_all(model)
-        return "loads", ""
+        left_out = any(f.types is None for f in model.module.absent)
+        return "loads", "in part" if left_out else ""
     except tosaic.Problem as problem:
         if problem.kind == "internal":
             return "internal", str(problem)
@@ -110,6 +111,7 @@ def main() -> int:
             continue
         found, why = outcome(piece, options.compile)
         counts[piece.kind][found] += 1
+        counts[piece.kind][why if why == "in part" else ""] += 1
         if found == "internal":
             faults.append(f"{piece}: {why}")
         elif piece.kind == "valid" and found == "refused":
@@ -126,8 +128,8 @@ def report(counts: dict[str, Counter[str]], reasons: dict[str, list[str]], fault
            listed: str | None) -> None:
     for kind in ("valid", "devices", "invalid"):
         row = counts[kind]
-        total = max(sum(row.values()), 1)
-        print(f"{kind:8} {sum(row.values()):5}: {row['loads']:5} load ({row['loads'] / total:.1%}), "
+        total = row["loads"] + row["refused"] + row["internal"]
+        print(f"{kind:8} {total:5}: {row['loads']:5} load ({row['loads'] / max(total, 1):.1%}; {row['in part']} in part), "
               f"{row['refused']:5} refused, {row['internal']} internal errors")
     for why, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"{len(found):5}  {why}")
