@@ -55,7 +55,7 @@ def forked(command: Sequence[str], choose: Choose | None = None) -> tuple[int, s
         if child == 0:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
-            sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))  # the child ends with them
+            sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))  # noqa: SIM115  the child ends with them
             os._exit(batch(command, choose))
         _, status = os.waitpid(child, 0)
         out.seek(0), err.seek(0)
