@@ -190,8 +190,8 @@ def test_any_name_reads_back(name: str, pool: str, buffer: str) -> None:
 
 
 @pytest.mark.parametrize("old, new, message", [
-    ("plan main algorithm", "plan main", "plan:1:1: error[syntax]: expected: plan NAME algorithm NAME bytes N lowe"),
-    ("bytes 322 lower", "bytes 300 lower", "plan:1:1: error[syntax]: the plan has 300 bytes, but its pools have 322"),
+    ("plan main algorithm", "plan main", "plan:1:1: error[syntax]: expected: plan NAME algorithm NAME bytes N live"),
+    ("bytes 322 live", "bytes 300 live", "plan:1:1: error[syntax]: the plan has 300 bytes, but its pools have 322"),
     ("limit", "limits", "plan:3:1: error[syntax]: expected the heading pool kind bytes limit alignment live"),
     ("1024", "x", "plan:4:1: error[syntax]: expected a number, found x"),
     ("0-1", "0:1", "plan:7:1: error[syntax]: expected spans of steps such as 0-3,5-5, found 0:1"),
