@@ -18,7 +18,7 @@ from fractions import Fraction
 from tosaic.lowering.memory.algorithms.outcome import Outcome
 from tosaic.lowering.memory.algorithms.pool_offsets import behind_offsets
 from tosaic.lowering.memory.buffers import BufferInfo, PoolInfo, with_conflicts
-from tosaic.lowering.memory.planner import placed
+from tosaic.lowering.memory.planner import Memory, placed
 from tosaic.lowering.memory.sharing.occupancy import Occupied, spacing, table
 from tosaic.lowering.memory.sharing.overlap import Sharing
 from tosaic.runtime.errors import Problem
@@ -241,7 +241,7 @@ def score(problem: Case, places: Places) -> Best:
 def answer(problem: Case) -> Outcome | None:
     """What the default planner says; None where it refuses."""
     def place(pools: Sequence[PoolInfo]) -> Outcome:
-        return placed(problem.buffers, pools, "portfolio", problem.sharing())
+        return placed(problem.buffers, pools, Memory(), problem.sharing())
 
     try:
         return behind_offsets(problem.buffers, problem.pools, place)
