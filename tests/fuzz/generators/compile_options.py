@@ -18,6 +18,7 @@ from typing import Any, get_args
 import pytest
 import tosaic
 from tosaic.jit.stages import Lowered, Traced
+from tosaic.lowering.memory.algorithms.pool_costs import Objective
 from tosaic.lowering.row_tiling.row_tiling import RowPolicy
 from tosaic.lowering.schedule.search_space import alternatives, name_of
 from tosaic.lowering.schedule.strategy import Precision, Weights
@@ -174,6 +175,7 @@ MEMORY: Mapping[str, Callable[[Lot, Base], Any]] = {
     "pins": lambda lot, base: lot.pins(base),
     "workspace_io": lambda lot, _: lot.choice("workspace_io", named((False, True))),
     "overlap": lambda lot, _: lot.choice("overlap", named((True, False))),
+    "objective": lambda lot, _: lot.choice("objective", named(get_args(Objective))),
 }
 """One for each field of `tosaic.Memory`."""
 POOL: Mapping[str, Callable[[Lot, int | None, str], Any]] = {
