@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 from ..runtime.deprecation import caller_level
 from ..runtime.errors import Problem, is_interrupt, printable
 from ..runtime.records import dataclass
+from .memory.check.verify import says_wrong
 from .options import CompileOptions
 
 Luxury = Literal["rewrites that are for speed", "buffers that share bytes", "several threads", "tiling by rows", "fusion",
@@ -52,8 +53,8 @@ def is_fault(failed: Failed, state: Compile) -> bool:
     error = failed.error
     if not isinstance(error, Problem):
         return not (isinstance(error, MemoryError | Warning) or is_interrupt(error))
-    if failed.name == "plan" and isinstance(state.options.memory.algorithm, str) and error.kind == "memory":
-        return error.message.startswith("the memory plan is wrong")
+    if says_wrong(error):
+        return isinstance(state.options.memory.algorithm, str)
     return error.kind == "internal" or failed.name == "verify-rewritten"
 
 

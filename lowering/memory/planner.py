@@ -34,7 +34,7 @@ from .buffers import (
     sizes_of,
     with_conflicts,
 )
-from .check.verify import verify
+from .check.verify import says_wrong, verify
 from .lifetimes import KernelAccess, access_of, lifetimes
 from .plan import Plan, PlannedVariable, in_order, make_plan, names_of, state_bytes
 from .sharing.occupancy import Occupied, table
@@ -193,6 +193,8 @@ def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program,
         try:
             planned = plan(program, memory)
         except Problem as problem:
+            if says_wrong(problem):
+                raise
             plans.append(problem)
             continue
         plans.append(planned)

@@ -18,6 +18,7 @@ from tosaic.lowering.fallback import Luxury, without
 from tosaic.lowering.fuse import fuse
 from tosaic.lowering.graph.graph import Module
 from tosaic.lowering.memory import planner
+from tosaic.lowering.memory.check.verify import require_sound
 from tosaic.lowering.row_tiling import row_order
 from tosaic.lowering.schedule.contraction.contraction_strategies import ContractionStrategy
 from tosaic.lowering.schedule.window.window import Window
@@ -98,6 +99,24 @@ def test_a_model_compiles_in_spite_of_a_fault(name: str, monkeypatch: pytest.Mon
     x = np.random.default_rng(1).integers(-4, 5, (1, 24, 16, 8)).astype(np.float32)
     for actual, right in zip(lowered.compile()(x), Interpreter(module, "main", InterpreterVariables())(x), strict=True):
         np.testing.assert_array_equal(actual, right)
+
+
+def test_a_wrong_plan_is_a_fault_though_another_order_has_a_right_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = tosaic.CompileOptions(TINY)
+    program, true, seen = Traced(network(), "main").lower(options).program, planner.verify, list[Any]()
+
+    def verify(found: Any, of: Any) -> None:
+        seen.append(of)
+        if len(seen) == 1:
+            require_sound(["planted"])
+        true(found, of)
+
+    monkeypatch.setattr(planner, "verify", verify)
+    with pytest.raises(Problem, match="the memory plan is wrong: planted"):
+        planner.smallest_plan((program, program), options.memory)
+    seen.clear()
+    _, (said,) = compiled_with_warnings(network(), options)
+    assert "without buffers that share bytes: plan: the memory plan is wrong: planted" in said
 
 
 def test_a_rewritten_graph_that_is_wrong_is_not_rewritten() -> None:

@@ -15,12 +15,19 @@ from .replay import Replay
 SHOWN = 5
 """How many faults a message lists."""
 
+WRONG = "the memory plan is wrong"
+
+
+def says_wrong(problem: Problem) -> bool:
+    """True if the problem is one of this file's, and not of memories that are too small."""
+    return problem.kind == "memory" and problem.message.startswith(WRONG)
+
 
 def require_sound(faults: Sequence[str]) -> None:
     """Raise a Problem that lists the first faults, if there are any."""
     if faults:
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
-        raise Problem(f"the memory plan is wrong: {'; '.join(faults[:SHOWN])}{more}", kind="memory",
+        raise Problem(f"{WRONG}: {'; '.join(faults[:SHOWN])}{more}", kind="memory",
                       help="this is a fault of the planner's algorithm, not of the model")
 
 
