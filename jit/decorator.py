@@ -27,6 +27,7 @@ from .calls import through
 from .compiled import Compiled
 from .methods import BoundMethod, MethodsOf
 from .open_compiled import OpenCompiled
+from .outside import Outside
 from .stages import Lowered, Traced
 from .tracing import trace as tracing
 from .tracing.caller import first_place
@@ -63,11 +64,17 @@ class CacheInfo:
 
 
 class Pending:
-    """A compile that one thread is doing; `compiled` stays None where it failed."""
+    """A compile that one thread is doing; `compiled` stays None where it failed. `outside` is what the function has read from
+    outside of its arguments."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
         self.compiled: Compiled[Lowered] | None = None
+        self.outside: Outside | None = None
+
+    def is_old(self) -> bool:
+        """True if what the function has read has changed since."""
+        return self.compiled is not None and self.outside is not None and not self.outside.is_now()
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -185,16 +192,37 @@ class Jit(Generic[Given, Result]):
         if abstract is not None:
             raise TypeProblem(f"{self.name} is called with {abstract}, which has no values", tracing.caller(),
                               kind="argument", help="trace, lower and compile take it")
-        compiled = self._compiled(call)
+        pending = self._current(call)
+        compiled = pending.compiled
+        assert compiled is not None
         arrays = [as_array(leaf, type) for leaf, type in zip(leaves, call.types) if 0 not in type.dims]
         plain = not (named or self.static) and len(arguments) == len(arrays) and all(
             type(a) is np.ndarray and a.flags.num & READABLE == READABLE for a in arguments)
         result = compiled(*arrays)
         if plain:
-            self._quick[tuple([(a.dtype, a.shape, READABLE) for a in arguments])] = compiled
-            self.__call__ = (compiled.calls.quick(through(self, "_dispatch"), tracing.running)  # type: ignore[method-assign]
-                             or through(self, "_dispatch"))
+            slow = through(self, "_dispatch")
+            self._quick[tuple([(a.dtype, a.shape, READABLE) for a in arguments])] = self._guarded(compiled, pending.outside)
+            native = compiled.calls.quick(slow, tracing.running)
+            self.__call__ = slow if native is None else self._guarded(native, pending.outside)  # type: ignore[method-assign]
         return result
+
+    def _guarded(self, call: Callable[..., Any], outside: Outside | None) -> Callable[..., Any]:
+        """A quick call, as long as nothing has changed of what the function has read from outside."""
+        if outside is None or not outside.places:
+            return call
+        again = through(self, "_again")
+
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            return call(*arguments, **named) if outside.is_now() else again(*arguments, **named)
+        return guarded
+
+    def _again(self, *arguments: Any, **named: Any) -> Any:
+        """A call that finds what the function has read changed."""
+        if tracing.is_tracing():
+            return self.function(*arguments, **named)
+        self._quick = {}
+        self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
+        return self._call(arguments, named)
 
     def trace(self, *arguments: Any, **named: Any) -> Traced:
         """The graph for these arguments: arrays, numbers, or TensorSpecs."""
@@ -233,30 +261,55 @@ class Jit(Generic[Given, Result]):
 
     # ---- one compile for each signature ------------------------------------------------------------------------------
     def _compiled(self, call: Call) -> Compiled[Lowered]:
+        compiled = self._current(call).compiled
+        assert compiled is not None
+        return compiled
+
+    def _current(self, call: Call) -> Pending:
+        """The compiled function of a signature, for what it reads from outside now."""
         while True:
+            known = self._kept.get(call)
+            is_old = known is not None and known.is_old()
             with self._lock:
                 pending = self._kept.get(call)
-                is_mine = pending is None
-                if pending is None:
+                is_mine = pending is None or (is_old and pending is known)
+                if pending is None or is_mine:
                     pending = self._kept[call] = Pending()
             if is_mine:
-                return self._compile(call, pending)
+                self._compile(call, pending)
+                return pending
             pending.done.wait()
             if pending.compiled is not None:
-                return pending.compiled
+                return pending
 
-    def _compile(self, call: Call, pending: Pending) -> Compiled[Lowered]:
+    def _compile(self, call: Call, pending: Pending) -> None:
         try:
             with seldom_collecting():
-                pending.compiled = self._trace(call).compile(self.options)
+                traced = self._traced_outside(call, pending)
+                pending.compiled = traced.compile(self.options)
             with self._lock:
                 self._compiles += 1
-            return pending.compiled
         finally:
             if pending.compiled is None:
                 with self._lock:
                     self._kept.pop(call, None)
             pending.done.set()
+
+    def _traced_outside(self, call: Call, pending: Pending) -> Traced:
+        """The graph, and what tracing has read from outside. What the first run makes and keeps, such as a cached property, the
+        second one finds; what each run changes is a Problem."""
+        static = {name: value for name, value, _ in call.static}
+        for _ in range(2):
+            try:
+                pending.outside = Outside(self.function, static)
+            except Problem as problem:
+                raise problem.at(tracing.caller()) from None
+            traced = self._trace(call)
+            if pending.outside.is_now():
+                return traced
+        raise ValueProblem(f"{self.name} changes what it reads from outside while it is traced: that happens once, and not at "
+                           "each call", tracing.caller(), kind="argument",
+                           help="state that each call changes is a tosaic.Variable")
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
     def _bind(self, arguments: Sequence[Any], named: dict[str, Any]) -> tuple[Call, list[Any]]:

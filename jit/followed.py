@@ -112,13 +112,24 @@ MISSING = object()
 # ---- what they are ---------------------------------------------------------------------------------------------------
 class Snapshot:
     """What the attributes of an object were. `names` are those that count; None: all."""
+    most = MOST
 
     def __init__(self, owner: object, names: Names) -> None:
-        classes = owner if isinstance(owner, type) else type(owner)
-        self.names = None if names is None else frozenset(
-            n for n in names if not isinstance(class_attribute(classes, n), functools.cached_property))
-        self.left, self.nbytes = MOST, 0
+        self.names = names
+        self.left, self.nbytes = self.most, 0
         self.kept = {path: self._taken(path, value, {id(owner)}) for path, value in self._values(owner).items()}
+
+    def place(self, path: str) -> str:
+        """What messages call a place."""
+        return f"attribute {path} of the object"
+
+    def take_cached(self, owner: object) -> None:
+        """Take the cached properties that have been computed since."""
+        classes = owner if isinstance(owner, type) else type(owner)
+        for name, value in self._values(owner).items():
+            if value is not MISSING and isinstance(class_attribute(classes, name), functools.cached_property) and (
+                    is_same(self.kept.get(name), MISSING, set())):
+                self.kept[name] = self._taken(name, value, {id(owner)})
 
     def matches(self, owner: object) -> bool:
         """Whether they are the same now."""
@@ -139,7 +150,7 @@ class Snapshot:
     def _taken(self, path: str, value: Any, around: set[int]) -> Any:
         self.left -= 1
         if self.left < 0:
-            raise ValueProblem(f"the method reads more than {MOST:,} values of its object", kind="argument",
+            raise ValueProblem(f"{self.place(path)} is one of more than {MOST:,} values that are read", kind="argument",
                                help="pass what changes as arguments, or keep it in arrays")
         match value:
             case _ if id(value) in around:
@@ -173,21 +184,21 @@ class Snapshot:
         try:
             array = borrowed(value) if not isinstance(value, np.ndarray) else value
         except Unreadable as error:
-            raise TypeProblem(f"attribute {path} of the object is {class_of(value)} that cannot be read: {error}",
+            raise TypeProblem(f"{self.place(path)} is {class_of(value)} that cannot be read: {error}",
                               kind="argument", help=error.help) from error
         if isinstance(value, np.ndarray) and is_read_only(value):
             return same(value)
         self.nbytes += array.nbytes
         if self.nbytes > LARGEST:
             raise ValueProblem(
-                f"attribute {path} of the object is an array that may be written, of {array.nbytes:,} bytes: with what "
-                f"else the method reads that is more than the {LARGEST:,} that each call compares", kind="argument",
+                f"{self.place(path)} is an array that may be written, of {array.nbytes:,} bytes: with what else is read that "
+                f"is more than the {LARGEST:,} that each call compares", kind="argument",
                 help=f"make it read-only, array.setflags(write=False), and give {path} a new array for new values; or pass it "
                      "as an argument")
         return Contents(type(value), np.array(array, order="C"))
 
     def _refused(self, path: str, value: Any) -> Any:
-        raise TypeProblem(printable(f"attribute {path} of the object is {class_of(value)}, and whether that changes "
+        raise TypeProblem(printable(f"{self.place(path)} is {class_of(value)}, and whether that changes "
                                     "between calls cannot be seen"), kind="argument",
                           help="pass it as an argument, or read what the method needs of it into numbers, arrays, tuples or "
                                "objects of Python classes")
@@ -215,6 +226,8 @@ def is_value(name: str, value: object) -> bool:
 def inherited(owner: object, classes: type, name: str) -> Any:
     """An attribute that an object has from its class: what that has, or what an unknown descriptor or `__getattr__` says."""
     found = class_attribute(classes, name)
+    if isinstance(found, functools.cached_property):  # not computed yet
+        return MISSING
     if found is not None and (isinstance(found, KNOWN_DESCRIPTORS) or is_ours(found) or not hasattr(type(found), "__get__")):
         return found
     return getattr(owner, name, MISSING)
@@ -228,6 +241,8 @@ def is_more_than_its_items(value: Any) -> bool:
 def is_python_object(value: object) -> bool:
     """Whether its class is written in Python, down to `object`: then its attributes are all that it holds. A class in C has
     more bytes than they take."""
+    if type(value) is types.SimpleNamespace:
+        return True
     classes = type(value).__mro__[:-1]
     slots = sum(len(names) if isinstance(names := c.__dict__.get("__slots__", ()), tuple | list) else 1 for c in classes)
     return all(c.__flags__ & HEAP_TYPE for c in classes) and (

@@ -93,15 +93,16 @@ class ObjectCode:
 
     def _bound(self, owner: object, snapshot: Snapshot) -> Callable[..., Any]:
         """The method as a function of its other arguments, which does not keep the object alive."""
-        reference, function = weakref.ref(owner), self._methods.function
+        reference, function, classes = weakref.ref(owner), self._methods.function, type(owner)
 
         @functools.wraps(function)
         def method(*arguments: Any, **named: Any) -> Any:
             alive = reference()
             if alive is None:
-                raise ValueProblem(f"the object that {function.__name__} is a method of exists no more", tracing.caller(),
-                                   kind="argument", help="keep the object as long as its method is compiled")
+                raise ValueProblem(f"the {classes.__name__} that {function.__name__} is a method of exists no more",
+                                   tracing.caller(), kind="argument", help="keep the object as long as its method is compiled")
             result = function(alive, *arguments, **named)
+            snapshot.take_cached(alive)
             if not snapshot.matches(alive):
                 raise ValueProblem(f"{function.__name__} changes what it reads of its object while it is traced: that happens "
                                    "once, and not at each call", tracing.caller(), kind="argument",

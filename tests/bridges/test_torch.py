@@ -1,8 +1,9 @@
 """PyTorch modules through torch.export and torch-mlir: what they compute is what PyTorch computes, call after call."""
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -403,3 +404,45 @@ def test_a_tensor_of_rank_7_in_between_is_no_reason_to_refuse_a_module(function:
     x = torch.randn(*shape, generator=torch.Generator().manual_seed(3))
     model = tosaic.from_torch(Function(), x)
     np.testing.assert_allclose(model(x.numpy()), function(x).numpy(), rtol=1e-6, atol=1e-6)
+
+
+class PlainState(nn.Module):
+    """A module that keeps what `change` changes in a plain attribute."""
+
+    def __init__(self, first: Any, change: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.value, self.change = first, change
+
+    def forward(self, x: Any) -> Any:
+        self.value = self.change(self.value)
+        return x * torch.as_tensor(self.value["a"] if isinstance(self.value, dict) else self.value).sum()
+
+
+@pytest.mark.parametrize(("first", "change"), [
+    (1.0, lambda v: v + 1), ([1.0], lambda v: v.append(2.0) or v), ({"a": 1.0}, lambda v: v.update(a=v["a"] + 1) or v),
+    (torch.ones(3), lambda v: v + 1), (torch.ones(3), lambda v: v.add_(1)), (np.ones(3, np.float32), lambda v: v + 1)],
+    ids=["a number", "a list", "a dict", "another tensor", "a tensor in place", "an array"])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_plain_state_that_forward_changes_is_a_problem(first: Any, change: Any, is_inside: bool) -> None:
+    module = PlainState(copy.deepcopy(first), change)
+    with pytest.raises(tosaic.Problem, match=r"reads the attribute (0\.)?value and changes it") as caught:
+        tosaic.from_torch(nn.Sequential(module) if is_inside else module, torch.ones(3))
+    assert "register_buffer('value'" in str(caught.value) and repr(module.value) == repr(first)
+
+
+def test_plain_attributes_that_are_made_once_or_only_written_are_as_before() -> None:
+    class Once(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.last = None, None
+
+        def forward(self, x: Any) -> Any:
+            if self.scale is None:
+                self.scale = 3.0
+            self.last = x * self.scale
+            return self.last + 1
+
+    model = tosaic.from_torch(Once(), torch.ones(3))
+    for _ in range(2):
+        x = torch.randn(3)
+        agree(model(x), Once()(x))

@@ -15,6 +15,7 @@ from typing import Any
 from ....runtime.errors import Label, Position, Problem, Source, class_of
 from ..torch_mlir.to_tosa import package_folder
 from .decompositions import decompositions, spell_out_slices
+from .plain_state import check_plain_state
 
 MOST_LINES = 8
 """Lines of PyTorch's message that a Problem holds at most."""
@@ -30,6 +31,7 @@ def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dy
         raise Problem(f"from_torch takes a torch.nn.Module or an ExportedProgram, not {class_of(module)}",
                       kind="argument", help="a function of tensors is the forward of a small module")
     with traced(name), mode(module, training):
+        check_plain_state(module, inputs, kwargs, name)
         return torch.export.export(module, inputs, dict(kwargs), dynamic_shapes=dynamic_shapes, strict=strict)
 
 
@@ -84,6 +86,8 @@ def traced(name: str) -> Iterator[None]:
             warnings.simplefilter("ignore", FutureWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
+    except Problem:
+        raise
     except Exception as error:
         raise untraceable(error, name) from error
     finally:
