@@ -92,7 +92,7 @@ def each(values: Any) -> list[Any]:
 @public("tosaic.load")
 def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[int] | int] | None = None,
          variables: Mapping[str, Any] | None = None, context: Context | None = None, level: str = "none",
-         limits: Limits | None = None) -> Model:
+         limits: Limits | None = None, rfc_merge: bool = False) -> Model:
     """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its content: MLIR text (TOSA, or
     TensorFlow's dialects) or bytecode, .tosa, .tflite, ONNX, an exported program of PyTorch (.pt2), a Keras file (.keras,
     HDF5), a SavedModel's folder, a graph of TensorFlow. The last four are read by PyTorch and TensorFlow, which take a model
@@ -116,6 +116,9 @@ def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[
     tensor of 2^31 - 1 bytes are the limits with and without.
 
     `limits`, a `tosaic.Limits`, bounds operators, bytes and seconds, here and each time that an entry is compiled.
+
+    `rfc_merge` is for TensorFlow's executor graphs: a Merge with a dead control input is dead, as the design document of the
+    dialects has it. In TensorFlow, and without this option, it is live.
     """
     with seldom_collecting():
         from ..runtime.variables import checked_context
@@ -125,9 +128,9 @@ def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[
         from .models.stated_shapes import say_what_is_stated
         checked_context(context)  # before a long file is read
         bindings = None
-        if variables is not None:
+        if variables is not None or rfc_merge:
             from .models.tensorflow.graph_entries import bindings_of
-            bindings = bindings_of(variables)
+            bindings = bindings_of(variables or {}, rfc_merge)
         with limits or nullcontext():
             model = at_level(with_given_shapes(front_door.load(source, name, bindings), shapes), level)
         return say_what_is_stated(model).within(context).limited(limits)

@@ -3,7 +3,7 @@ checks it and gives its results' metadata; one makes native code of that, the ot
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,9 @@ class OperationCompiler:
 
     def knows(self, op_name: str) -> bool:
         return operations.knows(op_name)
+
+    def names(self) -> Iterable[str]:
+        return operations.names()
 
     def constants(self, op_name: str, count: int) -> Sequence[int]:
         return operations.constants(op_name, count)

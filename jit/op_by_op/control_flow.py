@@ -1,8 +1,11 @@
-"""COND_IF and WHILE_LOOP op by op: their graphs are attributes, functions of tensors as `tosaic.cond` and `tosaic.while_loop`
-take them, or recorded regions (`Region.function`). The operator and its graphs are compiled as one.
+"""COND_IF and WHILE_LOOP op by op, and TensorFlow's If and While: their graphs are attributes, functions of tensors as
+`tosaic.cond` and `tosaic.while_loop` take them, or recorded regions (`Region.function`). The operator and its graphs are
+compiled as one.
 
     rt.run("tosa.cond_if", p, x, then_graph=lambda x: x + 1, else_graph=lambda x: x - 1)
     rt.run("tosa.while_loop", n, cond_graph=lambda n: n > 0, body_graph=lambda n: n - 1)
+    rt.run("tf.If", p, x, then_branch=lambda x: x + 1, else_branch=lambda x: x - 1)
+    rt.run("tf.While", n, cond=lambda n: n > 0, body=lambda n: n - 1)
 """
 from __future__ import annotations
 
@@ -29,7 +32,25 @@ def while_(*operands: Tensor, cond_graph: Graph, body_graph: Graph) -> tuple[Ten
     return listed(while_loop(checked("cond_graph", cond_graph), checked("body_graph", body_graph), *operands))
 
 
-FUNCTIONS: dict[str, Callable[..., tuple[Tensor, ...]]] = {"tosa.cond_if": cond_if, "tosa.while_loop": while_}
+def tf_if(condition: Tensor, *operands: Tensor, then_branch: Graph, else_branch: Graph, **types: Any) -> tuple[Tensor, ...]:
+    """The results of `then_branch(*operands)` where the condition, a bool or a number, is not zero, else of `else_branch`."""
+    return listed(cond(truth(condition), checked("then_branch", then_branch), checked("else_branch", else_branch), *operands))
+
+
+def tf_while(*operands: Tensor, cond: Graph, body: Graph, **types: Any) -> tuple[Tensor, ...]:
+    """The operands after `body` as often as `cond` gives a bool or a number for them that is not zero."""
+    test = checked("cond", cond)
+    return listed(while_loop(lambda *held: truth(test(*held)), checked("body", body), *operands))
+
+
+def truth(value: Any) -> Any:
+    """A condition as TensorFlow takes it: a bool, or a number that is not zero."""
+    return value if not isinstance(value, Tensor) or value.element.kind == "bool" else value != 0
+
+
+FUNCTIONS: dict[str, Callable[..., tuple[Tensor, ...]]] = {
+    "tosa.cond_if": cond_if, "tosa.while_loop": while_, **dict.fromkeys(("tf.If", "tf.StatelessIf"), tf_if),
+    **dict.fromkeys(("tf.While", "tf.StatelessWhile"), tf_while)}
 
 
 def checked(name: str, graph: Any) -> Graph:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..tracing.promotion import explicit_conversions
@@ -33,7 +33,7 @@ LAST = {"tosa.reshape_block_scaled": "shape", "tosa.row_gather_block_scaled": "r
 
 def knows(name: str) -> bool:
     """Whether there is an operation of that name."""
-    if name == "getitem":
+    if name == "getitem" or name in control_flow.FUNCTIONS:
         return True
     if name.startswith(tensorflow_operations.PREFIX):
         return tensorflow_operations.knows(name)
@@ -45,15 +45,24 @@ def knows(name: str) -> bool:
     return name in ops.__all__
 
 
+def names() -> Iterator[str]:
+    """All names that there are."""
+    from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
+    from ...lowering.graph.operator import OPERATORS
+    from ..tracing import ops
+    every = ("getitem", *control_flow.FUNCTIONS, *tensorflow_operations.names(), *OPERATORS, *ops.__all__)
+    return (name for name in dict.fromkeys(every) if knows(name))
+
+
 @functools.cache
 def function(name: str) -> Callable[..., Any]:
     """The function behind an operation."""
     if name == "getitem":
         return getitem
-    if name.startswith(tensorflow_operations.PREFIX):
-        return tensorflow_operations.function(name)
     if name in control_flow.FUNCTIONS:
         return control_flow.FUNCTIONS[name]
+    if name.startswith(tensorflow_operations.PREFIX):
+        return tensorflow_operations.function(name)
     if name.startswith("tosa."):
         from ...lowering.graph.operator import OPERATORS
         from ..tracing import tosa_namespace
@@ -67,6 +76,8 @@ def function(name: str) -> Callable[..., Any]:
 @functools.cache
 def constants(name: str, count: int) -> tuple[int, ...]:
     """The operands, of `count`, whose contents must be known when compiling."""
+    if name in control_flow.FUNCTIONS:
+        return ()
     if name.startswith(tensorflow_operations.PREFIX):
         return tensorflow_operations.constants(name, count)
     if not name.startswith("tosa."):

@@ -26,6 +26,12 @@ def knows(name: str) -> bool:
     return is_function(name)
 
 
+def names() -> tuple[str, ...]:
+    """The names that legalizations have, among them those of operations that are no functions."""
+    from ...lowering.dialects.tf.legalizations import LEGALIZATIONS
+    return tuple(LEGALIZATIONS)
+
+
 def constants(name: str, count: int) -> tuple[int, ...]:
     """The operands, of `count`, whose contents must be known when compiling."""
     from ...lowering.rewrite.tensorflow.one_operation import constant_operands

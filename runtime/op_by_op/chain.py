@@ -4,6 +4,7 @@ gives is ready when its effect is done.
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 from ..errors import Problem
 from .asynchronous import AsyncValue, Waiting, raised
@@ -16,6 +17,17 @@ class Chain(AsyncValue):
 
     def __init__(self, state: Waiting | Problem | None = None) -> None:
         self._state = state
+
+    def __copy__(self) -> Chain:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Chain:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle says that it has happened, for which it waits, or the error."""
+        self.wait()
+        return Chain, (self.error,)
 
     @classmethod
     def ready(cls) -> Chain:

@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,6 +46,9 @@ class Compiler(Protocol):
 
     def knows(self, op_name: str) -> bool:
         """Whether there is an operation of that name."""
+
+    def names(self) -> Iterable[str]:
+        """All names that it knows."""
 
     def constants(self, op_name: str, count: int) -> Sequence[int]:
         """The arguments, of `count`, whose contents must be known when compiling."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, Literal, overload
 
-from ..errors import KeyProblem, Position, Problem
+from ..errors import KeyProblem, Position, Problem, TypeProblem
 from ..variables import Context, checked_context, process
 from .asynchronous import AsyncValue, raised
 from .attributes import EMPTY, FrozenOpAttrs, OpAttrs
@@ -74,6 +74,11 @@ class CoreRuntime:
             "reference": KernelOpHandler(self, reference, NullOpHandler(), registered, kernels)}
         self.default: OpHandler = self.cpu
         """The handler of Python's operators and of `run`."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeProblem("a CoreRuntime is neither copied nor pickled: it has threads, and the calls that wait for them",
+                          kind="argument", help="make one there: tosaic.CoreRuntime(); handles can be pickled, and its "
+                          "tensor() takes them")
 
     # ---- handlers ----------------------------------------------------------------------------------------------------
     def register_op_handler(self, name: str, handler: OpHandler) -> None:

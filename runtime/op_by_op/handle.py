@@ -124,6 +124,21 @@ class TensorHandle(ArrayMethods, AsyncValue):
         handle._follow(self)
         return handle
 
+    def __copy__(self) -> TensorHandle:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> TensorHandle:
+        """A handle is a value: its contents never change once they are there."""
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the contents, for which it waits, or the error. The runtime stays here: `CoreRuntime.tensor` gives what
+        arrives one of its own."""
+        self._check_valid()
+        if self._array is None:
+            self.wait()
+        return handle_again, (self._metadata, None if self._array is None else np.array(self._array), self.error)
+
     def donate(self) -> TensorHandle:
         """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid
         from now on. A pending one is only copied."""
@@ -208,6 +223,13 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+def handle_again(metadata: TensorMetadata | None, array: Array | None, error: Problem | None) -> TensorHandle:
+    """What a pickle of a handle has."""
+    if array is not None:
+        array.setflags(write=False)
+    return TensorHandle(None, metadata, array, error)
 
 
 class DonatedHandle(TensorHandle):

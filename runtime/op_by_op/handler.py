@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import Problem
-from ..public_names import public_class
+from ..public_names import closest, public_class
 from .attributes import EMPTY, FrozenOpAttrs
 from .callbacks import hold
 from .chain import Chain
@@ -81,8 +81,7 @@ def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
             hold(error)
         return problem_of(error, f"the handler of {invocation.op_name}")
     if not is_done:
-        return Problem(f"{invocation.op_name} was not supported by any handler", kind="unsupported",
-                       help="register the operation, or choose a handler that has it")
+        return Problem(f"{invocation.op_name} was not supported by any handler", kind="unsupported", help=advice(invocation))
     if not all(isinstance(r, TensorHandle) for r in invocation.results) or (
             invocation.chain is not None and not isinstance(invocation.out_chain, Chain)):
         return Problem(f"the handler of {invocation.op_name} has left a result or the chain out", kind="argument",
@@ -90,12 +89,23 @@ def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
     return None
 
 
+def advice(invocation: OpInvocation) -> str:
+    """What to do about an operation that no handler knows: the name that was probably meant."""
+    names = () if invocation.runtime is None else tuple(invocation.runtime.cpu.names())
+    spelled = {n.lower().rpartition(".")[2]: n for n in names} | {n.lower(): n for n in names}
+    wanted = invocation.op_name.lower()
+    meant = closest(wanted, spelled) or closest(wanted.rpartition(".")[2], spelled)
+    if meant is None or spelled[meant] == invocation.op_name:
+        return "register the operation, or choose a handler that has it"
+    return f"did you mean {spelled[meant]}? otherwise register the operation, or choose a handler that has it"
+
+
 class NullOpHandler(OpHandler):
     """The end of a chain: every operation is an error."""
 
     def execute(self, invocation: OpInvocation) -> bool:
         invocation.problem = Problem(f"{invocation.op_name} was not supported by NullOpHandler", kind="unsupported",
-                                     help="register the operation, or choose a handler that has it")
+                                     help=advice(invocation))
         if invocation.runtime is not None:
             invocation.problem = invocation.runtime.originate(invocation.problem, invocation.location, invocation.op_name)
         invocation.fail(invocation.problem)

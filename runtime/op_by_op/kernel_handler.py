@@ -3,7 +3,7 @@ what the handler is: native kernels on the cpu, or the operators' references.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,10 @@ class KernelOpHandler(OpHandler):
         if found is None and self.compiler is not None and self.compiler.knows(op_name):
             found = self._compiled[op_name] = CompiledOperation(op_name, self.compiler, self.kernels)
         return found
+
+    def names(self) -> Iterable[str]:
+        """All names that it knows."""
+        return (*self.registered, *(() if self.compiler is None else self.compiler.names()))
 
     def execute(self, invocation: OpInvocation) -> bool:
         operation = self.find(invocation.op_name, len(invocation.arguments))

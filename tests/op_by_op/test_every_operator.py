@@ -112,6 +112,41 @@ def test_while_loop_takes_its_graphs_as_functions(rt):
             assert count.get() == 0 and np.array_equal(x.get(), X * 2**n)
 
 
+@pytest.mark.parametrize("handler", ["cpu", "reference"])
+@pytest.mark.parametrize("name", ["tf.If", "tf.StatelessIf"])
+@pytest.mark.parametrize("p", [True, False, np.float32(0.5), np.int32(0)])
+def test_tensorflow_s_if_takes_bools_and_numbers(rt, handler, name, p):
+    rt.use(handler)
+    first, second = rt.run(name, np.array(p), X, X + 1, then_branch=lambda x, y: (x + y, x),
+                           else_branch=lambda x, y: (y, y - x), outputs=2)
+    expected = (2 * X + 1, X) if p else (X + 1, np.ones(4, np.float32))
+    assert np.array_equal(first.get(), expected[0]) and np.array_equal(second.get(), expected[1])
+
+
+@pytest.mark.parametrize("name", ["tf.While", "tf.StatelessWhile"])
+@pytest.mark.parametrize("test", [lambda n, x: n > 0, lambda n, x: n], ids=["a bool", "a number"])
+def test_tensorflow_s_while_takes_bools_and_numbers(rt, name, test):
+    for n in (0, 1, 5):
+        count, x = rt.run(name, np.int32(n), X, cond=test, body=lambda n, x: (n - 1, x * 2), outputs=2)
+        assert count.get() == 0 and np.array_equal(x.get(), X * 2**n)
+
+
+@pytest.mark.parametrize(("name", "meant"), [
+    ("tf.Addv2", "tf.AddV2"), ("AddV2", "tf.AddV2"), ("matmull", "matmul"), ("tosa.reduce_sums", "tosa.reduce_sum"),
+    ("tf.MatMull", "tf.MatMul"), ("TF.WHILE", "tf.While"), ("an.operationn", "an.operation")])
+def test_an_unknown_operation_suggests_the_one_that_was_meant(rt, name, meant):
+    rt.register("an.operation", lambda call: X)
+    with pytest.raises(Problem, match="was not supported") as caught:
+        rt.run(name, X, X)
+    assert f"did you mean {meant}?" in str(caught.value)
+
+
+def test_an_operation_that_is_like_no_other_suggests_none(rt):
+    with pytest.raises(Problem, match="was not supported") as caught:
+        rt.run("no.such", X)
+    assert "did you mean" not in str(caught.value)
+
+
 def test_a_graph_may_be_a_recorded_region(rt):
     x = rt.tensor(X)
     with rt.capture() as region:

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
 
 import numpy as np
 import pytest
 import tosaic
 from tosaic import Problem, TensorHandle
+from tosaic.runtime.op_by_op.chain import Chain
 from tosaic.runtime.op_by_op.metadata import TensorMetadata
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -188,3 +191,33 @@ def test_a_number_meets_a_handle_whose_type_is_not_known_yet(rt):
 def test_a_handle_of_another_runtime_is_a_value_like_any_other(rt):
     other = tosaic.CoreRuntime()
     assert np.array_equal((rt.tensor(X) + other.tensor(X)).get(), 2 * X)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda h: pickle.loads(pickle.dumps(h))],
+                         ids=["copy", "deepcopy", "pickle"])
+def test_handles_and_chains_are_copied_and_pickled_and_a_runtime_is_not(copied):
+    rt, x = tosaic.CoreRuntime(), np.arange(4, dtype=np.float32)
+    for handle in (rt.tensor(x), rt.tensor(x) + 0, rt.tensor(np.float32(2)), rt.scalar_tensor(1.5, (2, 3))):
+        found = copied(handle)
+        assert np.array_equal(found.get(), handle.get()) and str(found.metadata) == str(handle.metadata)
+        assert not found.get().flags.writeable and np.array_equal((rt.tensor(found) + 1).get(), handle.get() + 1)
+    error = copied(tosaic.TensorHandle.of_error(Problem("lost")))
+    with pytest.raises(Problem, match="lost"):
+        error.get()
+    assert copied(Chain()).get() is None and copied(Chain(Problem("lost"))).error.message == "lost"
+    for wrong, message in ((rt, "neither copied nor pickled"), (given_away(rt), "given away")):
+        with pytest.raises(Problem, match=message):
+            copied(wrong)
+
+
+def given_away(rt):
+    handle = rt.tensor(np.ones(2, np.float32))
+    handle.donate()
+    return handle
+
+
+def test_a_pickle_of_a_pending_handle_waits_for_it():
+    rt, x = tosaic.CoreRuntime(), np.arange(4, dtype=np.float32)
+    handle, resolver = rt.pending()
+    threading.Timer(0.05, resolver.set, (x,)).start()
+    assert np.array_equal(pickle.loads(pickle.dumps(handle)).get(), x)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tosaic
 from tosaic.lowering.dialects.tf.interpret import Environment, interpret
 from tosaic.lowering.dialects.tf_executor.interpret import run_together
 from tosaic.lowering.text.reader import read_module
@@ -42,6 +43,15 @@ def test_a_merge_with_a_dead_control_input_is_live_as_in_tensorflow_or_dead_as_i
     with pytest.raises(Problem, match=r"%v is fetched, but it is dead"):
         run(MERGE_AFTER_DEAD_CONTROL, *arguments, rfc_merge=True)
     assert run(MERGE_AFTER_DEAD_CONTROL, np.int32(3), np.array(False), rfc_merge=True) == [-3]
+
+
+def test_the_option_of_load_gives_the_meaning_of_the_document_to_both_engines() -> None:
+    plain, document = (tosaic.load(MERGE_AFTER_DEAD_CONTROL, rfc_merge=rfc_merge).main for rfc_merge in (False, True))
+    assert [plain(np.int32(3), np.array(p)) for p in (True, False)] == [-3, -3]
+    assert document(np.int32(3), np.array(False)) == -3
+    assert document.check([[np.int32(3), np.array(False)]]).agrees
+    with pytest.raises(Problem, match="dead"):
+        document(np.int32(3), np.array(True))
 
 
 def test_a_fetch_of_a_dead_value_names_it_and_its_place() -> None:

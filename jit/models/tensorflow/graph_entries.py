@@ -106,7 +106,8 @@ class InterpretedCalls:
     def __init__(self, module: Module, name: str, bindings: Bindings | None) -> None:
         from ....lowering.dialects.tf.interpret import Environment
         from ....lowering.rewrite.tensorflow import handle_symbols
-        self.function, self.environment = entries(module)[name], Environment(module)
+        self.function = entries(module)[name]
+        self.environment = Environment(module, rfc_merge=bindings is not None and bindings.rfc_merge)
         self.symbols = handle_symbols(self.function, bindings)
         self.fixed: Mapping[str, Array] = bindings.arguments if bindings else {}
         for values in (bindings.initial, bindings.constants) if bindings else ():
@@ -131,13 +132,14 @@ def calls_by_value(module: Module, name: str, entry_of: object) -> None:
     return None
 
 
-def bindings_of(variables: Mapping[str, Any]) -> Bindings:
-    """Names of variables by argument, and first values by name."""
+def bindings_of(variables: Mapping[str, Any], rfc_merge: bool = False) -> Bindings:
+    """Names of variables by argument, and first values by name; and how a Merge takes a dead control input."""
     import numpy as np
 
     from ....lowering.rewrite.tensorflow import Bindings
     symbols = {key: value for key, value in variables.items() if isinstance(value, str)}
-    return Bindings(symbols, {key: np.asarray(value) for key, value in variables.items() if not isinstance(value, str)})
+    return Bindings(symbols, {key: np.asarray(value) for key, value in variables.items() if not isinstance(value, str)},
+                    rfc_merge=rfc_merge)
 
 
 def shaped(value: Value, shape: Sequence[int] | None) -> Type:
