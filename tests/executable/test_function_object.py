@@ -328,7 +328,8 @@ def test_inside_another_traced_function_it_is_traced() -> None:
         return step(X) * y
 
     step(X)
-    assert isinstance(step.__call__, BUILT_IN)
+    guarded: Any = step.__call__  # looks whether `total` is the variable that it was, and then calls the built-in object
+    assert any(isinstance(cell.cell_contents, BUILT_IN) for cell in guarded.__closure__)
     assert [outer(np.ones(8, np.float32))[1] for _ in range(3)] == [2, 3, 4] and step(X)[1] == 5
 
 
