@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from ..runtime.records import dataclass
 
 if TYPE_CHECKING:
-    from ..lowering.graph.types import Array
+    from ..lowering.graph.graph import Operation
+    from ..lowering.graph.types import Array, Type
+    from ..lowering.rewrite.translation_record import RecordedTranslation
 
 
 class SourceRun(Protocol):
@@ -22,8 +24,27 @@ class SourceRun(Protocol):
     def variables(self) -> Mapping[str, Array | None]: ...
 
 
-Source: TypeAlias = Callable[[], SourceRun]
-"""Begins a run of what a graph was made from (a graph of TensorFlow), with its variables as they are at first."""
+class ObservedRun(SourceRun, Protocol):
+    """Calls in this package's own interpreter of a dialect, which can be looked at."""
+
+    def observed_by(self, came: Callable[[Operation, Sequence[Any]], None],
+                    written: Callable[[Operation, str, Array], None]) -> None:
+        """Call these after each operation, with its results (None: dead), and after each write to a variable."""
+
+
+class Source(Protocol):
+    """What a graph was made from, in a dialect that this package interprets (a graph of TensorFlow, of ONNX): begins runs of
+    it, with its variables as they are at first, and says what its operations have become."""
+
+    def __call__(self) -> ObservedRun: ...
+    @property
+    def kind(self) -> str: ...
+
+    def recorded(self, types: Sequence[Type]) -> RecordedTranslation:
+        """The graph for inputs of these types once more, before anything is folded, with what became of each operation."""
+
+    def carried(self, call: Callable[[Sequence[Array]], Sequence[Array]]) -> Callable[[Sequence[Array]], Sequence[Array]]:
+        """Calls of the entry, by what calls the recorded function."""
 
 
 @dataclass(slots=True)
@@ -59,9 +80,18 @@ class SourceEvaluator:
             return self.name
 
 
-Locate: TypeAlias = "Callable[[str, Sequence[Array]], str | None]"
-"""Finds the first operator of an entry that gives another result than the source's on these inputs, in words; None where that
-cannot be found."""
+@dataclass(frozen=True, slots=True)
+class OperatorVerdict:
+    """The operators of a source one by one: how many were compared, the first that differs, in words, those that nothing could
+    be compared with, by name, and why none were, where that is so."""
+    compared: int
+    first: str | None = None
+    absent: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+Locate: TypeAlias = "Callable[[str, Sequence[Array]], OperatorVerdict]"
+"""Compares the operators of an entry with the source's own on these inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +102,8 @@ class ImportedSource:
     locate: Locate | None = None
     absent: str = ""
     """Why there are no evaluators, where that is no fault of what is installed."""
+    is_located_always: bool = True
+    """Whether operators are compared where the whole agrees, too: not where another stage of `check` has done so."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle has graphs alone: the file, or what another system holds, stays where it is."""

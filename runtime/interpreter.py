@@ -20,6 +20,8 @@ from .limits import Iterations, checkpoint
 Array = np.ndarray[Any, np.dtype[Any]]
 Observer = Callable[[Any, Sequence[Array]], None]
 """Called after every operation, those in regions too, with the operation and its results."""
+BlockObserver = Callable[[Any, Sequence[Array]], None]
+"""Called whenever a block begins, the function's too, with the block and its arguments."""
 
 
 class Name(Protocol):
@@ -78,6 +80,7 @@ class GraphRun:
     variables: RunVariables
     observe: Observer | None
     iterations: Iterations
+    enter: BlockObserver | None = None
 
 
 Execute = Callable[[GraphRun], None]
@@ -98,6 +101,7 @@ class Sequel:
     arguments: tuple[int, ...]
     instructions: tuple[Instruction, ...]
     yields: tuple[int, ...]
+    block: GraphBlock | None = None
 
     def run(self, run: GraphRun) -> None:
         for instruction in self.instructions:
@@ -114,6 +118,8 @@ class Sequel:
         """Run it on these arguments; what it yields."""
         for slot, value in zip(self.arguments, values):
             run.slots[slot] = value
+        if run.enter is not None:
+            run.enter(self.block, values)
         self.run(run)
         return [run.slots[y] for y in self.yields]
 
@@ -138,13 +144,14 @@ class Interpreter:
         self.iterations = 0
         """Iterations of all loops of the last run."""
 
-    def __call__(self, *inputs: Array, observe: Observer | None = None) -> tuple[Array, ...]:
+    def __call__(self, *inputs: Array, observe: Observer | None = None, enter: BlockObserver | None = None
+                 ) -> tuple[Array, ...]:
         """The results, as arrays of their own, for inputs of the arguments' dtypes and shapes."""
         arguments = self.function.body.arguments
         if len(inputs) != len(arguments):
             raise TypeProblem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
         values = [checked_input(x, argument) for x, argument in zip(inputs, arguments)]
-        run = GraphRun(self._plan.initial.copy(), RunVariables(self.variables), observe, Iterations())
+        run = GraphRun(self._plan.initial.copy(), RunVariables(self.variables), observe, Iterations(), enter)
         with np.errstate(all="ignore"):
             self._plan.declarations.run(run)
             results = self._plan.body.call(run, values)
@@ -206,10 +213,11 @@ class PlanBuilder:
         return tuple(map(self.slot, values))
 
     def block(self, region: GraphBlock) -> Sequel:
-        return self.sequence(region.arguments, region.operations, region.yields)
+        return self.sequence(region.arguments, region.operations, region.yields, region)
 
-    def sequence(self, arguments: Sequence[Name], operations: Sequence[Node], yields: Sequence[Name]) -> Sequel:
-        return Sequel(self.places(arguments), tuple(map(self.instruction, operations)), self.places(yields))
+    def sequence(self, arguments: Sequence[Name], operations: Sequence[Node], yields: Sequence[Name],
+                 block: GraphBlock | None = None) -> Sequel:
+        return Sequel(self.places(arguments), tuple(map(self.instruction, operations)), self.places(yields), block)
 
     def instruction(self, node: Node) -> Instruction:
         results = self.places(node.results)

@@ -4,7 +4,7 @@ shapes of inputs. `entry` asks for them; they can be pickled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ...runtime.errors import Problem
 from ...runtime.later import Later
@@ -14,9 +14,11 @@ from .dynamic_shapes import Shape, with_shapes
 
 if TYPE_CHECKING:
     from ...lowering.graph.graph import Module
+    from ...lowering.graph.types import Array, Type
     from ...lowering.rewrite.tensorflow import Bindings
+    from ...lowering.rewrite.translation_record import RecordedTranslation
     from ...runtime.limits import Limits
-    from ..source import ImportedSource, SourceRun
+    from ..source import ImportedSource, ObservedRun
     from ..stages import Traced
     from ..tracing.pytree import Structure
 
@@ -24,6 +26,7 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 """Inputs and their shapes, those that a call gives to inputs with open extents."""
 Graph = Callable[[Shapes], "Traced"]
 """Makes the graph of an entry for inputs of these shapes; for none, as the model has it."""
+Call: TypeAlias = "Callable[[Sequence[Array]], Sequence[Array]]"
 EntryOf = Callable[["Module", str], Callable[..., Any]]
 """What a graph of known shapes is when it is called: an entry."""
 
@@ -49,7 +52,11 @@ class ForeignDialect(Protocol):
     """A module of `graph_entries`: how modules of a dialect that is not TOSA's are models."""
     def outlines(self, module: Module, bindings: Bindings | None) -> tuple[Outline, ...]: ...
     def graph_of(self, module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module: ...
-    def calls_of(self, module: Module, name: str, bindings: Bindings | None) -> SourceRun: ...
+    @property
+    def KIND(self) -> str: ...
+    def calls_of(self, module: Module, name: str, bindings: Bindings | None) -> ObservedRun: ...
+    def recorded(self, module: Module, name: str, types: Sequence[Type], bindings: Bindings | None) -> RecordedTranslation: ...
+    def carried(self, module: Module, name: str, call: Call) -> Call: ...
     def calls_by_value(self, module: Module, name: str, entry_of: EntryOf) -> CallsByValue | None: ...
 
 
@@ -115,12 +122,26 @@ class KnownGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForeignCalls:
-    """Begins calls of an entry in the interpreter of its own dialect."""
+    """An entry in its own dialect: begins calls in the interpreter of that, and translates it once more with a record."""
     module: Module
     name: str
     bindings: Bindings | None
 
-    def __call__(self) -> SourceRun:
+    @property
+    def dialect(self) -> ForeignDialect:
         foreign = dialect_of(self.module)
         assert foreign is not None
-        return foreign.calls_of(self.module, self.name, self.bindings)
+        return foreign
+
+    @property
+    def kind(self) -> str:
+        return self.dialect.KIND
+
+    def __call__(self) -> ObservedRun:
+        return self.dialect.calls_of(self.module, self.name, self.bindings)
+
+    def recorded(self, types: Sequence[Type]) -> RecordedTranslation:
+        return self.dialect.recorded(self.module, self.name, types, self.bindings)
+
+    def carried(self, call: Call) -> Call:
+        return self.dialect.carried(self.module, self.name, call)

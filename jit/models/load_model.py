@@ -94,7 +94,7 @@ def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Pat
     if head[4:8] != b"TFL3":
         return None
     from .tflite.run_tflite import tflite_source
-    return tflite_source(data)
+    return tflite_source(data, graph_with_shapes)
 
 
 def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindings | None = None,

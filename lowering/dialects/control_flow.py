@@ -133,7 +133,10 @@ def loop(e: Emitter, state: Sequence[Datum], test: Test, body: Body) -> State:
     """The state after `state = body(state)` as long as `test(state)` is true."""
     first = list(state)
     changing: set[int] = set()
+    recorded = len(e.records or ())
     while True:
+        if e.records is not None:
+            del e.records[recorded:]  # those of a body that turned out not to be the loop's
         with e.region("do") as inside:
             begin = arguments(inside, first, changing)
             end = list(body(list(begin)))

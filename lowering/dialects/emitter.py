@@ -37,6 +37,8 @@ class Emitter(TosaBuilder):
     def __init__(self) -> None:
         self.blocks: list[BlockBuilder] = [BlockBuilder("v")]
         self.position: Position | None = None
+        self.records: list[Any] | None = None
+        """What operations of the source became, where a translation keeps that."""
         self._regions = 0
         self._constants: dict[tuple[bytes, tuple[int, ...], ElementType | None], Value] = {}
         self.definitions: dict[Value, Operation] = {}

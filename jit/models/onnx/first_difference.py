@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....runtime.errors import Problem
+from ...source import OperatorVerdict, first_line
 from .run_onnx import onnx_source
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ MOST_BYTES = 1 << 30
 """Of a model that is imported again: a larger one is no message of protobuf's."""
 
 
-def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> str | None:
-    """The node in words; None where the import with all results is right, or cannot be made."""
+def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> OperatorVerdict:
+    """How many nodes were compared, and the first that differs; none where the import with all results cannot be made."""
     import onnx
 
     from ...stages import prepared
@@ -29,18 +30,18 @@ def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> str | 
     try:
         model = onnx.load_from_string(source)
         if model.ByteSize() > MOST_BYTES:
-            return None
+            return OperatorVerdict(0, reason="the model is too large to be made again with all results")
         weights = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in model.graph.input if value.name not in weights]
         nodes = observed(onnx, model)
         data = model.SerializeToString()
         module = prepared(graph_of(data, {name: array.shape for name, array in zip(names, arrays)}))
         found = check_import(onnx_source(lambda: data), module, module.function("main"), [arrays])
-    except (Problem, onnx.checker.ValidationError, ValueError):
-        return None
+    except (Problem, onnx.checker.ValidationError, ValueError) as error:
+        return OperatorVerdict(0, reason=first_line(error))
     wrong: Largest | None = next((each for each in found.largest if each.difference > each.allowed), None)
     number = int(wrong.where.removeprefix("output ")) if wrong else len(nodes)
-    return nodes[number] if number < len(nodes) else None
+    return OperatorVerdict(len(nodes), nodes[number] if number < len(nodes) else None)
 
 
 def observed(onnx: Any, model: Any) -> list[str]:

@@ -1,9 +1,9 @@
 """Modules of ONNX's dialect as models: the graph is the entry `main`, and its TOSA graph is made for inputs of known shapes."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....runtime.errors import Problem
 from ...cache.models import Outline
@@ -12,10 +12,13 @@ from .known_values import CallsByValue, EntryOf
 from .named_extents import input_types, stated_shapes
 
 if TYPE_CHECKING:
-    from ....lowering.graph.graph import Module
+    from ....lowering.graph.graph import Module, Operation
     from ....lowering.graph.types import Array, Type
     from ....lowering.rewrite.tensorflow import Bindings
-    from ...source import SourceRun
+    from ....lowering.rewrite.translation_record import RecordedTranslation
+    from ...source import ObservedRun
+
+KIND = "a graph of ONNX"
 
 
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
@@ -55,12 +58,67 @@ def calls_by_value(module: Module, name: str, entry_of: EntryOf) -> CallsByValue
     return None if state_of(module.function(name)) else CallsByValue(module, name, entry_of)
 
 
-def calls_of(module: Module, name: str, bindings: Bindings | None = None) -> SourceRun:
-    """Calls of an entry in the interpreter of ONNX's dialect."""
-    from ....lowering.dialects.onnx.interpret import interpret
-    from ...source import StatelessRun
+def calls_of(module: Module, name: str, bindings: Bindings | None = None) -> ObservedRun:
+    """Calls of an entry in the interpreter of ONNX's dialect, a quantized model's in the integers that stand for what it says
+    in floats: one is held against the other node by node (`quantized_terms`), not at the end, where steps have added up."""
+    from ....lowering.rewrite.onnx.quantized_patterns import in_integers
+    return InterpretedCalls(in_integers(module), name)
 
-    def call(arrays: Sequence[Array]) -> Sequence[Array]:
-        return interpret(module, name, arrays)
+
+class InterpretedCalls:
+    """Calls of an entry in that interpreter, with the state that it carries."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module, self.name = module, name
+        self.observe: Callable[[Operation, Sequence[Any]], None] | None = None
+        self.calls = CarriedCalls(module.function(name), self.interpret)
+
+    def interpret(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        from ....lowering.dialects.onnx.interpret import interpret
+        return interpret(self.module, self.name, arrays, self.observe)
+
+    def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        return self.calls(arrays)
+
+    def observed_by(self, came: Callable[[Operation, Sequence[Any]], None], written: object) -> None:
+        self.observe = came
+
+    @property
+    def variables(self) -> Mapping[str, Array | None]:
+        return self.calls.variables
+
+
+def recorded(module: Module, name: str, types: Sequence[Type], bindings: Bindings | None = None) -> RecordedTranslation:
+    """The TOSA graph of an entry with what became of each node, and the references of ONNX's operators."""
+    from ....lowering.dialects.onnx.node import label
+    from ....lowering.dialects.onnx.operator import interpreted
+    from ....lowering.dialects.onnx.operators import operator_of
+    from ....lowering.rewrite.onnx.translate import recorded
+    from ....lowering.rewrite.translation_record import RecordedTranslation
+    from .quantized_terms import steps_of, terms
+    found, translation = recorded(module, name, input_types(module.function(name), shapes_of(module, name, types), {}))
+    records = tuple(translation.emitter.records or ())
+
+    def reference(operation: Operation, operands: Sequence[Any]) -> Sequence[Any] | None:
+        operator = operator_of(operation, module)
+        return None if operation.regions or operator.is_random else interpreted(operator, operands)
+
+    def named(operation: Operation) -> str:
+        results = ", ".join(v.name for v in operation.results[:1])
+        return f"{label(operation, module)}, which gives {results}"
+    return RecordedTranslation(found, name, records, reference, named, steps_of, lambda o: bool(o.regions),
+                               terms(module, name, translation, named))
+
+
+def shapes_of(module: Module, name: str, types: Sequence[Type]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs, of which the state's are not among `types`, those of the graph's arguments."""
+    from ....lowering.graph.types import TensorType
     function = module.function(name)
-    return CarriedCalls(function, call) if state_of(function) else StatelessRun(call)
+    free = [v.name for v in function.arguments if v.name not in state_of(function)]
+    return {n: t.dims for n, t in zip(free, types) if isinstance(t, TensorType)}
+
+
+def carried(module: Module, name: str, call: Callable[[Sequence[Array]], Sequence[Array]]
+            ) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """Calls of an entry without its state, by what calls its graph with that."""
+    return CarriedCalls(module.function(name), call)

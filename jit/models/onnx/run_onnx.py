@@ -42,7 +42,7 @@ def onnx_source(source: Path | Callable[[], bytes | memoryview], locate: Locate 
 
     return ImportedSource("an ONNX model", (SourceEvaluator("ONNX Runtime", "onnxruntime", "onnxruntime", runtime),
                                             SourceEvaluator("onnx.reference", "onnx.reference", "onnx", reference, CAVEAT)),
-                          locate)
+                          locate, is_located_always=False)
 
 
 def require_version(opset: int) -> None:

@@ -7,7 +7,7 @@ argument is a handle of, and the first values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,13 @@ from ....runtime.errors import Problem
 from ...cache.models import Outline
 
 if TYPE_CHECKING:
-    from ....lowering.graph.graph import Function, Value
+    from ....lowering.graph.graph import Function, Operation, Value
     from ....lowering.graph.types import Array, Type
     from ....lowering.rewrite.tensorflow import Bindings
-    from ...source import SourceRun
+    from ....lowering.rewrite.translation_record import RecordedTranslation
+    from ...source import ObservedRun
 
+KIND = "a graph of TensorFlow"
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
 """How TensorFlow names the functions that it traces."""
 
@@ -95,9 +97,57 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
     return replace(found, functions=tuple(replace(f, name=name) for f in found.functions))
 
 
-def calls_of(module: Module, name: str, bindings: Bindings | None) -> SourceRun:
+def calls_of(module: Module, name: str, bindings: Bindings | None) -> ObservedRun:
     """Calls of an entry in the interpreters of TensorFlow's dialects."""
     return InterpretedCalls(module, name, bindings)
+
+
+def recorded(module: Module, name: str, types: Sequence[Type], bindings: Bindings | None) -> RecordedTranslation:
+    """The TOSA graph of an entry with what became of each operation, and the references of TensorFlow's operations."""
+    from ....lowering.dialects.tf.references import REFERENCES
+    from ....lowering.graph.foreign import spelling
+    from ....lowering.rewrite.tensorflow.translate import recorded
+    from ....lowering.rewrite.translation_record import RecordedTranslation
+
+    def reference(operation: Operation, operands: Sequence[Any]) -> Sequence[Any] | None:
+        found = REFERENCES.get(spelling(operation))
+        if found is None:
+            return None
+        results = found(operation, *operands)
+        return results if isinstance(results, tuple) else (results,)
+    function = entries(module)[name]
+    found, records = recorded(module, function.name, types, bindings)
+    return RecordedTranslation(found, function.name, tuple(records), reference, label, steps, is_followed, {})
+
+
+def label(operation: Operation) -> str:
+    """An operation in words: its results, its operator, and the name that it has in the user's graph."""
+    from ....lowering.graph.foreign import spelling
+    from ....lowering.text.names import UNUSED
+    inner = [spelling(o) for region in operation.regions for o in region.operations]
+    name = spelling(operation) + (f" of {inner[0]}" if spelling(operation) == "tf_executor.island" and inner else "")
+    results = ", ".join(f"%{v.name}" for v in operation.results[:1] if v.name != UNUSED)
+    located = (operation.location or "").strip('"')
+    return f"{name}{f' {located}' if located else ''}{f' ({results})' if results else ''}"
+
+
+def is_followed(operation: Operation) -> bool:
+    """Whether it is control flow, a call, or of a variable."""
+    from ....lowering.dialects.tf.interpret import SPECIAL
+    from ....lowering.graph.foreign import spelling
+    return spelling(operation) in SPECIAL or spelling(operation).startswith("tf_executor.")
+
+
+def steps(operation: Operation) -> int:
+    """How many steps the integers of an operation may be off: those that round a product with a scale."""
+    from ....lowering.graph.foreign import spelling
+    return 1 if spelling(operation).startswith(("tf.Quantize", "tf.Requantize")) else 0
+
+
+def carried(module: Module, name: str, call: Callable[[Sequence[Array]], Sequence[Array]]
+            ) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """Calls of an entry, by what calls its graph: the same."""
+    return call
 
 
 class InterpretedCalls:
@@ -121,6 +171,10 @@ class InterpretedCalls:
         arguments = [NamedVariable(symbol) if symbol else self.fixed[v.name] if v.name in self.fixed else next(given)
                      for n, (v, symbol) in enumerate(zip(self.function.arguments, self.symbols)) if n not in bound]
         return interpret(self.environment, self.function.name, arguments)
+
+    def observed_by(self, came: Callable[[Operation, Sequence[Any]], None], written: Callable[[Operation, str, Array], None]
+                    ) -> None:
+        self.environment.observe, self.environment.written = came, written
 
     @property
     def variables(self) -> Mapping[str, Array | None]:

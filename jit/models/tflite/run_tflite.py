@@ -5,15 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...source import ImportedSource, SourceEvaluator, SourceRun, StatelessRun
+from .first_operator import Load, compare_operators
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
 
 
-def tflite_source(data: Callable[[], bytes]) -> ImportedSource:
-    """The source of a file whose bytes `data` gives."""
+def tflite_source(data: Callable[[], bytes], graph_of: Load) -> ImportedSource:
+    """The source of a file whose bytes `data` gives; `graph_of` loads another."""
     return ImportedSource("a .tflite model", (
-        SourceEvaluator("LiteRT", "ai_edge_litert.interpreter", "ai-edge-litert", lambda entry: run(data(), entry)),))
+        SourceEvaluator("LiteRT", "ai_edge_litert.interpreter", "ai-edge-litert", lambda entry: run(data(), entry)),),
+        lambda entry, arrays: compare_operators(bytes(data()), entry, arrays, graph_of))
 
 
 def run(data: bytes, entry: str) -> SourceRun:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from .exported_program import ProgramInterface, check, opened
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
     from ....lowering.graph.types import Array
-    from ...source import ImportedSource
+    from ...source import ImportedSource, OperatorVerdict
 
 
 
@@ -61,7 +61,11 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
     variables = shown if state and interface.buffers else None
     from .run_torch import torch_source
     values = {buffer: array_of(value) for buffer, value in zip(interface.buffers, interface.values)}
-    imported = torch_source(module, program, training, values, variables)
+
+    def locate(entry: str, arrays: Sequence[Array]) -> OperatorVerdict:
+        from .first_node import compare_nodes
+        return compare_nodes(program, arrays if variables else arrays[len(values):], graph_of)
+    imported = torch_source(module, program, training, values, variables, locate)
     model = TorchConversion(shown, variables, imported).model(program, simple, interface)
     return model.within(Context(shown) if context is None and name is None else context)
 
@@ -103,6 +107,11 @@ class TorchConversion:
             write_bytecode(simple, source, self.name)
             found = with_names(lowered(ConversionRequest(source, self.name)), interface.inputs)
         return found if self.variables is None else with_state(found, interface, self.variables)
+
+
+def graph_of(module: Any, inputs: tuple[Any, ...]) -> Module:
+    """The graph of a module of this package's own, whose variables are nobody else's."""
+    return from_torch(module, *inputs, name="observed", context=Context("observed")).entry().trace().module
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ...source import ImportedSource, SourceEvaluator, SourceRun
+from ...source import ImportedSource, Locate, SourceEvaluator, SourceRun
 
 if TYPE_CHECKING:
     from ....lowering.graph.types import Array
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 Buffers: TypeAlias = "Mapping[str, Array]"
 
 
-def torch_source(module: Any, program: Any, training: bool, buffers: Buffers, variables: str | None) -> ImportedSource:
+def torch_source(module: Any, program: Any, training: bool, buffers: Buffers, variables: str | None,
+                 locate: Locate) -> ImportedSource:
     """The source of a module (or of an exported program), called as `program`'s example inputs are nested. `buffers` are those
     that it writes, with the values that they began with; as variables they are called `variables`.BUFFER, and without that they
-    are the first inputs and results."""
+    are the first inputs and results. `locate` compares its nodes."""
     def start(entry: str) -> SourceRun:
         return EagerRun(module, program, training, buffers, variables)
-    return ImportedSource("a PyTorch module", (SourceEvaluator("eager PyTorch", "torch", "torch", start),))
+
+    return ImportedSource("a PyTorch module", (SourceEvaluator("eager PyTorch", "torch", "torch", start),), locate)
 
 
 class EagerRun:

@@ -4,8 +4,8 @@ The function is compiled twice. `fused` is what a user runs; `observed` is the s
 made an output, so that each operator can be checked on the very operands that it had in native code: integers must be
 equal, floats within TOSA's own bounds. The first operator that differs is named. The fused outputs and the state are compared
 with the interpreter's end to end: they may be as far as rounding within these bounds can bring them (`rounding`). A call that
-ends with an error in one and not in the other is a difference. An imported model is compared with its source first
-(`import_check`).
+ends with an error in one and not in the other is a difference. A graph of a dialect that this package interprets is held
+against that first, operation by operation (`source_check`), and an imported model against its own system (`import_check`).
 """
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from .external_values import give_external
 from .forbidden_indices import Violation, Watch
 from .import_check import ImportCheck, check_import
 from .rounding_bounds import Samples
+from .source_check import SourceCheck, check_source
 from .tally import UNBOUNDED, Tally
 from .verdict import Agrees, Verdict, nothing_compared, verdict
 
@@ -40,7 +41,8 @@ from .verdict import Agrees, Verdict, nothing_compared, verdict
 class CrossCheck:
     """The verdict over some calls. `operators` is how many operator results were compared, with `elements` elements, `results`
     how many elements of outputs and variables; `faults` are errors with which both sides ended a call. `violations` are
-    operands that the specification forbids: what they give is unpredictable."""
+    operands that the specification forbids: what they give is unpredictable. `source` and `imported` are the stages before:
+    the translation of the model's own dialect, and the model in its own system."""
     calls: int
     operators: int
     elements: int
@@ -49,6 +51,7 @@ class CrossCheck:
     imported: ImportCheck | None = None
     violations: tuple[Violation, ...] = ()
     faults: tuple[str, ...] = ()
+    source: SourceCheck | None = None
 
     def __repr__(self) -> str:
         verdict = "agrees" if self.agrees else "differs"
@@ -66,8 +69,9 @@ class CrossCheck:
 
     @property
     def agrees(self) -> bool:
-        """True if compiled code gives what the reference gives, and the reference what the model was imported from gives."""
-        return isinstance(self.verdict, Agrees) and not (self.imported is not None and self.imported.differs)
+        """True if compiled code gives what the reference gives, and the reference what the model was made from gives."""
+        return (isinstance(self.verdict, Agrees) and not (self.imported is not None and self.imported.differs)
+                and (self.source is None or self.source.agrees))
 
     @property
     def passes(self) -> bool:
@@ -84,7 +88,7 @@ class CrossCheck:
         lines += [reasons] if (reasons := self.verdict.elements.reasons) else []
         lines += [f"both end call {text}" for text in self.faults]
         lines += [str(violation) for violation in self.violations]
-        lines += [str(self.imported)] if self.imported is not None else []
+        lines += [str(stage) for stage in (self.source, self.imported) if stage is not None]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,6 +97,7 @@ class CrossCheck:
                 "difference": None if self.difference is None else str(self.difference),
                 "violations": [str(v) for v in self.violations], "faults": list(self.faults), "uncompared": self.uncompared,
                 "reasons": dict(self.verdict.elements.uncompared),
+                "source": None if self.source is None else self.source.as_dict(),
                 "import": None if self.imported is None else self.imported.as_dict()}
 
 
@@ -119,8 +124,10 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Any], build: 
     """
     calls = checked_calls(function, calls)
     report_progress("source")
-    found = check_import(imported, module, function, calls) if imported else None
-    engines, difference = Engines(module, function, calls, build, options, source), None
+    translation = source.recorded([v.type for v in function.arguments]) if source else None
+    origin = check_source(source, translation, module, function, calls) if source and translation else None
+    found = check_import(imported, module, function, calls, translation) if imported else None
+    engines, difference = Engines(module, function, calls, build, options), None
     for number, arrays in enumerate(counted("calls", calls)):
         try:
             difference = engines.call(number, arrays)
@@ -128,14 +135,14 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Any], build: 
             raise engines.out_of_time(number, len(calls), problem) from None
         if difference:
             break
-    return engines.verdict(difference, found)
+    return engines.verdict(difference, found, origin)
 
 
 class Engines:
     """The interpreter, observed code and fused code, each with a state of its own, call after call."""
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
-                 options: CompileOptions | None, source: Source | None) -> None:
+                 options: CompileOptions | None) -> None:
         observed, self.operations = observe_all(function)
         functions = tuple(observed if f is function else f for f in module.functions)
         self.function, self.watch = function, Watch()
@@ -145,18 +152,17 @@ class Engines:
         variables = InterpreterVariables()
         give_external(module, function, self.contexts, variables)
         self.interpreter = Interpreter(self.watch.module(module), function.name, variables)
-        self.source = source() if source else None
         self.samples = Samples(module, function, calls)
         self.tally, self.operators, self.elements, self.count = Tally(), 0, 0, 0
         self.faults: list[str] = []
 
-    def verdict(self, difference: Difference | None, imported: ImportCheck | None) -> CrossCheck:
+    def verdict(self, difference: Difference | None, imported: ImportCheck | None, source: SourceCheck | None) -> CrossCheck:
         """The verdict after the last call; a Problem where nothing was compared."""
         elements = self.tally.elements
         if difference is None and not elements.compared and self.faults:
             raise nothing_compared(f"both engines end call {self.faults[0]}")
         return CrossCheck(self.count, self.operators, self.elements, elements.compared - self.elements,
-                          verdict(elements, difference), imported, tuple(self.watch.found), tuple(self.faults))
+                          verdict(elements, difference), imported, tuple(self.watch.found), tuple(self.faults), source)
 
     def out_of_time(self, number: int, calls: int, problem: OutOfTime) -> Problem:
         """The Problem of a check that has no more time, with what it has compared."""
@@ -184,8 +190,7 @@ class Engines:
         return (faults_differ(observed, expected, f"{self.function.name}, all results observed", number)
                 or self.check_operators(arrays, observed, interpreted, comparison)
                 or faults_differ(fused, expected, self.function.name, number)
-                or self.check_results(fused, expected, comparison)
-                or self.check_source(arrays, fused, comparison))
+                or self.check_results(fused, expected, comparison))
 
     def check_operators(self, arrays: Sequence[Array], observed: Results, interpreted: Mapping[Value, Array],
                         comparison: Comparison) -> Difference | None:
@@ -212,27 +217,6 @@ class Engines:
             if found:
                 return found
         return check_state(self.contexts[0].snapshot(), self.interpreter.variables.snapshot(), comparison.call, comparison)
-
-    def check_source(self, arrays: Sequence[Array], fused: Results, comparison: Comparison) -> Difference | None:
-        """Outputs and variables against those of what the graph was made from."""
-        run = self.source
-        if run is None:
-            return None
-        expected = attempt(lambda: [np.asarray(x) for x in run(arrays)])
-        state = self.contexts[0].snapshot()
-        used = {name: value for name, value in run.variables.items() if name in state}
-        if isinstance(expected, FailedCall) or isinstance(fused, FailedCall):
-            found = one_fault(fused, expected, self.function.name, comparison.call)
-        else:
-            found = check_outputs(fused, expected, self.function, comparison)
-        found = found or check_state(state, used, comparison.call, comparison)
-        return replace(found, where=f"{found.where}, as its source has it") if found else None
-
-
-def one_fault(actual: Results, expected: Results, where: str, call: int) -> Difference | None:
-    """A difference where one has ended with a fault and the other has not; TensorFlow's own words are others."""
-    both = isinstance(actual, FailedCall) and isinstance(expected, FailedCall)
-    return None if both else faults_differ(actual, expected, where, call)
 
 
 def as_tuple(results: Any) -> tuple[Array, ...]:

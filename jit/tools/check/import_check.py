@@ -6,17 +6,18 @@ that each of its operators is held to the specification's bounds, and to a unit 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ....lowering.graph.graph import Function, Module
+from ....lowering.graph.graph import Function, Module, Value
 from ....lowering.graph.types import Array
+from ....lowering.rewrite.translation_record import RecordedTranslation
 from ....runtime.interpreter import Interpreter, InterpreterVariables
 from ....runtime.limits import OutOfTime, TooManyIterations
-from ...source import ImportedSource, SourceEvaluator, SourceRun, first_line
+from ...source import ImportedSource, OperatorVerdict, SourceEvaluator, SourceRun, first_line
 from .differences import Comparison, Difference, FailedCall, Pick, attempt, faults_differ, found_at
 from .rounding_bounds import Errors, Samples
 from .tally import Elements, Tally
@@ -62,6 +63,12 @@ class ImportCheck:
     caveat: str = ""
     fault: str = ""
     """How both ended the first call that was not compared."""
+    operators: int = 0
+    """How many operators of the source were compared one by one."""
+    absent: Mapping[str, int] = field(default_factory=dict)
+    """Those that have nothing to be compared with, by name."""
+    unlocated: str = ""
+    """Why operators were not compared one by one."""
 
     @property
     def difference(self) -> Difference | None:
@@ -70,25 +77,30 @@ class ImportCheck:
 
     @property
     def differs(self) -> bool:
-        """True if a difference was found."""
-        return isinstance(self.verdict, Differs)
+        """True if a difference was found, in the whole or in an operator."""
+        return isinstance(self.verdict, Differs) or self.operator is not None
 
     @property
     def agrees(self) -> bool:
         """True if elements were compared, and all of them agree."""
-        return isinstance(self.verdict, Agrees)
+        return isinstance(self.verdict, Agrees) and self.operator is None
 
     def __str__(self) -> str:
-        if self.verdict is None:
+        if self.verdict is None and self.operator is None:
             return f"the import was not checked: {self.reason}"
         verb = "agrees with" if self.agrees else "differs from"
         lines = [f"the import of {self.kind} {verb} {self.evaluator}"]
         lines += [str(self.difference)] if self.difference is not None else []
         lines += [f"the first operator that differs: {self.operator}"] if self.operator else []
         lines += [self.caveat] if self.caveat and not self.agrees else []
+        lines += [f"  {self.operators} of its operators compared one by one"] if self.operators else []
+        if self.absent:
+            named = ", ".join(f"{name} ({count})" for name, count in sorted(self.absent.items()))
+            lines.append(f"  compared in whole results alone: {named}")
+        lines += [f"  its operators were not compared one by one: {self.unlocated}"] if self.unlocated else []
         lines += [f"  {each}" for each in self.largest]
         lines += [f"  not compared from there on: {self.fault}"] if self.fault else []
-        lines += [f"  {reasons}"] if (reasons := self.verdict.elements.reasons) else []
+        lines += [f"  {reasons}"] if self.verdict and (reasons := self.verdict.elements.reasons) else []
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,7 +109,15 @@ class ImportCheck:
                 "agrees": self.agrees if self.verdict else None, "elements": elements.compared,
                 "largest": [each.as_dict() for each in self.largest], "operator": self.operator,
                 "difference": None if self.difference is None else str(self.difference),
-                "uncompared": elements.not_comparable, "caveat": self.caveat, "fault": self.fault}
+                "uncompared": elements.not_comparable, "caveat": self.caveat, "fault": self.fault,
+                "operators": self.operators, "absent": dict(self.absent)}
+
+
+def rounded_values(translation: RecordedTranslation) -> Iterator[Value]:
+    """The values of a translation whose integers are rounded products with a scale."""
+    for record in translation.records:
+        if translation.steps(record.operation) or record in translation.terms:
+            yield from (d for d in record.results if isinstance(d, Value))
 
 
 def span(x: Array) -> float:
@@ -118,8 +138,9 @@ def is_nan(x: Array) -> Array:
     return np.zeros(x.shape, bool) if x.dtype.kind in "iub" else np.isnan(x.astype(np.float64))
 
 
-def check_import(source: ImportedSource, module: Module, function: Function, calls: Sequence[Sequence[Array]]) -> ImportCheck:
-    """Hold `function` against its source on calls."""
+def check_import(source: ImportedSource, module: Module, function: Function, calls: Sequence[Sequence[Array]],
+                 translation: RecordedTranslation | None = None) -> ImportCheck:
+    """Hold `function` against its source on calls. A `translation` says which of its integers are rounded ones."""
     reasons = []
     for evaluator in source.evaluators:
         if not evaluator.is_installed:
@@ -136,22 +157,22 @@ def check_import(source: ImportedSource, module: Module, function: Function, cal
         if first and any(x.dtype.kind in "OUS" for x in first[0]):
             reasons.append(f"{evaluator} gives something that is no tensor")
             continue
-        stage = SourceComparison(module, function, calls, evaluator.start(function.name), evaluator.name)
+        stage = SourceComparison(module, function, calls, evaluator.start(function.name), evaluator.name, translation)
         return compared(source, evaluator, function, stage)
     return ImportCheck(source.kind, None, ", or ".join(reasons) or source.absent or "nothing here can run it")
 
 
 def compared(source: ImportedSource, evaluator: SourceEvaluator, function: Function, stage: SourceComparison) -> ImportCheck:
-    found = stage.run()
-    operator = None
-    if found is not None and source.locate is not None:
-        operator = source.locate(function.name, stage.calls[found.call])
+    found, operators = stage.run(), OperatorVerdict(0)
+    if source.locate is not None and stage.calls and (found is not None or source.is_located_always):
+        operators = source.locate(function.name, stage.calls[found.call if found is not None else 0])
     elements = stage.tally.elements
-    if found is None and not elements.compared:
+    if found is None and not elements.compared and operators.first is None:
         reason = elements.reasons or stage.fault or "it gives no elements"
         return ImportCheck(source.kind, None, f"{evaluator} was asked, and nothing could be compared: {reason}")
-    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), verdict(elements, found), operator,
-                       evaluator.caveat, stage.fault)
+    return ImportCheck(source.kind, str(evaluator), "", tuple(stage.largest.values()), verdict(elements, found)
+                       if found is not None or elements.compared else None, operators.first, evaluator.caveat, stage.fault,
+                       operators.compared, operators.absent, operators.reason)
 
 
 @dataclass(slots=True)
@@ -162,29 +183,43 @@ class SourceComparison:
     calls: Sequence[Sequence[Array]]
     source: SourceRun
     name: str
+    translation: RecordedTranslation | None = None
     largest: dict[str, Largest] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     fault: str = ""
+    goes_on: bool = False
+    """Whether calls behind one with which both sides end are compared, too."""
 
     def run(self) -> Difference | None:
         """The first difference that is not within its bound."""
         interpreter = Interpreter(self.module, self.function.name, InterpreterVariables())
-        samples = Samples(self.module, self.function, self.calls, SOURCE_ERRORS)
+        samples = self.samples()
         names = "imported", self.name
         for number, arrays in enumerate(self.calls):
             actual = attempt(lambda: interpreter(*arrays))
             samples.iterations = max(samples.iterations, interpreter.iterations)
             expected = attempt(lambda: [np.asarray(x) for x in self.source(arrays)])
-            if isinstance(actual, FailedCall) or isinstance(expected, FailedCall):
-                if isinstance(actual, FailedCall) and isinstance(expected, FailedCall):
-                    self.fault = f"both end call {number}, {self.name} with \"{expected.message}\""
-                    return None
-                return faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
             comparison = Comparison(lambda: samples.pairs(number), number, names, has_steps=True, tally=self.tally)
-            found = self.outputs(comparison, actual, expected) or self.state(comparison, interpreter)
+            if isinstance(actual, FailedCall) and isinstance(expected, FailedCall):
+                self.fault = self.fault or f"both end call {number}, {self.name} with \"{expected.message}\""
+                if not self.goes_on:
+                    return None
+                found = self.state(comparison, interpreter)
+            elif isinstance(actual, FailedCall) or isinstance(expected, FailedCall):
+                return faults_differ(actual, expected, self.function.name, number, ("the import", self.name))
+            else:
+                found = self.outputs(comparison, actual, expected) or self.state(comparison, interpreter)
             if found:
                 return found
         return None
+
+    def samples(self) -> Samples:
+        """Erring runs; of a quantized model, whose integers another system may round otherwise, of its translation."""
+        made = self.translation
+        rounded = frozenset(rounded_values(made)) if made else frozenset()
+        if made is None or not rounded or len(made.module.function(made.name).arguments) != len(self.function.arguments):
+            return Samples(self.module, self.function, self.calls, SOURCE_ERRORS)
+        return Samples(made.module, made.module.function(made.name), self.calls, replace(SOURCE_ERRORS, at=rounded))
 
     def outputs(self, comparison: Comparison, actual: Sequence[Array], expected: Sequence[Array]) -> Difference | None:
         if len(actual) != len(expected):
@@ -195,10 +230,14 @@ class SourceComparison:
         return next((f for f in found if f), None)
 
     def state(self, comparison: Comparison, interpreter: Interpreter) -> Difference | None:
-        held, found = interpreter.variables.snapshot(), []
+        held = interpreter.variables.snapshot()
+        found: list[Difference | None] = []
         for name, value in self.source.variables.items():
             mine = held.get(name)
-            if mine is not None and value is not None:
+            if name in held and (mine is None) != (value is None):
+                note = "is written by " + (self.name if mine is None else "the import") + " alone,"
+                found.append(Difference(f"variable @{name}", None, comparison.call, 1, 1, (), 0, 0, note=note))
+            elif mine is not None and value is not None:
                 found.append(self.one(comparison, mine, value, lambda o: o.state.get(name), f"variable @{name}"))
         return next((f for f in found if f), None)
 

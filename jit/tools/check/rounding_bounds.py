@@ -48,6 +48,8 @@ class Errors:
     """By how much operators err: floats by their bound, at least by `units` of the last place; RESCALE by `steps`."""
     units: float = 0.0
     steps: int = 0
+    at: frozenset[Value] = frozenset()
+    """Values whose integers are off by these steps, too."""
 
 
 COMPILED = Errors()
@@ -165,7 +167,8 @@ class PerturbedRun:
         if type.element.is_float:
             return self.float_off(operation, exact, operands, type.element)
         steps = self.errors.steps
-        if steps and operation.op.name == "tosa.rescale" and type.element.kind == "signed":
+        is_rounded = operation.op.name == "tosa.rescale" or operation.results[number] in self.errors.at
+        if steps and is_rounded and type.element.kind in ("signed", "unsigned"):
             moved = exact.astype(np.int64) + self.sign * self.numbers.integers(-steps, steps, exact.shape, endpoint=True)
             return moved.clip(type.element.minimum, type.element.maximum).astype(exact.dtype)
         return exact

@@ -4,7 +4,7 @@ A tensor is an array, a sequence a tuple of arrays, what a node leaves out None.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,18 @@ from .operators import operator_of
 Scope = dict[Value, Any]
 
 
-def interpret(module: Module, name: str | None, arguments: Sequence[Any]) -> tuple[Any, ...]:
+Observe = Callable[[Operation, Sequence[Any]], None]
+"""Called after every node, with its results."""
+
+
+def interpret(module: Module, name: str | None, arguments: Sequence[Any], observe: Observe | None = None) -> tuple[Any, ...]:
     """The results of a function for these arrays."""
     function = module.function(name)
     if len(arguments) != len(function.arguments):
         raise Problem(f"@{function.name} takes {len(function.arguments)} inputs, not {len(arguments)}", kind="argument")
     scope: Scope = {value: checked(datum, value) for value, datum in zip(function.arguments, arguments, strict=True)}
     with np.errstate(all="ignore"):
-        return run_block(module, function.body, scope)
+        return run_block(module, function.body, scope, observe)
 
 
 def checked(datum: Any, value: Value) -> Any:
@@ -48,18 +52,20 @@ def in_bytes(array: Array) -> Array:
     return array if storage is None else array.astype(storage)
 
 
-def run_block(module: Module, block: Block, scope: Scope) -> tuple[Any, ...]:
+def run_block(module: Module, block: Block, scope: Scope, observe: Observe | None = None) -> tuple[Any, ...]:
     """The nodes of a block in order, with the values around it in `scope`; what it gives back."""
     for operation in block.operations:
         try:
-            results = run(module, operation, scope)
+            results = run(module, operation, scope, observe)
         except Problem as problem:
             raise problem.of(label(operation, module)).at(operation.position) from None
         scope.update(zip(operation.results, results, strict=True))
+        if observe is not None:
+            observe(operation, results)
     return tuple(scope[v] for v in block.yields)
 
 
-def run(module: Module, operation: Operation, scope: Scope) -> Sequence[Any]:
+def run(module: Module, operation: Operation, scope: Scope, observe: Observe | None = None) -> Sequence[Any]:
     """The results of one node."""
     if spelling(operation) == NO_VALUE:
         return [None]
@@ -70,7 +76,7 @@ def run(module: Module, operation: Operation, scope: Scope) -> Sequence[Any]:
         region = operation.regions[number]
         if len(arguments) != len(region.arguments):
             raise Problem(f"subgraph {number} takes {len(region.arguments)} values, it is given {len(arguments)}", kind="type")
-        return run_block(module, region, {**scope, **dict(zip(region.arguments, arguments, strict=True))})
+        return run_block(module, region, {**scope, **dict(zip(region.arguments, arguments, strict=True))}, observe)
     found = operator_of(operation, module, inside)
     return [as_datum(r) for r in interpreted(found, [scope[v] for v in operation.operands])]
 

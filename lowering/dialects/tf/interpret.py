@@ -43,6 +43,10 @@ class Environment:
     rfc_merge: bool = False
     """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
     depth: int = 0
+    observe: Callable[[Operation, Sequence[Datum]], None] | None = None
+    """Called after every operation that has run, with its results; None for a dead one of an executor graph."""
+    written: Callable[[Operation, str, Array], None] | None = None
+    """Called after every write, with the operation, the variable and what it holds."""
 
     def __post_init__(self) -> None:
         for operation in self.module.declarations:
@@ -67,8 +71,10 @@ class Environment:
             raise Problem(f"variable {named(handle)} is read before it has a value", kind="variable")
         return value
 
-    def assign(self, handle: Datum, value: Array) -> None:
-        self.variables[named(handle)] = np.array(value)
+    def assign(self, operation: Operation, handle: Datum, value: Array) -> None:
+        self.variables[named(handle)] = held = np.array(value)
+        if self.written is not None:
+            self.written(operation, named(handle), held)
 
 
 def named(handle: Datum) -> str:
@@ -138,6 +144,8 @@ def run_block(environment: Environment, block: Block, scope: Scope) -> tuple[Dat
         except Problem as problem:
             raise problem.of(spelling(operation)).at(operation.position) from None
         scope.update(zip(operation.results, results, strict=True))
+        if environment.observe is not None:
+            environment.observe(operation, results)
     return tuple(scope[v] for v in block.yields)
 
 
@@ -295,17 +303,17 @@ def assign(environment: Environment, operation: Operation, operands: Sequence[Da
     if declared is not None and declared.is_static and declared.dims != value.shape:
         raise Problem(f"variable {named(handle)} is {declared}, what is written has the shape {list(value.shape)}",
                       kind="variable")
-    environment.assign(handle, value)
+    environment.assign(operation, handle, value)
     return []
 
 
 def assign_add(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
-    environment.assign(operands[0], environment.read(operands[0]) + operands[1])
+    environment.assign(operation, operands[0], environment.read(operands[0]) + operands[1])
     return []
 
 
 def assign_sub(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
-    environment.assign(operands[0], environment.read(operands[0]) - operands[1])
+    environment.assign(operation, operands[0], environment.read(operands[0]) - operands[1])
     return []
 
 

@@ -217,6 +217,8 @@ class GraphExecution:
 
     def give(self, operation: Operation, instance: FrameInstance, iteration: int, data: Sequence[Datum], is_dead: bool) -> None:
         """Results, and the control result."""
+        if self.environment.observe is not None:
+            self.environment.observe(operation, [None if d is DEAD else d for d in data])
         for value, datum in zip(data_results(operation), data, strict=True):
             self.deliver(value, datum, instance, iteration)
         control = control_result(operation)

@@ -190,8 +190,14 @@ class Functionalization(Conditions):
         assert operation is not None
         try:
             self.operation(operation, care, known)
+            self.record(operation, known)
         except Problem as problem:
             raise problem.at(operation.position) from None
+
+    def record(self, operation: Operation, known: Known) -> None:
+        """Note what the data results of an operation of the executor became, as far as they are known."""
+        self.t.record(operation, [known.get(v) for v in data_operands(operation)],
+                      [known.get(v) for v in data_results(operation)])
 
     def operation(self, operation: Operation, care: Bit, known: Known) -> None:
         """Emit one operation; what it needs and is not known was dead."""

@@ -34,6 +34,8 @@ def emit_loop(f: Functionalization, loop: LoopFrame, care: Bit, known: Known) ->
         if f.is_known([value], known):
             inside[enter.results[0]] = f.datum(value, known)
     Emission(f, loop, f.bits.conjunction(care, loop.care), inside).emit(known)
+    for exit in loop.exits:
+        f.record(exit, known)
 
 
 @dataclass
@@ -96,6 +98,7 @@ class Emission:
 
         def test(values: list[Datum]) -> Datum:
             known = self.with_merges(merges, values)
+            self.record(merges, known)
             f.items(list(items), self.care, known)
             return f.condition(again, known)
 
@@ -112,6 +115,10 @@ class Emission:
 
     def with_merges(self, merges: Sequence[Operation], values: Sequence[Datum]) -> Known:
         return {**self.known, **{m.results[0]: v for m, v in zip(merges, values) if v is not None}}
+
+    def record(self, merges: Sequence[Operation], known: Known) -> None:
+        for merge in merges:
+            self.f.record(merge, known)
 
     def rest(self) -> list[Item]:
         """The items of an iteration but the Merges that are carried."""
@@ -132,6 +139,7 @@ class Emission:
             known = dict(self.known)
             known.update((slot, v) for slot, v in zip(slots, values[1:]) if v is not None and not is_exit(slot))
             before = dict(zip(slots, values[1:]))
+            self.record(list(loop.starts), known)
             f.items(self.rest(), self.care, known)
             return [f.condition(loop.again, known), *(self.next(slot, before[slot], known) for slot in slots)]
         _, *results = while_loop(f.t.emitter, state, lambda values: values[0], body)

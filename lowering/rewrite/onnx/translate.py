@@ -16,7 +16,7 @@ from ....runtime.errors import Problem
 from ...dialects.data import Datum, TensorSequence, Text, described
 from ...dialects.emitter import Emitter
 from ...dialects.onnx.element_types import IN_BYTES
-from ...dialects.onnx.node import CONSTANT, IN_FLOAT, MADE_FROM, NO_VALUE, WITHOUT_ELEMENTS, label, made_from
+from ...dialects.onnx.node import CONSTANT, IN_FLOAT, MADE_FROM, NO_VALUE, PREFIX, WITHOUT_ELEMENTS, label, made_from
 from ...dialects.onnx.operator import ERRORS, Operator, interpreted, lowered
 from ...dialects.onnx.operators import operator_of
 from ...dialects.tf.types import shapes_can_be_equal
@@ -28,6 +28,8 @@ from ...graph.types import BY_STORAGE, ElementType, TensorType, Type
 from ...text.printed_position import printed_position
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
+from ..translation_record import Translated
+from .edited_graph import AS_UNSIGNED
 from .in_float import in_float
 from .quantized_patterns import in_integers
 from .reaching_inputs import reaching_inputs
@@ -41,7 +43,15 @@ MOST_COMPUTED = 1 << 12
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, printed: Module | None = None) -> Module:
     """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
     Problem at the node that has no place in TOSA; its line is that of `printed`, of which some values are known in `module`."""
-    return Translation(module, name, printed or module).function(types)
+    return prune(fold_convolutions(Translation(module, name, printed or module).function(types)))
+
+
+def recorded(module: Module, name: str | None, types: Sequence[Type] | None) -> tuple[Module, Translation]:
+    """The same before anything is folded, and the translation with what each node became."""
+    translation = Translation(module, name, module)
+    translation.emitter.records = []
+    return translation.function(types), translation
+
 
 MOST_MADE = limits.Limits(bytes=MOST_COMPUTED * 8)
 """Bytes of what such a node gives: what is larger is not computed before that is seen."""
@@ -51,8 +61,11 @@ class Translation:
     """One graph becoming TOSA."""
 
     def __init__(self, module: Module, name: str | None, printed: Module) -> None:
-        self.whole, self.module, self.name, self.printed = module, prune(in_integers(prune(module))), name, printed
+        self.whole, self.rewritten, self.name, self.printed = module, in_integers(prune(module)), name, printed
+        self.module = prune(self.rewritten)
         self.emitter = Emitter()
+        self.arguments: Scope = {}
+        """What the inputs became."""
         self.file = whole(module.position.source.name if module.position else "<model>")
         self.nodes_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
@@ -61,6 +74,7 @@ class Translation:
         given = types or [v.type for v in function.arguments]
         numbers = stored_numbers(self.whole, self.whole.function(self.name))
         scope: Scope = {v: self.argument(v, t, numbers.get(v)) for v, t in zip(function.arguments, given, strict=True)}
+        self.arguments = dict(scope)
         found = self.block(function.body, scope)
         results = [self.result(datum, number) for number, datum in enumerate(found)]
         empty = {number: v.tensor for number, v in enumerate(results) if not v.tensor.size}
@@ -75,8 +89,13 @@ class Translation:
         notes: dict[str, Any] = {MADE_FROM: made_from(self.printed)} | ({IN_FLOAT: lines} if lines else {})
         if empty:
             notes[WITHOUT_ELEMENTS] = tuple(empty.items())
-        made = Module((result,), (), self.module.name, notes, self.module.position)
-        return prune(fold_convolutions(prune(made)))
+        return prune(Module((result,), (), self.module.name, notes, self.module.position))
+
+    @property
+    def unsigned(self) -> dict[Value, Operation]:
+        """The nodes that make bytes without a sign of those that a rewrite has, by their results, read or not."""
+        body = self.rewritten.function(self.name).body
+        return {o.results[0]: o for o in body.operations if spelling(o) == PREFIX + AS_UNSIGNED}
 
     def argument(self, argument: Value, type: Type, numbers: ElementType | None) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have. `numbers` is the
@@ -158,7 +177,10 @@ class Translation:
         found = operator_of(operation, self.module, inside)
         operands = [scope[v] for v in operation.operands]
         known = self.computed(found, operands)
-        return lowered(found, self.emitter, operands) if known is None else known
+        results = lowered(found, self.emitter, operands) if known is None else known
+        if self.emitter.records is not None:
+            self.emitter.records.append(Translated(operation, tuple(operands), tuple(results), known is not None))
+        return results
 
     def computed(self, found: Operator, operands: Sequence[Datum]) -> Sequence[Datum] | None:
         """The results of a node that computes with few known integers or strings; None of any other."""

@@ -29,6 +29,7 @@ from ...graph.types import Array, TensorType, Type
 from ...graph.verify import compatible
 from ..fold_convolutions import fold_convolutions
 from ..prune import prune
+from ..translation_record import Translated
 from .special import SPECIAL, TOSA, Scope, check_number
 from .variables import Variables
 
@@ -58,7 +59,16 @@ def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = Non
     pruned = prune(module)
     function = pruned.function(name)
     translation = Translation(pruned, bindings or Bindings())
-    return translation.function(function, types)
+    return prune(fold_convolutions(translation.function(function, types)))
+
+
+def recorded(module: Module, name: str | None, types: Sequence[Type] | None, bindings: Bindings | None
+             ) -> tuple[Module, list[Translated]]:
+    """The same before anything is folded, and what each operation became."""
+    pruned = prune(module)
+    translation = Translation(pruned, bindings or Bindings())
+    translation.emitter.records = []
+    return translation.function(pruned.function(name), types), translation.emitter.records
 
 
 class Translation:
@@ -91,7 +101,7 @@ class Translation:
                           result_attributes=names_alone(function.result_attributes))
         declared = tuple(o for o in self.module.declarations if o.op.variable_effect == "declare")
         module = Module((result,), (*declared, *self.variables.declarations()), self.module.name, position=self.module.position)
-        return prune(fold_convolutions(prune(module)))
+        return prune(module)
 
     def argument(self, argument: Value, name: str, type: Type) -> Value:
         """An argument of the new function; its type must be known, and be one that the old one can have."""
@@ -128,16 +138,23 @@ class Translation:
         limits.checkpoint()
         before, self.emitter.position = self.emitter.position, operation.position
         try:
-            results = self.translated(operation, [scope[v] for v in operation.operands], scope)
+            operands = [scope[v] for v in operation.operands]
+            results = self.translated(operation, operands, scope)
             if len(results) != len(operation.results):
                 raise Problem(f"it has {len(results)} results, not {len(operation.results)}", kind="type")
             for value, datum in zip(operation.results, results):
                 check_declared(value, datum)
+            self.record(operation, operands, results)
             return results
         except Problem as problem:
             raise problem.of(spelling(operation)).at(operation.position) from None
         finally:
             self.emitter.position = before
+
+    def record(self, operation: Operation, operands: Sequence[Datum], results: Sequence[Datum]) -> None:
+        """Note what an operation became."""
+        if self.emitter.records is not None:
+            self.emitter.records.append(Translated(operation, tuple(operands), tuple(results)))
 
     def translated(self, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
         name = spelling(operation)

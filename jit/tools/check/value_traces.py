@@ -1,0 +1,102 @@
+"""Where the values of a translation leave those of its source: both are run with all their values, and what operations of the
+source give, call by call and iteration by iteration, is compared in the source's order. It finds what no operation alone has
+wrong: a branch, what a loop carries, which write comes first, whether something runs at all.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....lowering.dialects.tf.values import TensorList
+from ....lowering.graph.graph import Operation, Value
+from ....lowering.graph.types import Array
+from ....lowering.rewrite.translation_record import Translated
+from .following import MISSING, Follower
+from .operator_bounds import near, plain
+
+DRIFT = 1e-2
+"""Part of a result's magnitude that floats may have drifted apart: what is looked for is larger."""
+
+
+@dataclass(slots=True, eq=False)
+class Trace:
+    """What the values of the source were in one call, in time, and what was written to variables. `order` is when each value
+    first came, as the source has it."""
+    values: dict[Value, list[Any]] = field(default_factory=dict)
+    writes: dict[str, list[tuple[Operation, Array]]] = field(default_factory=dict)
+    order: list[Operation] = field(default_factory=list)
+    seen: set[Operation] = field(default_factory=set)
+    carried: set[Value] = field(default_factory=set)
+    """Values that a loop carries: they come once in each iteration, from the first on."""
+
+    def came(self, operation: Operation, results: Sequence[Any]) -> None:
+        """An operation of the source has run; results that are dead are None."""
+        if operation not in self.seen:
+            self.seen.add(operation)
+            self.order.append(operation)
+        for value, datum in zip(operation.results, results):
+            if datum is not None:
+                self.values.setdefault(value, []).append(datum)
+
+    def written(self, operation: Operation, name: str, array: Array) -> None:
+        self.writes.setdefault(name, []).append((operation, array))
+        if operation not in self.seen:
+            self.seen.add(operation)
+            self.order.append(operation)
+
+    def complete(self, follower: Follower, record: Translated) -> None:
+        """A record of the translation is complete."""
+        found = [follower.datum(d) for d in record.results]
+        self.carried.update(v for v, d in zip(record.operation.results, record.results)
+                            if d in follower.arguments and d not in record.operands)
+        self.came(record.operation, [None if x is MISSING else x for x in found])
+
+
+def first_apart(source: Trace, translated: Trace, right: set[Operation]) -> Operation | None:
+    """The first operation of the source whose results or writes are others in the translation; those that are `right` follow
+    from others."""
+    writes = writes_apart(source.writes, translated)
+    found = next((o for o in source.order if o in writes or (o not in right and any(
+        apart(source.values.get(v), translated.values.get(v), v in translated.carried) for v in o.results))), None)
+    alone = next((o for o in translated.order if o in writes and o not in source.seen), None)
+    if alone is None or found is None:
+        return found or alone
+    return next((o for o in translated.order if o is alone or o is found), found)
+
+
+def writes_apart(source: Mapping[str, Sequence[tuple[Operation, Array]]], translated: Trace) -> list[Operation]:
+    """Writes to variables that the other side has not, or has with another value."""
+    found: list[Operation] = []
+    for name in dict.fromkeys((*source, *translated.writes)):
+        one, other = source.get(name, ()), translated.writes.get(name, ())
+        for (operation, value), (_, again) in zip(one, other):
+            if differs(value, again):
+                found.append(operation)
+                break
+        else:
+            found += [operation for operation, _ in (*one[len(other):], *other[len(one):])][:1]
+    return found
+
+
+def apart(source: Sequence[Any] | None, translated: Sequence[Any] | None, is_carried: bool) -> bool:
+    """Whether what a value was, one time after the other, differs; of values that one side has computed at other times nothing
+    is known, but of those that a loop carries."""
+    if not source or not translated or (len(source) != len(translated) and not is_carried):
+        return False
+    return any(differs(a, b) for a, b in zip(source, translated))
+
+
+def differs(a: Any, b: Any) -> bool:
+    if not all(isinstance(x, np.ndarray | np.generic | TensorList) for x in (a, b)):
+        return False
+    one, other = plain(a), plain(b)
+    if one.shape != other.shape or one.dtype.kind in "OUS" or other.dtype.kind in "OUS":
+        return one.shape != other.shape
+    if one.dtype.kind in "iub":
+        return bool((one != other).any())
+    with np.errstate(all="ignore"):
+        finite = np.abs(one[np.isfinite(one)]).astype(np.float64)
+        return not near(one, other, DRIFT * float(finite.max(initial=0.0))).all()
