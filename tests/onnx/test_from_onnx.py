@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tosaic
 from tosaic.jit.tools.report.page import page
+from tosaic.runtime.errors import Position
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed (the extra `onnx`)")
 
@@ -130,7 +131,7 @@ def heads() -> Any:
 @pytest.mark.parametrize(("proto", "shape"), [(network("N"), (3, 8, 8)), (heads(), (5, 8))], ids=["convolution", "heads"])
 def test_a_batch_that_is_open(proto: Any, shape: tuple[int, ...]) -> None:
     model = tosaic.from_onnx(proto)
-    assert model.main.is_dynamic
+    assert model.main.for_any_shape.is_dynamic and model.main.inputs[0].shape == (1, *shape)
     for batch in (1, 3):
         x = normal(batch, *shape)
         agree(model(x), proto, {"x": x})
@@ -195,13 +196,13 @@ def one(node: Any, type: Any = FLOAT, shape: Sequence[int] = (2, 3, 3), opset: i
     pytest.param(helper.make_node("Neg", ["x"], ["y"], name="noise", unknown=1), "has no attribute unknown", id="attribute"),
     pytest.param(helper.make_node("Add", ["x"], ["y"], name="noise"), "1 operands are not what it takes", id="operands")])
 def test_a_node_that_has_no_place_is_named_with_its_operator_version_and_line(node: Any, message: str) -> None:
-    model = tosaic.from_onnx(one(node))
     with pytest.raises(tosaic.Problem) as caught:
-        model(normal(2, 3, 3))
+        tosaic.from_onnx(one(node))(normal(2, 3, 3))
     problem = caught.value
     assert message in problem.message and "node noise" in problem.message and "of opset" in problem.message and problem.help
     assert problem.position is not None
-    line = model.show().splitlines()[problem.position.line - 1]
+    assert isinstance(problem.position, Position) and problem.position.source.text is not None
+    line = problem.position.source.text.splitlines()[problem.position.line - 1]
     assert f'"onnx.{"own." if node.domain else ""}{node.op_type}"' in line
 
 

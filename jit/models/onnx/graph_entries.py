@@ -22,7 +22,9 @@ KIND = "a graph of ONNX"
 
 
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
-    """The entries as far as a call needs to know them."""
+    """The entries as far as a call needs to know them. Raise a Problem where the first call would, for an operator."""
+    from ....lowering.rewrite.onnx.check_operators import check_operators
+    check_operators(module)
     return tuple(Outline(f.name, not all(is_static(v.type) for v in f.arguments),
                          tuple(v.name for v in f.arguments if v.name not in state_of(f)), stated_shapes(f))
                  for f in module.functions if not f.is_private)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 64
 """Integers or booleans of an input whose value a call's code may depend on: lists of axes and extents are shorter, data is
-longer. Of floats it may be one, the limit of a range: more of them are data, which is another with each call."""
+longer."""
+MOST_FLOATS = 16
+"""Floats of such an input: the limit of a range, the scales of an image, and the part of it that is looked at."""
 Places = Mapping[int, "TensorType"]
 """Outputs without elements, by their place, and their types."""
 EntryOf = Callable[["Module", str], Callable[..., Any]]
@@ -72,7 +74,7 @@ def checked(value: Value, given: Any) -> Array:
 
 def is_parameter(array: Array) -> bool:
     """Whether code is made for each value of such an input."""
-    return array.size <= (MOST_ELEMENTS if array.dtype.kind in "biu" else 1)
+    return array.size <= (MOST_ELEMENTS if array.dtype.kind in "biu" else MOST_FLOATS)
 
 
 class GivenValues:

@@ -104,7 +104,8 @@ class DFT(Operator):
 
 @operator("STFT")
 class STFT(Operator):
-    """Spectra of windows of a signal [batch, length, 1 or 2], `step` apart: [batch, windows, frequencies, 2]."""
+    """Spectra of windows of a signal [batch, length, 1 or 2], or a real one [batch, length], `step` apart: [batch, windows,
+    frequencies, 2]."""
     onesided: int = 1
 
     def length(self, window: int | None, frame: int | None, signal: int) -> int:
@@ -116,6 +117,7 @@ class STFT(Operator):
         return found
 
     def reference(self, x: Array, step: Array, window: Array | None = None, frame: Array | None = None) -> Array:
+        x = x[..., None] if x.ndim == 2 else x
         hop = int(np.reshape(step, ()))
         own = None if frame is None else int(np.reshape(frame, ()))
         n = self.length(None if window is None else len(window), own, x.shape[1])
@@ -128,6 +130,7 @@ class STFT(Operator):
         return np.asarray(np.stack([found.real, found.imag], -1), x.dtype)
 
     def lower(self, e: Emitter, x: Value, step: Value, window: Value | None = None, frame: Value | None = None) -> Value:
+        x = e.reshape(x, (*x.tensor.dims, 1)) if x.tensor.rank == 2 else x
         own, hop = x.tensor.element, integers(step, "the step")[0]
         length = None if frame is None else integers(frame, "the frame length")[0]
         n = self.length(None if window is None else window.tensor.size, length, x.tensor.dims[1])
