@@ -4,11 +4,13 @@ The module is left as it was. What PyTorch cannot trace is a Problem at the modu
 """
 from __future__ import annotations
 
+import copy
 import os
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dy
     if not isinstance(module, torch.nn.Module):
         raise Problem(f"from_torch takes a torch.nn.Module or an ExportedProgram, not {class_of(module)}",
                       kind="argument", help="a function of tensors is the forward of a small module")
-    with traced(name), mode(module, training):
+    with traced(name), mode(module, training), numbers_kept(module):
         check_plain_state(module, inputs, kwargs, name)
         return torch.export.export(module, inputs, dict(kwargs), dynamic_shapes=dynamic_shapes, strict=strict)
 
@@ -38,9 +40,51 @@ def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dy
 def simpler(program: Any, name: str) -> Any:
     """Another program, of simpler operations, in which writes to buffers are results."""
     with traced(name):
-        found = program.run_decompositions(decompositions())
+        found = with_constants_as_buffers(program).run_decompositions(decompositions())
     spell_out_slices(found.graph)
     return found
+
+
+def with_constants_as_buffers(program: Any) -> Any:
+    """Return the program with tensors that are plain attributes, as those of transformers' StaticCache, as buffers:
+    torch.export lifts them as constants, and cannot decompose a program that writes them. One that is a buffer, too, is that
+    buffer: two inputs over one memory cannot be decomposed either. The given program stays."""
+    from torch.export.graph_signature import ExportGraphSignature, InputKind
+    old = program.graph_signature
+    if not any(spec.kind == InputKind.CONSTANT_TENSOR for spec in old.input_specs):
+        return program
+    found = copy.copy(program)
+    found._graph_module = copy.deepcopy(program.graph_module)
+    nodes = {node.name: node for node in found.graph_module.graph.nodes if node.op == "placeholder"}
+    firsts: dict[Any, Any] = {}
+    specs = []
+    for spec in sorted(old.input_specs, key=lambda spec: bool(spec.kind == InputKind.CONSTANT_TENSOR)):
+        held = tensor_of(program, spec)
+        first = firsts.setdefault(memory_of(held), spec) if held is not None else spec
+        if first is not spec and spec.kind == InputKind.CONSTANT_TENSOR:
+            nodes[spec.arg.name].replace_all_uses_with(nodes[first.arg.name])
+            found.graph_module.graph.erase_node(nodes[spec.arg.name])
+        else:
+            specs.append(spec)
+    specs.sort(key=old.input_specs.index)
+    found.graph_module.recompile()
+    found._graph_signature = ExportGraphSignature([
+        replace(spec, kind=InputKind.BUFFER, persistent=False) if spec.kind == InputKind.CONSTANT_TENSOR else spec
+        for spec in specs], list(old.output_specs))
+    return found
+
+
+def tensor_of(program: Any, spec: Any) -> Any:
+    """Return the tensor that an input of a program holds; None of an input of the forward."""
+    found = program.constants.get(spec.target) if spec.target else None
+    return program.state_dict.get(spec.target) if found is None and spec.target else found
+
+
+def memory_of(tensor: Any) -> Any:
+    """Return what tells a tensor's memory, and how it is seen, from others'; of one without memory the tensor."""
+    if not hasattr(tensor, "data_ptr") or not tensor.numel():
+        return id(tensor)
+    return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
 
 
 def reexported(program: Any, shapes: Mapping[str, tuple[int, ...]], name: str) -> Any:
@@ -82,7 +126,7 @@ def traced(name: str) -> Iterator[None]:
     was = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore", FutureWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
@@ -105,6 +149,39 @@ def mode(module: Any, training: bool) -> Iterator[None]:
     finally:
         for inner in modules:
             inner.training = True
+
+
+@contextmanager
+def numbers_kept(module: Any) -> Iterator[None]:
+    """Around an export, in which tensors of one element that are plain attributes keep their values: torch.export computes with
+    these, and where the forward writes them, as the count of a cache, it writes the module's own."""
+    held = [(tensor, tensor.detach().clone()) for tensor in plain_tensors(module) if tensor.numel() == 1]
+    try:
+        yield
+    finally:
+        for tensor, value in held:
+            tensor.detach().copy_(value)
+
+
+def plain_tensors(module: Any) -> list[Any]:
+    """Return the tensors among the attributes of a module and of the objects, lists and dicts that these hold."""
+    import torch
+    found, seen = [], set[int]()
+    todo = [vars(inner) for inner in module.modules()]
+    while todo:
+        value: Any = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, dict):
+            todo += value.values()
+        elif isinstance(value, list | tuple | set):
+            todo += value
+        elif type(value).__module__.split(".")[0] not in ("builtins", "torch") and hasattr(value, "__dict__"):
+            todo.append(vars(value))
+    return found
 
 
 def untraceable(error: Exception, name: str) -> Problem:
