@@ -57,7 +57,21 @@ def input_types(function: Function, shapes: Mapping[str, Shape]) -> list[TensorT
     for name in shapes:
         if name not in names:
             raise unknown_name(function.name, "input", name, {"inputs": names}, KeyProblem)
-    return [shaped(v, shapes.get(v.name)) for v in function.arguments]
+    types = [shaped(v, shapes.get(v.name)) for v in function.arguments]
+    for value, attributes, type in zip(function.arguments, function.argument_attributes, types):
+        check_bounds(value, attributes, type)
+    return types
+
+
+def check_bounds(value: Value, attributes: Mapping[str, Any], type: TensorType) -> None:
+    """A Problem where an extent is beyond the bounds that the model was exported with."""
+    from ...lowering.graph.graph import EXTENT_BOUNDS
+    numbers = list(map(int, getattr(attributes.get(EXTENT_BOUNDS), "values", ())))
+    for axis, (extent, least, most) in enumerate(zip(type.dims, numbers[::2], numbers[1::2])):
+        if extent < least or -1 < most < extent:
+            span = f"{least} and more" if most < 0 else f"{least} to {most}"
+            raise ValueProblem(f"extent {axis} of input {value.name} is {extent}, the model was exported for {span}",
+                               kind="argument", help="export it with other bounds: torch.export.Dim(name, min=, max=)")
 
 
 def shaped(value: Value, shape: Shape | None) -> TensorType:

@@ -3,6 +3,7 @@ Until then it stands there as one operation."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ...lowering.graph.graph import BlockBuilder, Function, Module
 from ...lowering.graph.operator import UnknownOp
@@ -19,12 +20,14 @@ from .model import Model
 
 Make = Callable[[Mapping[str, tuple[int, ...]]], Module]
 """Gives the verified module, with a function `main`, for inputs of these shapes, by name."""
+Attributes = tuple[Mapping[str, Any], ...]
+"""Attributes of the inputs: bounds of their extents."""
 
 
 def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str, make: Make,
-               imported: ImportedSource | None = None) -> Model:
+               imported: ImportedSource | None = None, attributes: Attributes = ()) -> Model:
     """A model with the entry `main`, which one operation of that name stands for."""
-    module = stand_in(inputs, results, spelling)
+    module = stand_in(inputs, results, spelling, attributes)
     function = module.functions[0]
 
     def graph(shapes: Shapes) -> Traced:
@@ -37,10 +40,10 @@ def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], 
     return Model.of_entries({"main": Entry(Outline("main", True, tuple(inputs)), graph, None)}, module)
 
 
-def stand_in(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str) -> Module:
+def stand_in(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str, attributes: Attributes) -> Module:
     builder = BlockBuilder()
     arguments = [builder.argument(type, name) for name, type in inputs.items()]
     values = builder.add(UnknownOp(spelling=spelling), *arguments, types=tuple(results))
-    module = Module((Function("main", builder.finish(*values), tuple(results)),))
+    module = Module((Function("main", builder.finish(*values), tuple(results), argument_attributes=attributes),))
     verify(module)
     return module

@@ -86,6 +86,9 @@ class Block:
 STATED_SHAPE = "tosaic.stated_shape"
 """Attribute of an argument with open extents: the shape that its file suggests for it, as integers of i64."""
 
+EXTENT_BOUNDS = "tosaic.extent_bounds"
+"""Attribute of an argument: the least and the greatest number that each extent may be, in pairs of i64; -1 for no greatest."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:

@@ -420,14 +420,22 @@ class PlainState(nn.Module):
 
 @pytest.mark.parametrize(("first", "change"), [
     (1.0, lambda v: v + 1), ([1.0], lambda v: v.append(2.0) or v), ({"a": 1.0}, lambda v: v.update(a=v["a"] + 1) or v),
-    (torch.ones(3), lambda v: v + 1), (torch.ones(3), lambda v: v.add_(1)), (np.ones(3, np.float32), lambda v: v + 1)],
-    ids=["a number", "a list", "a dict", "another tensor", "a tensor in place", "an array"])
+    (torch.ones(3), lambda v: v + 1), (np.ones(3, np.float32), lambda v: v + 1)],
+    ids=["a number", "a list", "a dict", "another tensor", "an array"])
 @pytest.mark.parametrize("is_inside", [False, True])
 def test_plain_state_that_forward_changes_is_a_problem(first: Any, change: Any, is_inside: bool) -> None:
     module = PlainState(copy.deepcopy(first), change)
     with pytest.raises(tosaic.Problem, match=r"reads the attribute (0\.)?value and changes it") as caught:
         tosaic.from_torch(nn.Sequential(module) if is_inside else module, torch.ones(3))
     assert "register_buffer('value'" in str(caught.value) and repr(module.value) == repr(first)
+
+
+def test_a_plain_tensor_that_forward_writes_in_place_is_state() -> None:
+    module = PlainState(torch.ones(3), lambda v: v.add_(1))
+    model, eager = tosaic.from_torch(module, torch.ones(3)), copy.deepcopy(module)
+    for _ in range(3):
+        x = torch.randn(3)
+        agree(model(x), eager(x))
 
 
 def test_plain_attributes_that_are_made_once_or_only_written_are_as_before() -> None:
@@ -446,3 +454,15 @@ def test_plain_attributes_that_are_made_once_or_only_written_are_as_before() -> 
     for _ in range(2):
         x = torch.randn(3)
         agree(model(x), Once()(x))
+
+
+@pytest.mark.parametrize("module", [nn.ReLU(), nn.Conv1d(4, 3, 3)], ids=["by torch-mlir", "for each shape"])
+def test_open_extents_keep_their_bounds(module: Any) -> None:
+    """`Dim(min=, max=)`: what lies between is PyTorch's, what lies beyond is refused, as the exported program refuses it."""
+    model = tosaic.from_torch(module, torch.randn(4, 4, 9), dynamic_shapes=({0: Dim("batch", min=3, max=6)},))
+    for batch in (3, 4, 6):
+        x = torch.randn(batch, 4, 9)
+        agree(model(x), module(x))
+    for batch in (1, 2, 7, 100):
+        with pytest.raises(tosaic.Problem, match=rf"extent 0 of input input is {batch}, the model was exported for 3 to 6"):
+            model(torch.randn(batch, 4, 9))

@@ -5,7 +5,7 @@ programs with these are refused here, by their own lines. Their f64 is refused, 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,27 @@ def type_of(tensor: Any) -> TensorType:
     from ....lowering.graph.types import BY_STORAGE, TensorType
     shape = tuple(extent if isinstance(extent, int) else None for extent in tensor.shape)
     return TensorType(shape, BY_STORAGE[str(tensor.dtype).removeprefix("torch.")])
+
+
+def extent_bounds(program: Any, tensors: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return attributes of inputs with the bounds of their extents, as `torch.export.Dim(min=, max=)` gives them; none where no
+    extent has any. PyTorch's own least number of an open extent, up to 2, is no bound."""
+    from ....lowering.graph.graph import EXTENT_BOUNDS
+    from ....lowering.graph.types import I64
+    from ....lowering.text.attributes import Numbers
+    pairs = [[number for extent in tensor.shape for number in bounds_of(program, extent)] for tensor in tensors]
+    if not any(least > 0 or most >= 0 for own in pairs for least, most in zip(own[::2], own[1::2])):
+        return ()
+    return tuple({EXTENT_BOUNDS: Numbers(tuple(own), I64)} for own in pairs)
+
+
+def bounds_of(program: Any, extent: Any) -> tuple[int, int]:
+    """Return the least and the greatest number of an extent; 0 and -1 where there is no bound."""
+    if isinstance(extent, int):
+        return 0, -1
+    found = program.range_constraints.get(extent.node.expr)
+    least, most = (str(getattr(found, side, "")) for side in ("lower", "upper"))
+    return int(least) if least.isdecimal() and int(least) > 2 else 0, int(most) if most.isdecimal() else -1
 
 
 def opened(program: Any, name: str) -> ProgramInterface:

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ..load_model import model_of
 from ..model import Model
 from ..torch_mlir.to_tosa import ConversionRequest, lowered, need, with_names
 from .export import example_shapes, exported, reexported, simpler
-from .exported_program import ProgramInterface, check, opened
+from .exported_program import ProgramInterface, check, extent_bounds, opened
 
 if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
@@ -80,8 +80,10 @@ class TorchConversion:
     def model(self, program: Any, simple: Any, interface: ProgramInterface) -> Model:
         """The model of an exported program. With open extents that torch-mlir cannot lower, its graph is made anew for each set
         of shapes."""
+        first = 0 if self.variables is None else len(interface.buffers)
+        bounds = extent_bounds(simple, interface.input_tensors[first:])
         try:
-            found = self.graph(simple, interface)
+            found = with_bounds(self.graph(simple, interface), bounds)
             return model_of(lambda: found, None, imported=self.imported)
         except Problem:
             if not interface.is_open:
@@ -94,7 +96,7 @@ class TorchConversion:
             return made.pop(tuple(shapes.values()), None) or self.made(program, shapes)
 
         return open_model(*interface.types(self.variables is not None), "torch.exported_program", make,
-                          self.imported)
+                          self.imported, bounds)
 
     def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
         """The graph for inputs of these shapes."""
@@ -112,6 +114,13 @@ class TorchConversion:
 def graph_of(module: Any, inputs: tuple[Any, ...]) -> Module:
     """The graph of a module of this package's own, whose variables are nobody else's."""
     return from_torch(module, *inputs, name="observed", context=Context("observed")).entry().trace().module
+
+
+def with_bounds(module: Module, bounds: tuple[Mapping[str, Any], ...]) -> Module:
+    """The module whose inputs have these attributes."""
+    main = module.function("main")
+    bound = replace(main, argument_attributes=bounds)
+    return replace(module, functions=tuple(bound if f is main else f for f in module.functions)) if bounds else module
 
 
 # ---- state -----------------------------------------------------------------------------------------------------------------

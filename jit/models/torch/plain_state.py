@@ -1,5 +1,6 @@
 """State that a PyTorch module keeps in plain attributes: torch.export takes it for constants, so that a model would compute
-with the values of its first call for ever. A module whose forward reads and then changes such an attribute is refused."""
+with the values of its first call for ever. A module whose forward reads such an attribute and then binds another value to it, or changes it, is refused. A
+tensor that is written in place is no plain state: the graph has it as a variable."""
 from __future__ import annotations
 
 import copy
@@ -93,10 +94,8 @@ def state(value: Any, deep: int) -> Any:
     match value:
         case _ if isinstance(value, PLAIN):
             return type(value), repr(value)
-        case torch.Tensor():
-            return id(value), value._version
-        case torch.nn.Module():
-            return id(value)
+        case torch.Tensor() | torch.nn.Module():
+            return id(value)  # what is written into a tensor is state of the graph
         case np.ndarray():
             return value.shape, value.tobytes()
         case _ if deep == 0:
