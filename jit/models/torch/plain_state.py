@@ -1,6 +1,6 @@
 """State that a PyTorch module keeps in plain attributes: torch.export takes it for constants, so that a model would compute
-with the values of its first call for ever. A module whose forward reads such an attribute and then binds another value to it, or changes it, is refused. A
-tensor that is written in place is no plain state: the graph has it as a variable."""
+with the values of its first call for ever. A module whose forward reads such an attribute and then changes it, or binds another
+value to it, is refused. A tensor that is written in place is no plain state: the graph has it as a variable."""
 from __future__ import annotations
 
 import copy
