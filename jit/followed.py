@@ -4,26 +4,30 @@ Tracing runs Python once: an attribute that it reads becomes a constant of the c
 were; a call compares. Followed are the attributes that the method's code names, and that of the methods and properties which it
 uses of the object; all of them, where the object goes elsewhere (`helper(self)`, `getattr`, a closure). Of an attribute follows
 what it holds: containers, objects of Python classes, arrays with their contents. Arrays that may be written are compared with a
-copy, up to `LARGEST` bytes together; read-only ones, functions, classes and variables are compared by identity. Nothing here
-keeps the object alive.
+copy, beyond `LARGEST` bytes together by their SHA-256. Read-only ones, functions, classes and variables are compared by
+identity. Nothing here keeps the object alive.
 """
 from __future__ import annotations
 
 import dis
 import enum
 import functools
+import hashlib
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..runtime.deprecation import caller_level
 from ..runtime.errors import Problem, TypeProblem, ValueProblem, class_of, printable
 from ..runtime.foreign_arrays import Unreadable, borrowed, has_memory
 
 LARGEST = 1 << 22
-"""Bytes of writable arrays that each call compares at most: some 0.4 ms, at 10 GB/s."""
+"""Bytes of writable arrays that a snapshot copies at most: a comparison takes some 0.4 ms, at 10 GB/s. Arrays beyond are hashed
+at each call, which takes longer, and a warning says how to spare that."""
 MOST = 10_000
 """Values that a snapshot holds at most."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range, np.generic, np.dtype, enum.Enum)
@@ -189,13 +193,12 @@ class Snapshot:
         if isinstance(value, np.ndarray) and is_read_only(value):
             return same(value)
         self.nbytes += array.nbytes
-        if self.nbytes > LARGEST:
-            raise ValueProblem(
-                f"{self.place(path)} is an array that may be written, of {array.nbytes:,} bytes: with what else is read that "
-                f"is more than the {LARGEST:,} that each call compares", kind="argument",
-                help=f"make it read-only, array.setflags(write=False), and give {path} a new array for new values; or pass it "
-                     "as an argument")
-        return Contents(type(value), np.array(array, order="C"))
+        if self.nbytes <= LARGEST:
+            return Contents(type(value), np.array(array, order="C"))
+        warnings.warn(f"{self.place(path)} is an array of {array.nbytes:,} bytes that may be written, so that each call reads "
+                      "all of it: make it read-only, array.setflags(write=False), or pass it as an argument", RuntimeWarning,
+                      stacklevel=caller_level())
+        return Hashed(type(value), array)
 
     def _refused(self, path: str, value: Any) -> Any:
         raise TypeProblem(printable(f"{self.place(path)} is {class_of(value)}, and whether that changes "
@@ -358,6 +361,25 @@ class Contents:
         if array.dtype != self.copy.dtype or array.shape != self.copy.shape:
             return False
         return memory(np.ascontiguousarray(array)) == self.memory
+
+
+class Hashed:
+    """A large array, by the hash of its bytes."""
+    __slots__ = ("digest", "dtype", "shape", "type")
+
+    def __init__(self, kind: type, array: np.ndarray[Any, Any]) -> None:
+        self.type: Any = kind
+        self.dtype, self.shape, self.digest = array.dtype, array.shape, digest(array)
+
+    def is_now(self, value: Any, around: set[int]) -> bool:
+        if type(value) is not self.type:
+            return False
+        array = value if isinstance(value, np.ndarray) else borrowed(value)
+        return array.dtype == self.dtype and array.shape == self.shape and digest(array) == self.digest
+
+
+def digest(array: np.ndarray[Any, Any]) -> bytes:
+    return hashlib.sha256(memory(np.ascontiguousarray(array))).digest()
 
 
 def memory(array: np.ndarray[Any, Any]) -> memoryview:
