@@ -1,16 +1,15 @@
-"""The lists of what the documents say: each row names tests and files that exist, or has a reason (`README.md`)."""
+"""The lists of what the documents say: each row names tests and files that exist, and a mutation that refutes its tests, or
+has a reason (`README.md`)."""
 from __future__ import annotations
 
 import ast
-import pathlib
 import re
 from functools import cache
 
 import pytest
 
-HERE = pathlib.Path(__file__).parent
-TESTS, SOURCES = HERE.parent, HERE.parents[1]
-LEFT_OUT = "## Not followed"
+from .lists import DOCUMENTS, HERE, SOURCES, TESTS, Row, cells, parts, rows_of
+from .refute import Mutation, mutations_of, survivors
 
 SECTIONS = {
     "op_by_op": (["Requirements", "Op Execution API", "TensorHandle", "Error TensorHandle", "OpHandler", "OpAttrs", "Location",
@@ -26,20 +25,6 @@ SECTIONS = {
 """By document: its sections in order, and how many rows there are at least, with tests and with a reason."""
 
 
-def rows(text: str) -> list[list[str]]:
-    """The cells of the rows of all tables, without heads and lines below them."""
-    cells = [[c.strip() for c in line.strip().strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    return [c for c in cells if c[0] != "section" and not set(c[0]) <= {"-"}]
-
-
-@cache
-def parts(document: str) -> tuple[str, str]:
-    """What is tested, and what is not followed."""
-    tested, found, left_out = (HERE / f"{document}.md").read_text().partition(LEFT_OUT)
-    assert found, f"{document} does not say what is not followed"
-    return tested, left_out
-
-
 @cache
 def functions(path: str) -> set[str]:
     """The tests in a file."""
@@ -47,35 +32,54 @@ def functions(path: str) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
 
-ROWS = [(document, row) for document in SECTIONS for row in rows(parts(document)[0])]
+ROWS = [(document, row) for document in DOCUMENTS for row in rows_of(document)]
+MUTATIONS = [(document, mutation) for document in DOCUMENTS for mutation in mutations_of(document)]
 
 
-@pytest.mark.parametrize("row", [row for _, row in ROWS], ids=[f"{d}: {row[0]}: {row[1]}"[:90] for d, row in ROWS])
-def test_a_statement_has_tests_that_exist_and_says_how_it_is_met(row: list[str]) -> None:
-    _, statement, how, tests = row
-    named = re.findall(r"`([^`]+)`", tests)
-    assert statement and how and named and " ".join(f"`{n}`" for n in named) == tests
-    for path, _, function in (n.partition("::") for n in named):
+@pytest.mark.parametrize("row", [row for _, row in ROWS], ids=[f"{d}: {row.title}"[:90] for d, row in ROWS])
+def test_a_statement_has_tests_that_exist_and_says_how_it_is_met(row: Row) -> None:
+    assert row.statement and row.how and row.tests
+    for path, _, function in (n.partition("::") for n in row.tests):
         assert function in functions(path), f"{path} has no {function}"
-    for path in re.findall(r"`([a-z0-9_/]+\.py)`", how):
+    for path in re.findall(r"`([a-z0-9_/]+\.py)`", row.how):
         assert (SOURCES / path).is_file(), f"there is no {path}"
 
 
-@pytest.mark.parametrize("document", SECTIONS)
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_row_has_a_mutation_and_every_mutation_a_row(document: str) -> None:
+    assert {mutation.row for mutation in mutations_of(document)} == {row.title for row in rows_of(document)}
+
+
+@pytest.mark.parametrize("mutation", [m for _, m in MUTATIONS], ids=[f"{d}: {m.name}"[:90] for d, m in MUTATIONS])
+def test_a_mutation_changes_one_place_of_the_product(mutation: Mutation) -> None:
+    text = (SOURCES / mutation.file).read_text()
+    assert mutation.file.split("/")[0] in ("jit", "lowering", "runtime")
+    assert mutation.applied(text) != text
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_first_mutation_of_a_document_is_noticed(document: str) -> None:
+    """`python tests/documents/refute.py` runs all of them."""
+    mutation = mutations_of(document)[0]
+    row = next(row for row in rows_of(document) if row.title == mutation.row)
+    assert [is_alive for _, is_alive in survivors([(mutation, row)], 1)] == [False]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_what_is_not_followed_has_a_reason(document: str) -> None:
-    found = rows(parts(document)[1])
+    found = cells(parts(document)[1])
     assert all(len(row) == 3 and row[1] and len(row[2]) > 20 for row in found)
     assert len(found) >= SECTIONS[document][2]
 
 
-@pytest.mark.parametrize("document", SECTIONS)
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_section_of_a_document_is_in_its_list(document: str) -> None:
     sections, least, _ = SECTIONS[document]
     tested = parts(document)[0]
     assert re.findall(r"^## (.*)$", tested, re.MULTILINE) == sections
-    assert len(rows(tested)) >= least
+    assert len(rows_of(document)) >= least
 
 
 def test_every_list_is_read() -> None:
-    assert {p.stem for p in HERE.glob("*.md")} - {"README"} == set(SECTIONS)
+    assert {p.stem for p in HERE.glob("*.md")} - {"README"} == set(DOCUMENTS)
     assert all(f"`{document}.md`" in (HERE / "README.md").read_text() for document in SECTIONS)
