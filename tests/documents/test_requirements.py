@@ -14,7 +14,7 @@ from .refute import Mutation, mutations_of, survivors
 SECTIONS = {
     "op_by_op": (["Requirements", "Op Execution API", "TensorHandle", "Error TensorHandle", "OpHandler", "OpAttrs", "Location",
                   "Chain", "Ownership of arguments", "Native Op and Device OpHandler",
-                  "Non-side-effecting and side-effecting operations", "corert kernels"], 104, 10),
+                  "Non-side-effecting and side-effecting operations", "corert kernels"], 111, 17),
     "tensorflow_dialects": (["Objective", "TensorFlow Dialect", "TensorFlow Executor Dialect", "tf_executor.graph",
                              "tf_executor.island", "Control flow operations", "Example"], 50, 8),
     "tosa_rationale": (["Rationale", "TOSA and Tensor Level Expressiveness", "IDENTITYN", "COND_IF and WHILE_LOOP",

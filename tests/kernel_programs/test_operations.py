@@ -133,6 +133,13 @@ def test_an_operation_gives_its_result(make: str, operation: str, expected: str)
     assert body(text) == [f"DenseHostTensor dtype = {expected}"]
 
 
+def test_an_operation_gives_as_many_handles_as_it_has_results() -> None:
+    text = f'{M} %b, %c = corert.executeop(%cpu) "split"(%a) {{sections = 2, axis = 0}} : 2\n'
+    text += f"%d = {shown('%c', '%ch0')}\n %end = {shown('%b', '%d')}"
+    assert body(text) == ["DenseHostTensor dtype = f32, shape = [1, 2], values = [3.000000e+00, 4.000000e+00]",
+                          "DenseHostTensor dtype = f32, shape = [1, 2], values = [1.000000e+00, 2.000000e+00]"]
+
+
 def test_half_floats_print_as_bit_patterns_and_convert() -> None:
     text = dense("%a", "[1, 1]", "[-1.0 : f32]")
     text += '%h = corert.executeop(%cpu) "tfrt_test.cast"(%a) {type = "f16"} : 1\n'

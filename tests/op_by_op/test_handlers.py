@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tosaic import OpAttrs, OpHandler, Problem
+from tosaic.jit.stages import Traced
 from tosaic.runtime.op_by_op.chain import Chain
 from tosaic.runtime.op_by_op.handle import TensorHandle
 from tosaic.runtime.op_by_op.handler import NullOpHandler
@@ -43,10 +44,24 @@ def test_both_handlers_run_operators(rt, handler):
     assert np.array_equal(call(rt, "sum", X, handler=handler, axis=1).get(), X.sum(1))
 
 
-def test_the_reference_makes_no_native_code(rt):
+@pytest.fixture
+def compiled(monkeypatch):
+    """The graphs of which native code is made."""
+    made, compile = [], Traced.compile
+    monkeypatch.setattr(Traced, "compile", lambda self: (made.append(self.name), compile(self))[1])
+    return made
+
+
+def test_the_cpu_makes_native_code(rt, compiled):
+    for _ in range(2):
+        assert np.array_equal(call(rt, "tosa.add", X, X).get(), 2 * X)
+    assert len(compiled) == 1
+
+
+def test_the_reference_makes_no_native_code(rt, compiled):
     rt.use("reference")
     assert np.array_equal((rt.tensor(X) + rt.tensor(X)).get(), 2 * X)
-    assert len(rt.cpu.kernels) == 0 and len(rt.get_op_handler("reference").kernels) == 1
+    assert len(rt.cpu.kernels) == 0 and len(rt.get_op_handler("reference").kernels) == 1 and not compiled
 
 
 def test_a_clients_handler_takes_what_it_knows_and_leaves_the_rest(rt):

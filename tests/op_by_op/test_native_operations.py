@@ -122,6 +122,14 @@ def test_without_a_metadata_function_a_dispatch_function_gets_no_metadata(rt):
     assert call(rt, "test.see", rt.tensor(X)).metadata is TYPE and seen == [()]
 
 
+def test_a_dispatch_function_gets_the_location_and_the_chain_of_the_call(rt):
+    seen = []
+    rt.register("test.see", lambda call: (seen.append((call.location, call.chain)), call.arrays[0])[1])
+    for location, chain in (("row 3", None), (42, Chain.ready())):
+        call(rt, "test.see", rt.tensor(X), location=location, chain=chain)
+        assert seen.pop() == (location, chain)
+
+
 def test_a_result_is_ready_when_the_asynchronous_computation_says_so_and_not_before(rt):
     work, ran = [], []
 

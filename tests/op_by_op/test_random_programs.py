@@ -72,6 +72,7 @@ def test_random_programs_in_a_region_are_those_run_one_by_one(runtime):
             for step in steps:
                 a, b = (n % len(values) for n in step.operands)
                 values.append(runtime.run(step.op, values[a], values[b]))
+            assert all(v.is_pending for v in values[4:])
         for step in steps:
             a, b = (n % len(arrays) for n in step.operands)
             arrays.append(programs.OPERATIONS[step.op](arrays[a], arrays[b]))
