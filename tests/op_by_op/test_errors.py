@@ -58,7 +58,7 @@ def test_a_late_error_has_the_line_of_the_call(rt):
 def test_without_a_metadata_function_metadata_is_lost_downstream_until_awaited(rt):
     x = rt.tensor(X)
     gate = threading.Event()
-    rt.register("test.wait", lambda call: (gate.wait(), call.arrays[0])[1], is_long=True)
+    rt.register("test.wait", lambda call: (gate.wait(10), call.arrays[0])[1], is_long=True)
     y = rt.run("test.wait", x)
     z = y + x
     assert y.metadata is None and z.metadata is None
@@ -76,7 +76,7 @@ def test_without_a_metadata_function_metadata_is_lost_downstream_until_awaited(r
 
 def test_metadata_is_awaited_before_a_long_operation_is_done(rt):
     gate = threading.Event()
-    rt.register("test.wait", lambda call: (gate.wait(), call.arrays[0])[1], lambda inputs, _: inputs, is_long=True)
+    rt.register("test.wait", lambda call: (gate.wait(10), call.arrays[0])[1], lambda inputs, _: inputs, is_long=True)
     first = rt.run("async.noop_no_md", rt.tensor(X))
     slow = rt.run("test.wait", first)
     assert slow.await_metadata().shape == (2, 3) and not slow.is_ready
