@@ -71,6 +71,80 @@ def test_a_control_trigger_is_live_behind_a_dead_operation(p: bool) -> None:
     assert found == [-3, -3]
 
 
+DEAD = NEGATED.format("d", "s#1", "")
+"""%d and its token %dc: dead unless %p."""
+
+
+@pytest.mark.parametrize("p", [True, False])
+@pytest.mark.parametrize("line, live", [
+    ("%t:3 = tf_executor.Switch %d, %q : tensor<f32>", -3), ("%t:3 = tf_executor.Switch %x, %q, %dc : tensor<f32>", 3),
+    ("%t:2, %tc = tf_executor._SwitchN %d, %i of 2 : tensor<f32>", -3),
+    ("%t:2, %tc = tf_executor._SwitchN %x, %i of 2 (%dc) : tensor<f32>", 3)])
+@pytest.mark.parametrize("output", [0, 1])
+def test_outputs_of_a_switch_with_a_dead_input_are_dead(line: str, live: int, output: int, p: bool) -> None:
+    source = text(SWITCH + DEAD + line + "\n", f"t#{output}", "%x: tensor<f32>, %p: tensor<i1>, %q: tensor<i1>, %i: tensor<i32>")
+    found = both(source, X, p, output == 1, np.int32(output))
+    assert found == [live, live] if p else is_dead(found)
+
+
+@pytest.mark.parametrize("p", [True, False])
+def test_a_merge_of_dead_values_is_dead(p: bool) -> None:
+    merge = NEGATED.format("e", "d", "") + "%m, %i, %mc = tf_executor.Merge %e, %d : tensor<f32>\n"
+    found = both(text(SWITCH + DEAD + merge, "m"), X, p)
+    assert found == [3, 3] if p else is_dead(found)
+
+
+@pytest.mark.parametrize("p", [True, False])
+@pytest.mark.parametrize("operands, values, numbers", [("%s#0, %d", (3, -3), (0, 1)), ("%d, %x", (3, -3), (1, 0)),
+                                                       ("%x, %d", (3, 3), (0, 0))])
+def test_a_merge_gives_the_first_live_input_and_its_number(operands: str, values: tuple[int, ...], numbers: tuple[int, ...],
+                                                           p: bool) -> None:
+    body = (SWITCH + DEAD + f"%m, %i, %mc = tf_executor.Merge {operands} : tensor<f32>\n"
+            '%k, %kc = tf_executor.island wraps "tf.Cast"(%i) : (tensor<i32>) -> tensor<f32>\n')
+    assert both(text(body, "m"), X, p) == [values[p]] * 2
+    assert both(text(body, "k"), X, p) == [numbers[p]] * 2
+
+
+@pytest.mark.parametrize("p", [True, False])
+def test_a_loop_condition_is_what_it_is_given(p: bool) -> None:
+    body = ("%l, %lc = tf_executor.LoopCond %p : tensor<i1>\n%s:3 = tf_executor.Switch %x, %l : tensor<f32>\n"
+            + NEGATED.format("n", "s#1", "") + "%m:3 = tf_executor.Merge %n, %s#0 : tensor<f32>\n")
+    assert both(text(body, "m#0"), X, p) == [-3 if p else 3] * 2
+
+
+def test_operations_of_an_island_run_in_sequence() -> None:
+    handle = "tensor<!tf_type.resource<tensor<f32>>>"
+    body = (f"""%n, %nc = tf_executor.island {{
+  %h = "tf.VarHandleOp"() <{{container = "", shared_name = "v"}}> : () -> {handle}
+  "tf.AssignVariableOp"(%h, %x) : ({handle}, tensor<f32>) -> ()
+  %a = "tf.ReadVariableOp"(%h) : ({handle}) -> tensor<f32>
+  %b = "tf.Neg"(%a) : (tensor<f32>) -> tensor<f32>
+  "tf.AssignVariableOp"(%h, %b) : ({handle}, tensor<f32>) -> ()
+  %c = "tf.ReadVariableOp"(%h) : ({handle}) -> tensor<f32>
+  %r = "tf.Sub"(%c, %a) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tf_executor.yield %r : tensor<f32>
+}}
+""")
+    assert both(text(body, "n"), X, True) == [-6, -6]
+
+
+@pytest.mark.parametrize("name, end", [("graph", "fetch"), ("island", "yield")])
+def test_a_graph_and_an_island_have_one_block(name: str, end: str) -> None:
+    """Control flow between blocks is that of functions."""
+    inner = f"tf_executor.{name} {{\ncf.br ^end\n^end:\ntf_executor.{end}\n}}"
+    around = inner if name == "graph" else f"tf_executor.graph {{\n{inner}\ntf_executor.fetch\n}}"
+    with pytest.raises(Problem, match=f"tf_executor.{name} has one block, found 2"):
+        read_module(f"func.func @main() {{\n{around}\nreturn\n}}")
+
+
+def test_an_operation_runs_when_its_inputs_are_there() -> None:
+    """The second operand comes two operations later than the first."""
+    body = (NEGATED.format("a", "x", "") + NEGATED.format("b", "a", "") + NEGATED.format("c", "b", "")
+            + '%n, %nc = tf_executor.island wraps "tf.Sub"(%a, %c) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n'
+            + NEGATED.format("m", "n", ""))
+    assert both(text(body, "n"), X, True) == [0, 0]
+
+
 @pytest.mark.parametrize("i", [0, 1, 2])
 def test_a_switch_of_several_gives_its_data_to_the_output_of_its_index(i: int) -> None:
     body = ("%s:3, %c = tf_executor._SwitchN %x, %i of 3 : tensor<f32>\n" + NEGATED.format("n", "s#1", "")

@@ -18,6 +18,7 @@ from ....runtime.records import dataclass
 from ...graph.foreign import callees, find, spelling
 from ...graph.graph import Operation, Value
 from ...graph.types import TensorType, Type
+from ..tf_executor.types import CONTROL, TOKEN
 from .types import TensorFlowTensor
 
 Definition = Mapping[str, Any]
@@ -43,10 +44,19 @@ DERIVED = ("type", "list(type)", "shape", "list(shape)")
 def check_definition(operation: Operation) -> None:
     """Raise a Problem unless the operation is one that its operator allows; an operator that is not in the table may be any."""
     name = spelling(operation)
+    check_control(operation)
     if (forms := CALLS.get(name)) is not None:
         check_call(operation, forms)
     elif (definition := definitions().get(name)) is not None:
         Check(operation, definition).check()
+
+
+def check_control(operation: Operation) -> None:
+    """Nothing of the executor's types goes into an operation or comes out of it."""
+    for value in (*operation.operands, *operation.results):
+        if value.type in (CONTROL, TOKEN):
+            raise Problem(f"{spelling(operation)} has no control, %{value.name} is a {value.type}", operation.position,
+                          kind="type", help="control operands are those of a tf_executor.island around it")
 
 
 def check_call(operation: Operation, forms: Sequence[Sequence[str]]) -> None:
