@@ -82,7 +82,8 @@ DEAD = NEGATED.format("d", "s#1", "")
     ("%t:2, %tc = tf_executor._SwitchN %x, %i of 2 (%dc) : tensor<f32>", 3)])
 @pytest.mark.parametrize("output", [0, 1])
 def test_outputs_of_a_switch_with_a_dead_input_are_dead(line: str, live: int, output: int, p: bool) -> None:
-    source = text(SWITCH + DEAD + line + "\n", f"t#{output}", "%x: tensor<f32>, %p: tensor<i1>, %q: tensor<i1>, %i: tensor<i32>")
+    types = "%x: tensor<f32>, %p: tensor<i1>, %q: tensor<i1>, %i: tensor<i32>"
+    source = text(SWITCH + DEAD + line + "\n", f"t#{output}", types)
     found = both(source, X, p, output == 1, np.int32(output))
     assert found == [live, live] if p else is_dead(found)
 

@@ -16,9 +16,9 @@ SECTIONS = {
                   "Chain", "Ownership of arguments", "Native Op and Device OpHandler",
                   "Non-side-effecting and side-effecting operations", "corert kernels"], 111, 17),
     "tensorflow_dialects": (["Objective", "TensorFlow Dialect", "TensorFlow Executor Dialect", "tf_executor.graph",
-                             "tf_executor.island", "Control flow operations", "Example"], 50, 8),
+                             "tf_executor.island", "Control flow operations", "Example"], 66, 8),
     "tosa_rationale": (["Rationale", "TOSA and Tensor Level Expressiveness", "IDENTITYN", "COND_IF and WHILE_LOOP",
-                        "Using TOSA In A Compiler", "Quantization Parameters in Ops vs Tensors"], 20, 5),
+                        "Using TOSA In A Compiler", "Quantization Parameters in Ops vs Tensors"], 24, 8),
     "tosa_stateful": (["Introduction", "Memory Model", "Execution Model", "Variable", "Variable_Read", "Variable_Write"],
                       35, 9),
     "usmp": (["Background and Motivation", "Goals", "Guide-level explanation", "Reference-level explanation"], 33, 10)}

@@ -87,7 +87,7 @@ def test_reads_and_writes_keep_their_order() -> None:
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 def test_operands_are_tensors_and_scalars_of_the_standard_types(element: str, dtype: type, shape: tuple[int, ...]) -> None:
     type = f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
-    x = np.full(shape, 3, dtype)
+    x: Array = np.full(shape, 3, dtype)
     for found in both(function(f'%r = "tf.AddV2"(%x, %x) : ({type}, {type}) -> {type}', type, f"%x: {type}"), x):
         assert found.shape == shape and found.dtype == dtype and (found == 6).all()
 
@@ -103,12 +103,12 @@ def test_quantized_reference_and_other_types_are_tensorflows_own(prefix: str, na
     assert f"tensor<2x?x!tf_type.{name}>" in print_module(module)
 
 
-@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55", "rv32imc"])
-def test_a_function_lowers_to_several_targets(target: str) -> None:
+@pytest.mark.parametrize("target, family", [("cortex-m4", "thumbv7em"), ("cortex-a55", "aarch64"), ("rv32imc", "riscv32")])
+def test_a_function_lowers_to_several_targets(target: str, family: str) -> None:
     model = tosaic.load(function(f'%r = "tf.Tanh"(%x) : ({T}) -> {T}'))
     np.testing.assert_allclose(model(X), np.tanh(X), rtol=1e-6)
     lowered = model.main.lower(tosaic.CompileOptions(target=tosaic.target(target)))
-    assert lowered.target == tosaic.target(target)
+    assert lowered.target.triple.startswith(family)
     assert lowered.report(code=True)
 
 
@@ -135,8 +135,8 @@ def test_branches_are_functions_of_the_arguments(p: bool) -> None:
 def test_branches_of_other_arguments_are_a_problem(name: str, parameters: str) -> None:
     other = BRANCHES.format(T, T).replace(f"@{name}(%a: {T})", f"@{name}({parameters})")
     if not parameters:
-        other = other.replace(f'@{name}() -> {T} {{', f'@{name}() -> {T} {{\n%a = "tf.Const"() {{value = dense<1.0> : {T}}} : () '
-                                                     f"-> {T}")
+        constant = f'%a = "tf.Const"() {{value = dense<1.0> : {T}}} : () -> {T}'
+        other = other.replace(f"@{name}() -> {T} {{", f"@{name}() -> {T} {{\n{constant}")
     source = function(IF.replace("RESULT", T), arguments=f"%p: tensor<i1>, %x: {T}", rest=other)
     assert f"@{name} takes {parameters.count('%')} values, it is given 1" in refused(source)
 
