@@ -80,6 +80,15 @@ def test_an_output_that_another_one_is_made_of_lasts_until_the_run_ends() -> Non
     assert places["y"][1] <= places["z"][0] or places["z"][1] <= places["y"][0]
 
 
+def test_an_input_gives_its_bytes_to_what_comes_behind_its_last_read() -> None:
+    p = Programs()
+    x, t, y = p.input("x"), p.temporary("t"), p.output("y")
+    program = p.program(p.compute(t, plus(1), x), p.compute(y, copy, t))
+    found = plan(program, Memory(workspace_io=True, overlap=False))
+    assert {b.kind for b in found.buffers} == {"input", "output", "intermediate"}
+    assert found.allocations["x"] == found.allocations["y"] and found.size_bytes == x.nbytes + t.nbytes
+
+
 def undoing(folder: Path, *pools: Pool) -> Artifact:
     """A program that copies its variables before a run that may fail: 64 bytes for two of 32, and two flags."""
     p = Programs()

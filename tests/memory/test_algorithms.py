@@ -214,6 +214,13 @@ def test_what_does_not_fit_falls_back_to_the_next_candidate(name: str) -> None:
     assert {b: place.pool for b, place in found.items()} == {"a": "fast", "b": "slow", "c": "far"}
 
 
+@pytest.mark.parametrize("name", [*EVERY, "exact"])
+def test_a_buffer_of_one_candidate_falls_back_to_no_other_pool(name: str) -> None:
+    pools = PoolInfo("fast", 100), PoolInfo("slow")
+    with pytest.raises(Problem, match="fits in none of its pools beside the buffers that are live with it: fast holds 100"):
+        allocate(together(("a", 90, ("fast",)), ("b", 50, ("fast",)), ("c", 10, ())), pools, name)
+
+
 def test_a_buffer_prefers_its_own_first_candidate() -> None:
     pools = PoolInfo("fast"), PoolInfo("slow")
     assert allocate(together(("a", 1, ("slow", "fast"))), pools)["a"].pool == "slow"
