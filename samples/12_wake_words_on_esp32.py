@@ -1,7 +1,8 @@
 """Sample 12: wake words on an ESP32: an ESP-IDF component and an ESPHome external component, with models as C source.
 
 Writes both folders for the models that are named (of the package pymicro-wakeword, or a .json of microWakeWord's with its .wav
-beside it), runs the component's test where there is a C compiler, and prints what the firmware needs of flash and RAM.
+beside it, or ESPHome's vad.json), runs the component's test where there is a C compiler, and prints what the firmware needs of
+flash and RAM.
 
     python samples/12_wake_words_on_esp32.py [FOLDER [MODEL ...]]
 """
@@ -34,7 +35,7 @@ def write_component(folder: Path, chosen: list[models.Model]) -> None:
     shutil.copy(PARTS / "wake_words" / "wake_words.h", folder / "include")
     fill(folder / "CMakeLists.txt", "@SOURCES@", " ".join(f'"{model.name}.c"' for model in chosen))
     for name in ("idf_component.yml", "README.md"):
-        fill(folder / name, "@WORDS@", ", ".join(model.word for model in chosen))
+        fill(folder / name, "@WORDS@", ", ".join(model.word for model in chosen if not model.is_voice))
     shutil.copy(HERE.parent / "LICENSE", folder)
 
 
@@ -66,10 +67,12 @@ def main() -> None:
     top = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     names = sys.argv[2:] or ["okay_nabu", "alexa"]
     chosen = [models.read(Path(name) if name.endswith(".json") else BUILTIN / f"{name}.json") for name in names]
+    if all(model.is_voice for model in chosen):
+        raise SystemExit("name a wake word beside the model of voice activity, which hears no word")
     component = top / "esp_idf" / "wake_words"
     write_component(component, chosen)
     write_esphome(top / "esphome", component, chosen)
-    words = recording.record(chosen, [sound_of(model) for model in chosen])
+    words = recording.record(chosen, [sound_of(model) for model in chosen if not model.is_voice])
     for folder in (component / HOST_TEST, top / "esphome"):
         (folder / "recording.h").write_text(recording.header_text(words))
     run_host_test(component, top / "host_test")

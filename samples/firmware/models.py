@@ -1,17 +1,15 @@
 """The models of a firmware: read, compiled to C source, and the two files that list them for samples/firmware/wake_words.
 
 A model is a streaming one of microWakeWord: three rows of 40 features in, a probability as a byte out; its .json names the
-cutoff and the window of its detector.
+cutoff and the window of its detector. The word "vad" in a .json marks a model of voice activity, as in ESPHome.
 """
 from __future__ import annotations
 
 import io
 import json
-import math
 import re
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +17,28 @@ import tosaic
 from tosaic.jit.command_line.cli import main as command
 
 FEATURES, ROWS = 40, 3
-FEATURE_UNIT = 10 / 256  # of the front end's integers, in the floats that models are trained with
-SCALE_BITS = 21          # of the product that quantises a feature: 1023 x 0.39 x 2^21 < 2^32
+VOICE = "vad"
 
 
 @dataclass(frozen=True)
 class Model:
-    """`name` in C, the `word` for people; `least_sum` of the bytes of a `window` is the least whose mean is above `cutoff`."""
+    """`name` in C, the `word` for people; a detector compares the mean of `window` bytes with the `cutoff` in 255ths."""
     name: str
     word: str
     config: Path
     path: Path
     cutoff: float
     window: int
-    scale: float
-    zero_point: int
-    output_scale: float
 
     @property
-    def least_sum(self) -> int:
-        return math.floor(Fraction(str(self.cutoff)) * self.window / Fraction(self.output_scale)) + 1
+    def is_voice(self) -> bool:
+        """True if the model hears voice, not a word."""
+        return self.word == VOICE
+
+    @property
+    def cutoff_byte(self) -> int:
+        """The cutoff as ESPHome rounds it."""
+        return int(self.cutoff * 255)
 
 
 def read(config: Path) -> Model:
@@ -47,16 +47,14 @@ def read(config: Path) -> Model:
     path = config.parent / data["model"]
     entry = tosaic.load(path).main
     (features,), (probability,) = entry.inputs, entry.outputs
-    if features.shape != (1, ROWS, FEATURES) or probability.zero_point != 0:
-        raise SystemExit(f"{config}: a step of it is not {ROWS} rows of features to a byte whose 0 is 0")
+    if (features.shape, features.dtype, probability.dtype) != ((1, ROWS, FEATURES), "int8", "uint8"):
+        raise SystemExit(f"{config}: a step of it is not {ROWS} rows of features in int8 to a byte in uint8")
     return Model(re.sub(r"\W", "_", config.stem), data["wake_word"], config, path, data["micro"]["probability_cutoff"],
-                 data["micro"]["sliding_window_size"], features.scale, features.zero_point, probability.scale)
+                 data["micro"]["sliding_window_size"])
 
 
 def write_sources(models: list[Model], sources: Path, headers: Path, target: str) -> None:
     """C source and header of every model, and the files that list them."""
-    if len({(model.scale, model.zero_point) for model in models}) != 1:
-        raise SystemExit("models whose features are quantised differently do not share a component")
     for model in models:
         options = ["--name", model.name, "--emit", "c", "--state", "caller", "--target", target]
         with redirect_stdout(io.StringIO()):
@@ -71,7 +69,6 @@ def write_sources(models: list[Model], sources: Path, headers: Path, target: str
 
 def header_text(models: list[Model]) -> str:
     """How many models there are, and the memory that they need together."""
-    scale = round(FEATURE_UNIT / models[0].scale * 2 ** SCALE_BITS)
     includes = "\n".join(f'#include "tosaic_{model.name}.h"' for model in models)
     states = "\n".join(f"    struct tosaic_{model.name}_state {model.name};" for model in models)
     workspaces = "\n".join(f"    uint8_t {model.name}[TOSAIC_{model.name.upper()}_WORKSPACE_SIZE];" for model in models)
@@ -87,11 +84,6 @@ def header_text(models: list[Model]) -> str:
 #define WAKE_WORDS_ROWS {ROWS}
 #define WAKE_WORDS_FEATURES {FEATURES}
 #define WAKE_WORDS_LONGEST_WINDOW {max(model.window for model in models)}
-
-/* A feature times the scale, shifted by the bits, plus the zero point, is what the models take. */
-#define WAKE_WORDS_SCALE {scale}u
-#define WAKE_WORDS_SCALE_BITS {SCALE_BITS}
-#define WAKE_WORDS_ZERO_POINT ({models[0].zero_point})
 
 struct wake_words_states {{
 {states}
@@ -115,8 +107,8 @@ def max_of(macros: list[str]) -> str:
 
 def source_text(models: list[Model]) -> str:
     """The table of models, with the calls that run them."""
-    rows = "\n".join(f'    {{"{model.word}", {model.least_sum}, {model.window}, init_{model.name}, run_{model.name}}},'
-                     f" /* mean above {model.cutoff} */" for model in models)
+    rows = "\n".join(f'    {{"{model.word}", {model.cutoff_byte}, {model.window}, {int(model.is_voice)}, init_{model.name}, '
+                     f"run_{model.name}}}, /* mean above {model.cutoff} */" for model in models)
     calls = "\n".join(calls_text(model.name) for model in models)
     return f"""\
 /* The models of this component, in the order of their bits. */
@@ -145,4 +137,4 @@ static int32_t run_{name}(struct wake_words *words, uint8_t *probability) {{
 def description(models: list[Model]) -> list[dict[str, Any]]:
     """What the ESPHome component's Python knows of them."""
     return [{"name": model.name, "index": index, "word": model.word, "cutoff": model.cutoff, "window": model.window,
-             "scale": model.output_scale} for index, model in enumerate(models)]
+             "is_voice": model.is_voice} for index, model in enumerate(models)]

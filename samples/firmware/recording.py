@@ -1,10 +1,12 @@
 """The recorded input of the component's test: the features of spoken words, and what Python makes of them.
 
-Features come from the package pymicro-features, the bytes of each step from the model called from Python, and the step in which
-a word is heard from the package pymicro-wakeword, which runs the models with TensorFlow Lite.
+Features come from the package pymicro-features, the bytes of each step from the model called from Python. The rows in which words
+are heard come from ESPHome's rules on the bytes of the package pymicro-wakeword, which runs the models with TensorFlow Lite.
 """
 from __future__ import annotations
 
+import json
+import tempfile
 import wave
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,17 +17,19 @@ import tosaic
 from pymicro_features import MicroFrontend
 from pymicro_wakeword import MicroWakeWord
 
-from .models import FEATURE_UNIT, FEATURES, ROWS, Model
+from .micro_wake_word import Event, events, quantized
+from .models import FEATURES, ROWS, Model
 
 RATE, CHUNK = 16000, 160  # samples a second, samples in 10 ms
+FEATURE_UNIT = 10 / 256    # of the front end's integers, in the floats that pymicro-features gives
 
 
 @dataclass(frozen=True)
 class Recording:
-    """`features`: the front end's integers, uint16[rows, 40]; `bytes`: uint8[steps, models]; `heard`: a step of each model."""
+    """`features`: the front end's integers, uint16[rows, 40]; `bytes`: uint8[steps, models]; rows with `events`."""
     features: np.ndarray
     bytes: np.ndarray
-    heard: list[int]
+    events: list[Event]
 
 
 def record(models: list[Model], sounds: list[Path]) -> Recording:
@@ -33,8 +37,12 @@ def record(models: list[Model], sounds: list[Path]) -> Recording:
     silence = np.zeros(RATE, np.int16)
     samples = np.concatenate([part for sound in sounds for part in (silence, samples_of(sound), silence)])
     features = features_of(samples)
-    return Recording(features, np.stack([bytes_of(model, features) for model in models], axis=1),
-                     [heard_in(model.config, features) for model in models])
+    rows = quantized(features)
+    found = events(models, np.stack([tensorflow_bytes(model, rows) for model in models], axis=1))
+    met = [model.word for i, model in enumerate(models) if any((event.heard | event.blocked) >> i & 1 for event in found)]
+    if missing := [model.word for model in models if not model.is_voice and model.word not in met]:
+        raise SystemExit(f"not heard in the recording: {', '.join(missing)}")
+    return Recording(features, np.stack([bytes_of(model, rows) for model in models], axis=1), found)
 
 
 def samples_of(path: Path) -> np.ndarray:
@@ -55,35 +63,35 @@ def features_of(samples: np.ndarray) -> np.ndarray:
     return np.round(np.array(rows) / FEATURE_UNIT).astype(np.uint16)
 
 
-def quantized(model: Model, features: np.ndarray) -> np.ndarray:
-    values = np.round(features * FEATURE_UNIT / model.scale) + model.zero_point
-    return np.clip(values, -128, 127).astype(np.int8)
-
-
-def bytes_of(model: Model, features: np.ndarray) -> np.ndarray:
+def bytes_of(model: Model, rows: np.ndarray) -> np.ndarray:
     """The model's probability in every step, as the byte that it gives."""
     step = tosaic.load(model.path).main.compile(context=tosaic.Context(model.name))
-    return np.array([int(step(x[None])[0, 0]) for x in steps(quantized(model, features))], np.uint8)
+    return np.array([int(step(x[None])[0, 0]) for x in steps(rows)], np.uint8)
 
 
 def steps(rows: np.ndarray) -> Iterable[np.ndarray]:
     return (np.ascontiguousarray(rows[i:i + ROWS]) for i in range(0, len(rows) - ROWS + 1, ROWS))
 
 
-def heard_in(config: Path, features: np.ndarray) -> int:
-    """The first step in which TensorFlow Lite's mean is above the cutoff."""
-    engine = MicroWakeWord.from_config(config)
-    for number, row in enumerate(features * FEATURE_UNIT):
-        if engine.process_streaming(row.reshape(1, 1, FEATURES)):
-            return number // ROWS
-    raise SystemExit(f"{config.stem} is not heard in the recording")
+def tensorflow_bytes(model: Model, rows: np.ndarray) -> np.ndarray:
+    """The same by TensorFlow Lite, to which scales of 1 and a window of 1 give and take plain bytes."""
+    data = json.loads(model.config.read_text(encoding="utf-8"))
+    data["model"], data["micro"]["sliding_window_size"] = str(model.path.resolve()), 1
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "bytes.json"
+        config.write_text(json.dumps(data), encoding="utf-8")
+        engine = MicroWakeWord.from_config(config)
+    engine.input_scale, engine.input_zero_point, engine.output_scale = 1, 0, 1
+    found = [engine.process_streaming_prob(row.reshape(1, 1, FEATURES)) for row in rows]
+    return np.array(found[ROWS - 1::ROWS], np.uint8)
 
 
 def header_text(recording: Recording) -> str:
     rows = ",\n".join("    {" + ", ".join(map(str, row)) + "}" for row in recording.features.tolist())
+    found = ",\n".join(f"    {{{event.row}, {event.heard}u, {event.blocked}u}}" for event in recording.events)
     results = ",\n".join("    {" + ", ".join(map(str, row)) + "}" for row in recording.bytes.tolist())
     return f"""\
-/* Features of spoken words, the byte that each model gives in each step, and the step in which its word is heard. */
+/* Features of spoken words, the byte that each model gives in each step, and the rows in which words are heard or blocked. */
 #include <stdint.h>
 
 #define RECORDING_ROWS {len(recording.features)}
@@ -96,5 +104,12 @@ static const uint8_t recording_bytes[{len(recording.bytes)}][{recording.bytes.sh
 {results}
 }};
 
-static const int recording_heard[{len(recording.heard)}] = {{{", ".join(map(str, recording.heard))}}};
+#define RECORDING_EVENTS {len(recording.events)}
+
+static const struct {{
+    int row;
+    uint32_t heard, blocked;
+}} recording_events[RECORDING_EVENTS] = {{
+{found}
+}};
 """

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import json
-import math
-from fractions import Fraction
 from pathlib import Path
 
 import esphome.codegen as cg
@@ -20,7 +18,10 @@ CONF_CUTOFF = "probability_cutoff"
 CONF_MODELS = "models"
 CONF_ON_WAKE_WORD = "on_wake_word_detected"
 CONF_STOP_AFTER_DETECTION = "stop_after_detection"
+CONF_VAD = "vad"
 MODELS = {model["name"]: model for model in json.loads((Path(__file__).parent / "models.json").read_text(encoding="utf-8"))}
+WORDS = [name for name, model in MODELS.items() if not model["is_voice"]]
+VOICES = [name for name, model in MODELS.items() if model["is_voice"]]
 FRONT_END = {"name": "esphome/esp-micro-speech-features", "ref": "1.2.3"}
 
 tosaic_wake_words_ns = cg.esphome_ns.namespace("tosaic_wake_words")
@@ -30,7 +31,7 @@ StopAction = tosaic_wake_words_ns.class_("StopAction", automation.Action)
 IsRunningCondition = tosaic_wake_words_ns.class_("IsRunningCondition", automation.Condition)
 
 MODEL_SCHEMA = cv.Schema({
-    cv.Required(CONF_MODEL): cv.one_of(*MODELS, lower=True),
+    cv.Required(CONF_MODEL): cv.one_of(*WORDS, lower=True),
     cv.Optional(CONF_CUTOFF): cv.percentage,
 })
 
@@ -42,12 +43,23 @@ def every_model_once(models):
     return models
 
 
+def voice_model(value):
+    """The model of voice activity that `vad:` names, or the first."""
+    if not VOICES:
+        raise cv.Invalid("These sources hold no model of voice activity: write them with a vad.json among the models")
+    return cv.Schema({
+        cv.Optional(CONF_MODEL, default=VOICES[0]): cv.one_of(*VOICES, lower=True),
+        cv.Optional(CONF_CUTOFF): cv.percentage,
+    })({} if value is None else value)
+
+
 CONFIG_SCHEMA = cv.Schema({
     cv.GenerateID(): cv.declare_id(TosaicWakeWords),
     # Without a microphone the features of the sound come by `feed`, as in the test on the host.
     cv.Optional(CONF_MICROPHONE): cv.All(cv.only_on_esp32, microphone.microphone_source_schema()),
-    cv.Optional(CONF_MODELS, default=list(MODELS)): cv.All(
+    cv.Optional(CONF_MODELS, default=WORDS): cv.All(
         cv.ensure_list(cv.maybe_simple_value(MODEL_SCHEMA, key=CONF_MODEL)), every_model_once),
+    cv.Optional(CONF_VAD): voice_model,
     cv.Optional(CONF_STOP_AFTER_DETECTION, default=False): cv.boolean,
     cv.Optional(CONF_ON_WAKE_WORD): automation.validate_automation(single=True),
 }).extend(cv.COMPONENT_SCHEMA)
@@ -57,17 +69,17 @@ FINAL_VALIDATE_SCHEMA = cv.Schema({
 }, extra=cv.ALLOW_EXTRA)
 
 
-def least_sum(model: dict, cutoff: float) -> int:
-    """The least sum of a window's bytes whose mean is above the cutoff."""
-    return math.floor(Fraction(str(cutoff)) * model["window"] / Fraction(model["scale"])) + 1
+def cutoff_byte(model: dict) -> int:
+    """The cutoff in 255ths, as ESPHome rounds it."""
+    return int(model.get(CONF_CUTOFF, MODELS[model[CONF_MODEL]]["cutoff"]) * 255)
 
 
 async def to_code(config):
     var = cg.new_Pvariable(config[CONF_ID])
     await cg.register_component(var, config)
-    for model in config[CONF_MODELS]:
-        known = MODELS[model[CONF_MODEL]]
-        cg.add(var.use_model(known["index"], least_sum(known, model.get(CONF_CUTOFF, known["cutoff"]))))
+    voice = [config[CONF_VAD]] if CONF_VAD in config else []
+    for model in [*config[CONF_MODELS], *voice]:
+        cg.add(var.use_model(MODELS[model[CONF_MODEL]]["index"], cutoff_byte(model)))
     cg.add(var.set_stop_after_detection(config[CONF_STOP_AFTER_DETECTION]))
     if source := config.get(CONF_MICROPHONE):
         cg.add_define("USE_TOSAIC_WAKE_WORDS_MICROPHONE")

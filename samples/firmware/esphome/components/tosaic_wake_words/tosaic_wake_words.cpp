@@ -27,16 +27,17 @@ bool FeatureQueue::pop(Features &features) {
   return true;
 }
 
-void TosaicWakeWords::use_model(int model, uint16_t least_sum) { this->least_sums_[model] = least_sum; }
+void TosaicWakeWords::use_model(int model, uint8_t cutoff) {
+  this->cutoffs_[model] = cutoff;
+  this->used_[model] = true;
+}
 
 int32_t TosaicWakeWords::begin_() {
   const int32_t error = wake_words_init(&this->words_);
   for (int model = 0; error == TOSAIC_OK && model < WAKE_WORDS_COUNT; model++) {
-    if (this->least_sums_[model] == 0) {
+    this->words_.detectors[model].cutoff = this->cutoffs_[model];
+    if (!this->used_[model])
       wake_words_enable(&this->words_, model, 0);
-    } else {
-      this->words_.detectors[model].least_sum = this->least_sums_[model];
-    }
   }
   return error;
 }
@@ -59,8 +60,9 @@ void TosaicWakeWords::setup() {
 void TosaicWakeWords::dump_config() {
   ESP_LOGCONFIG(TAG, "Wake words: %u bytes of memory", (unsigned) sizeof(this->words_));
   for (int model = 0; model < WAKE_WORDS_COUNT; model++) {
-    if (this->least_sums_[model] != 0) {
-      ESP_LOGCONFIG(TAG, "  %s", wake_word_models[model].name);
+    if (this->used_[model]) {
+      ESP_LOGCONFIG(TAG, "  %s: mean of %u above %u of 255", wake_word_models[model].name,
+                    (unsigned) wake_word_models[model].window, (unsigned) this->cutoffs_[model]);
     }
   }
 }
@@ -110,14 +112,22 @@ void TosaicWakeWords::loop() {
       this->mark_failed();
       return;
     }
-    for (int model = 0; model < WAKE_WORDS_COUNT; model++) {
-      if ((heard >> model & 1) == 0)
-        continue;
-      ESP_LOGD(TAG, "Heard %s", wake_word_models[model].name);
-      if (this->stop_after_detection_)
-        this->stop();
-      this->trigger_.trigger(wake_word_models[model].name);
-    }
+    this->report_(heard);
+  }
+}
+
+void TosaicWakeWords::report_(uint32_t heard) {
+  for (int model = 0; model < WAKE_WORDS_COUNT; model++) {
+    if (this->words_.blocked >> model & 1)
+      ESP_LOGD(TAG, "The model hears %s, but there is no voice", wake_word_models[model].name);
+  }
+  for (int model = 0; model < WAKE_WORDS_COUNT; model++) {
+    if ((heard >> model & 1) == 0)
+      continue;
+    ESP_LOGD(TAG, "Heard %s", wake_word_models[model].name);
+    if (this->stop_after_detection_)
+      this->stop();
+    this->trigger_.trigger(wake_word_models[model].name);
   }
 }
 

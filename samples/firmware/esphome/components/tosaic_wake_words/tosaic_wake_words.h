@@ -42,7 +42,7 @@ class TosaicWakeWords : public Component {
   void loop() override;
   void dump_config() override;
 
-  void use_model(int model, uint16_t least_sum);
+  void use_model(int model, uint8_t cutoff);
   void set_stop_after_detection(bool stop) { this->stop_after_detection_ = stop; }
   Trigger<std::string> *get_trigger() { return &this->trigger_; }
 
@@ -59,7 +59,8 @@ class TosaicWakeWords : public Component {
 
  protected:
   struct wake_words words_;
-  std::array<uint16_t, WAKE_WORDS_COUNT> least_sums_{};  // 0: the model is not used
+  std::array<uint8_t, WAKE_WORDS_COUNT> cutoffs_{};
+  std::array<bool, WAKE_WORDS_COUNT> used_{};
   FeatureQueue queue_;
   Trigger<std::string> trigger_;
   std::atomic<bool> running_{false};
@@ -67,6 +68,7 @@ class TosaicWakeWords : public Component {
   bool stop_after_detection_{false};
 
   int32_t begin_();
+  void report_(uint32_t heard);
 
 #ifdef USE_TOSAIC_WAKE_WORDS_MICROPHONE
   microphone::MicrophoneSource *microphone_{nullptr};
