@@ -3,6 +3,7 @@ kernels do: a table is corrected by half of the error in the middle between two 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,20 +13,35 @@ from ..graph.graph import Value
 from ..graph.types import Array
 
 STEPS = 512
+LEAST, MOST = -1 << 15, (1 << 15) - 1
 FRACTION = 7
 """Bits that TABLE's results have below the steps of its entries."""
 
 
-def interpolated_table(function: Callable[[Array], Array], low: float, high: float, least: float = -1.0, most: float = 1.0
-                       ) -> Array:
-    """Entries for operands of `low` to `high` and results of `least` to `most`, each over the range of two bytes."""
-    step, unit = (high - low) / STEPS, (1 << 16) / (most - least)
-    places = low + step * np.arange(STEPS + 1)
-    ends, middles = np.round(function(places) * unit), np.round(function(places[:-1] + step / 2) * unit)
-    between = np.round((ends[1:] + ends[:-1]) / 2)
-    entries = ends.copy()
-    entries[:-1] -= np.round((between - middles) / 2)
-    return np.clip(entries, -1 << 15, (1 << 15) - 1).astype(np.int16)
+def interpolated_table(function: Callable[[Array], Array], scale: np.floating[Any] | float, zero_point: int,
+                       result_scale: np.floating[Any] | float) -> Array:
+    """Entries for operands and results over the range of two bytes, in the float type of the scales, as the kernels round."""
+    real = np.result_type(scale).type if isinstance(scale, np.floating) else np.float64
+    least, most = (real(scale * real(n - zero_point)) for n in (LEAST, MOST))
+    low, high = (real(result_scale) * real(n) for n in (LEAST, MOST))
+    step, unit = real((most - least) / real(STEPS)), real(real(1 << 16) / (high - low))
+    places = least + np.arange(STEPS + 1).astype(real) * step
+    with np.errstate(all="ignore"):
+        ends, middles = (called(function, at) * unit for at in (places, places[:-1] + step / real(2)))
+        last = away(called(function, np.array([most])) * unit)
+        between = away((ends[1:] + away(ends[:-1])) / real(2))
+        entries = np.concatenate([away(ends[:-1]) - away((between - away(middles)) / real(2)), last])
+    return np.nan_to_num(np.clip(entries, LEAST, MOST), nan=0).astype(np.int16)
+
+
+def called(function: Callable[[Array], Array], x: Array) -> Array:
+    """The function, rounded once."""
+    return function(x.astype(np.float64)).astype(x.dtype)
+
+
+def away(x: Array) -> Array:
+    """The nearest integers, halves away from zero."""
+    return np.trunc(x) + np.sign(x) * (np.abs(x - np.trunc(x)) >= 0.5)
 
 
 def looked_up(e: TosaBuilder, x: Value, table: Array) -> Term:

@@ -1,8 +1,8 @@
 """Operators of TensorFlow Lite on quantized integers that the converter does not take or gets wrong, as TOSA.
 
 Of one operand of a byte each of the 256 results is known when a model is loaded: a table. What has several operands, or two
-bytes, is computed in float32 and stored at the nearest step. Comparisons, and the greater and the less of two, are those of
-integers; softmax of two bytes is written step by step, as the kernel computes it.
+bytes, is computed in float32 and stored at the nearest step, unless `two_byte_kernels` has it as the kernel computes it.
+Comparisons, and the greater and the less of two, are those of integers.
 """
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ import numpy as np
 
 from ..formulas.division import divided, square_root
 from ..formulas.quantization import as_signed, as_unsigned
-from ..formulas.rounding import clamp
 from ..formulas.softmax import log_softmax, softmax
-from ..formulas.term import Term, absolute, exp, log, rsqrt, select
+from ..formulas.term import Term, absolute, rsqrt
 from ..formulas.tosa_builder import PlacedBuilder, TosaBuilder
 from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
 from ..graph.types import F32, I1, I8, I16, I32, UI8, Array, ElementType
-from .interpolated_tables import interpolated_table, looked_up
 from .kernel_formulas import gelu, greater, less, quantized
 from .records import OperatorRecord, SubgraphRecord, TensorRecord
 from .schema import ELEMENTS
+from .two_byte_kernels import in_fixed_point, is_two_byte_kernel, write_two_byte_kernel
 
 Real: TypeAlias = Callable[[Array], Array]
 BYTES, STORED = (I8, UI8), (I8, UI8, I16)
@@ -35,10 +34,6 @@ SCALE_BITS = 8
 """Of integers that are compared after they were brought to one scale: fractions of a step of 1 that they keep."""
 
 
-def leaky(x: Term, alpha: Term) -> Term:
-    return select(x < 0, x * alpha, x)
-
-
 def normalized(x: Term) -> Term:
     """x by the root of the sum of squares along the last axis."""
     total = (x * x).reduced("reduce_sum", x.value.tensor.rank - 1)
@@ -47,8 +42,8 @@ def normalized(x: Term) -> Term:
 
 FLOATS: dict[str, tuple[int, Callable[..., Term], tuple[ElementType, ...]]] = {
     "DIV": (2, divided, STORED), "LOG_SOFTMAX": (1, lambda x: log_softmax(x, x.value.tensor.rank - 1), BYTES),
-    "L2_NORMALIZATION": (1, normalized, BYTES), "PRELU": (2, leaky, (I16,)), "ABS": (1, absolute, (I16,)),
-    "SQRT": (1, square_root, (I16,)), "RSQRT": (1, rsqrt, (I16,)), "EXP": (1, exp, (I16,)), "LOG": (1, log, (I16,)),
+    "L2_NORMALIZATION": (1, normalized, BYTES), "ABS": (1, absolute, (I16,)),
+    "SQRT": (1, square_root, (I16,)), "RSQRT": (1, rsqrt, (I16,)),
     "GELU": (1, gelu, (I16,))}
 """Functions of real numbers: how many operands they have, and of what types."""
 
@@ -60,6 +55,8 @@ CHOICES = {"MAXIMUM": greater, "MINIMUM": less}
 
 def is_quantized_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
     """Whether an operator is written here: one of the tables, on tensors of known shapes and scales."""
+    if is_two_byte_kernel(graph, operator):
+        return True
     numbers = (*operator.inputs, *operator.outputs)
     if len(operator.outputs) != 1 or min(numbers) < 0:
         return False
@@ -78,7 +75,7 @@ def is_quantized_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool
         return False
     match kind:
         case "SOFTMAX":
-            return count == 1 and bool(tensors[0].shape) and (first == I16 or operator.options["beta"] != 1)
+            return count == 1 and bool(tensors[0].shape) and first != I16 and operator.options["beta"] != 1
         case kind if kind in TABLES and first in BYTES:
             return count == 1
     operands, _, types = FLOATS.get(kind, (0, None, ()))
@@ -96,14 +93,14 @@ def write_quantized_kernel(block: BlockBuilder, graph: SubgraphRecord, operator:
     records = [graph.tensors[t] for t in operator.inputs]
     result, kind = graph.tensors[operator.outputs[0]], operator.kind
     element = operands[0].tensor.element
+    if is_two_byte_kernel(graph, operator):
+        return write_two_byte_kernel(e, graph, operator, operands)
     if kind in COMPARISONS:
         return compared(e, COMPARISONS[kind], operands, records)
     if kind in CHOICES:
         return chosen(e, CHOICES[kind], operands)
     if kind in TABLES and element in BYTES:
         return by_table(e, TABLES[kind], operands[0], records[0], result)
-    if kind == "SOFTMAX" and element == I16:
-        return softmax_of_two_bytes(e, operands[0], float(records[0].scale or 0) * float(operator.options["beta"]))
     given = [real(Term(e, v), record) for v, record in zip(e.same_rank(*operands), records)]
     if kind == "SOFTMAX":
         found = softmax(given[0] * float(operator.options["beta"]), given[0].value.tensor.rank - 1)
@@ -151,39 +148,7 @@ def scaled(x: Term, record: TensorRecord) -> Term:
     return in_fixed_point((x - record.zero_point) * (1 << SCALE_BITS), float(record.scale))
 
 
-def in_fixed_point(x: Term, factor: float) -> Term:
-    """x * factor of i32, rounded twice as the kernels do it."""
-    fraction, exponent = np.frexp(factor)
-    multiplier = int(np.round(fraction * (1 << 31)))
-    if multiplier == 1 << 31:
-        multiplier, exponent = 1 << 30, exponent + 1
-    e, zero = x.builder, x.builder.constant(np.zeros(1, np.int32))
-    factors = e.constant(np.array([multiplier], np.int32)), e.constant(np.array([np.clip(31 - exponent, 2, 62)], np.int8))
-    return x.of(e("rescale", x.value, *factors, zero, zero, to=I32, scale32=True, rounding_mode="DOUBLE_ROUND",
-                  per_channel=False, input_unsigned=False, output_unsigned=False))
-
-
 def chosen(e: TosaBuilder, choice: Callable[[Term, Term], Term], operands: Sequence[Value]) -> Value:
     """The greater or the less of integers of one scale."""
     element = operands[0].tensor.element
     return choice(*(Term(e, e.cast(v, I32)) for v in e.same_rank(*operands))).cast(element).value
-
-
-# ---- softmax of two bytes --------------------------------------------------------------------------------------------
-DEEPEST = 10.0
-"""Differences from the greatest element that count: the exponential of more is taken for that of this."""
-HALF, WHOLE = (1 << 15) - 1, 1 << 16
-
-
-def softmax_of_two_bytes(e: TosaBuilder, x: Value, scale: float) -> Value:
-    """Along the last axis, in units of 2 ** -15, by tables of the exponential and of 1 / (1 + x)."""
-    last = x.tensor.rank - 1
-    wide = Term(e, e.cast(x, I32))
-    steps = in_fixed_point(wide - wide.reduced("reduce_max", last), scale * (WHOLE - 1) / DEEPEST)
-    powers = looked_up(e, clamp(steps + HALF, -HALF - 1, HALF).cast(I16).value, interpolated_table(np.exp, -DEEPEST, 0.0))
-    total = powers.reduced("reduce_sum", last)
-    room = total.apply("clz")
-    rest = (((total << (room - 1)) - (1 << 30)).apply("arithmetic_right_shift", 14, round=True) - (1 << 15))
-    inverse = looked_up(e, clamp(rest, -HALF - 1, HALF).cast(I16).value, interpolated_table(lambda a: 1 / (1 + a), 0.0, 1.0))
-    found = (powers * inverse).apply("arithmetic_right_shift", room.term(31) - room, round=True)
-    return clamp(found, 0, HALF).cast(I16).value

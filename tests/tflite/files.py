@@ -17,22 +17,26 @@ OPTIONS = {"ADD": 11, "MUL": 21, "SUB": 28, "STRIDED_SLICE": 32, "SLICE": 48, "C
            "REDUCE_PROD": 27, "MIRROR_PAD": 77, "SPACE_TO_DEPTH": 19, "DEPTH_TO_SPACE": 94, "CUMSUM": 102, "LEAKY_RELU": 75,
            "CONV_2D": 1, "FULLY_CONNECTED": 8, "SOFTMAX": 9, "UNPACK": 64, "ONE_HOT": 61, "REVERSE_SEQUENCE": 87, "DIV": 29,
            "LOCAL_RESPONSE_NORMALIZATION": 13, "BATCH_MATMUL": 101, "CONV_3D_TRANSPOSE": 106, "L2_NORMALIZATION": 12,
-           "ARG_MIN": 57}
+           "ARG_MIN": 57, "DEPTHWISE_CONV_2D": 2, "TRANSPOSE_CONV": 49, "CONCATENATION": 10}
 """The number of an operator's table of options."""
+VERSIONS = {"FULLY_CONNECTED": 4}
+"""Versions of operators that kernels look at."""
 Numbers = Sequence[int]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor; `array` makes it a constant. An extent of -1 is open. Older writers do not say that the rank `is_known`."""
+    """A tensor; `array` makes it a constant. An extent of -1 is open. Older writers do not say that the rank `is_known`.
+    Several scales lie along `axis`."""
     name: str
     shape: tuple[int, ...] = ()
     type: str = "f32"
     array: np.ndarray | None = None
-    scale: float | None = None
+    scale: float | tuple[float, ...] | None = None
     zero_point: int = 0
     is_state: bool = False
     is_known: bool = True
+    axis: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ def code(kind: str) -> TableNode:
     if kind not in BUILTINS:
         return table(Scalar("B", 32), kind, Scalar("i", 1), Scalar("i", 32))
     number = BUILTINS.index(kind)
-    return table(Scalar("B", min(number, 127)), None, Scalar("i", 1), Scalar("i", number))
+    return table(Scalar("B", min(number, 127)), None, Scalar("i", VERSIONS.get(kind, 1)),
+                 Scalar("i", number))
 
 
 def subgraphs(graphs: Sequence[Graph], kinds: Sequence[str]) -> tuple[TableNode, ...]:
@@ -126,8 +131,9 @@ def each(names: str, numbers: Mapping[str, int]) -> Data:
 
 
 def tensor(t: Tensor, buffer: int) -> TableNode:
-    quantization = None if t.scale is None else table(None, None, Data(np.array([t.scale], "<f4")),
-                                                      Data(np.array([t.zero_point], "<i8")))
+    scales = np.array(t.scale, "<f4", ndmin=1)
+    quantization = None if t.scale is None else table(None, None, Data(scales), Data(np.full(len(scales), t.zero_point, "<i8")),
+                                                      None, None, Scalar("i", t.axis))
     is_open = any(n < 0 for n in t.shape)
     return table(Data(np.array([max(n, 1) for n in t.shape], "<i4")), Scalar("B", TYPES[t.type]), Scalar("I", buffer), t.name,
                  quantization, Scalar("B", int(t.is_state)), None, Data(np.array(t.shape, "<i4")) if is_open else None,
