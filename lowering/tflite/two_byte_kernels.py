@@ -238,8 +238,8 @@ def pool(e: TosaBuilder, operator: OperatorRecord, x: Value, result: TensorRecor
     options = operator.options
     kernel, strides = ([int(options[f"{name}_{side}"]) for side in "hw"] for name in ("filter", "stride"))
     pads = [(0, 0)] * 2 if options["padding"] else [same_pads(*n) for n in zip(x.tensor.dims[1:3], kernel, strides)]
-    held, pads = fitted(e, x, pads, kernel, strides)
-    attributes = {"kernel": tuple(kernel), "stride": tuple(strides), "pad": tuple(n for pair in pads for n in pair)}
+    held, fitting = fitted(e, x, pads, kernel, strides)
+    attributes = {"kernel": tuple(kernel), "stride": tuple(strides), "pad": tuple(n for pair in fitting for n in pair)}
     if operator.kind == "MAX_POOL_2D":
         found = e("max_pool2d", held, **attributes)
     else:

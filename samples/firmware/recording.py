@@ -1,7 +1,8 @@
 """The recorded input of the component's test: the features of spoken words, and what Python makes of them.
 
-Features come from the package pymicro-features, the bytes of each step from the model called from Python. The rows in which words
-are heard come from ESPHome's rules on the bytes of the package pymicro-wakeword, which runs the models with TensorFlow Lite.
+Features come from the package pymicro-features, the bytes of each step from the model called from Python. The rows in which
+words are heard come from ESPHome's rules on the bytes of the package pymicro-wakeword, which runs the models with TensorFlow
+Lite.
 """
 from __future__ import annotations
 

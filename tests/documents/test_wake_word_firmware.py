@@ -47,7 +47,7 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both folders, with a model of voice activity that takes the first word for a voice, and no other.
 
-    No package ships ESPHome's vad.tflite: this is the first word's model, with the scale of its features that vad.tflite has."""
+    No package ships ESPHome's vad.tflite: this is the first word's model, with the scale of features of vad.tflite."""
     folder = tmp_path_factory.mktemp("guarded")
     (name, *_), source = MODELS, Path(str(importlib.resources.files("pymicro_wakeword"))) / "models"
     content, scale = (source / f"{name}.tflite").read_bytes(), struct.pack("<f", 0.10196078568696976)

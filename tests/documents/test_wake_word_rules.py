@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "samples" / "firmware" / "wake_words"
-FLAGS = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+FLAGS = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g",
+         "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 STEPS = 2000
 
 pytestmark = [
@@ -165,7 +166,8 @@ def test_words_and_voices_are_heard_in_the_rows_of_esphome(rules: Any, tmp_path:
 
 
 def test_quiet_ends_between_steps_as_in_esphome(rules: Any, tmp_path: Path) -> None:
-    """89 rows pass in silence, none in the word, then one in each row whose last byte is below the cutoff: the hundredth is 108."""
+    """89 rows pass in silence, none in the word, then one in each row whose last byte is below the cutoff: 108 is the
+    hundredth."""
     table = Table(0.5, 5)
     probabilities = np.array([0] * 29 + [255] * 3 + [126] * 6)[:, None]
     found = heard(build(tmp_path, [table]), probabilities)
