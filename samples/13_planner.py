@@ -9,6 +9,7 @@ theirs are, and the results are the same.
 """
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,7 +48,8 @@ def dies(b: planner.BufferInfo) -> int:
 
 def alone(buffers: Sequence[planner.BufferInfo]) -> tuple[planner.BufferInfo, ...]:
     """The same, without conflicts with others."""
-    return planner.with_conflicts(buffers)
+    names = {b.name for b in buffers}
+    return tuple(dataclasses.replace(b, conflicts=b.conflicts & names) for b in buffers)
 
 
 def in_one_bank(report: Mapping[str, Any]) -> int:

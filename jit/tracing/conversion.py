@@ -115,8 +115,8 @@ def from_python(value: Any) -> Array:
             return np.asarray(value)
         except ValueError as error:
             raise problem(f"a list of uneven lengths is no tensor: {error}", "argument") from None
-    if hasattr(type(value), "no_tensor"):
-        raise value.no_tensor()
+    if hasattr(type(value), "_no_tensor"):
+        raise value._no_tensor()
     if not isinstance(value, np.ndarray | np.generic):
         raise problem(f"{class_of(value)} cannot be a tensor", "argument",
                       help="tensors are made of NumPy arrays and Python numbers", raised=TypeProblem)

@@ -57,7 +57,7 @@ class Variable:
     def __eq__(self, other: object) -> bool:
         """True if it is the same object. Numbers are refused: the comparison would be a constant of the compiled function."""
         if isinstance(other, Tensor | np.ndarray) or is_number(other):
-            raise self.no_tensor()
+            raise self._no_tensor()
         return self is other
 
     __hash__ = object.__hash__
@@ -70,10 +70,10 @@ class Variable:
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise self.no_tensor()
+            raise self._no_tensor()
         return str(self)
 
-    def no_tensor(self) -> Problem:
+    def _no_tensor(self) -> Problem:
         """The Problem of a use in a tensor's place."""
         return problem(f"variable {self.name} is no tensor", "variable", raised=TypeProblem, help="its value is what read() "
                        "returns: variable.read() + 1; write(value) changes it")
@@ -152,7 +152,7 @@ class Variable:
 def refuse_operators() -> None:
     """Give `Variable` each operator and protocol of `Tensor` that it has not, as a refusal that says how to read its value."""
     def refuse(self: Variable, *others: Any, **options: Any) -> NoReturn:
-        raise self.no_tensor()
+        raise self._no_tensor()
 
     own = {*vars(object), *vars(Variable)} - {"__lt__", "__le__", "__gt__", "__ge__"}
     of_tensors = [name for name, member in vars(Tensor).items() if name.startswith("__") and callable(member)]

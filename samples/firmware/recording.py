@@ -1,8 +1,8 @@
 """The recorded input of the component's test: the features of spoken words, and what Python makes of them.
 
-Features come from the package pymicro-features, the bytes of each step from the model called from Python. The rows in which
-words are heard come from ESPHome's rules on the bytes of the package pymicro-wakeword, which runs the models with TensorFlow
-Lite.
+Features come from the package pymicro-features, the bytes of each step from the model called from Python, and the rows in which
+words are heard from ESPHome's rules on these bytes. They are held against those of the package pymicro-wakeword, which runs the
+models with TensorFlow Lite: its kernels round some products once where the models' definition rounds twice.
 """
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from .models import FEATURES, ROWS, Model
 
 RATE, CHUNK = 16000, 160  # samples a second, samples in 10 ms
 FEATURE_UNIT = 10 / 256    # of the front end's integers, in the floats that pymicro-features gives
+MOST_STEPS = 16             # of 255, between a probability and TensorFlow Lite's: a rounding lives on in the state
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,14 @@ def record(models: list[Model], sounds: list[Path]) -> Recording:
     samples = np.concatenate([part for sound in sounds for part in (silence, samples_of(sound), silence)])
     features = features_of(samples)
     rows = quantized(features)
-    found = events(models, np.stack([tensorflow_bytes(model, rows) for model in models], axis=1))
+    own, others = (np.stack([bytes_by(model, rows) for model in models], axis=1) for bytes_by in (bytes_of, tensorflow_bytes))
+    if (farthest := int(np.abs(own.astype(int) - others).max())) > MOST_STEPS:
+        raise SystemExit(f"a probability is {farthest} steps from TensorFlow Lite's")
+    found = events(models, own)
     met = [model.word for i, model in enumerate(models) if any((event.heard | event.blocked) >> i & 1 for event in found)]
     if missing := [model.word for model in models if not model.is_voice and model.word not in met]:
         raise SystemExit(f"not heard in the recording: {', '.join(missing)}")
-    return Recording(features, np.stack([bytes_of(model, rows) for model in models], axis=1), found)
+    return Recording(features, own, found)
 
 
 def samples_of(path: Path) -> np.ndarray:

@@ -76,13 +76,13 @@ def test_products_of_convolutions_are_counted(operation: str, types: tuple[str, 
     assert json.loads(answer(capsys, "info", tmp_path / "m", "--json"))["entries"][0]["multiply_adds"] == expected
 
 
-def test_what_open_extents_leave_unknown_is_said_and_shapes_give_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_open_batch_is_what_the_file_states_and_shapes_give_another(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnx")
     path = DATA / "onnx" / "perceptron.onnx"
     found = json.loads(answer(capsys, "info", path, "--json"))
     assert found["operators"]["onnx.Gemm"] == 2 and "17" in found["made"]["onnx.opsets"]
     entry, = found["entries"]
-    assert entry["inputs"][0]["shape"] == [None, 8] and entry["multiply_adds"] is None and "--shape" in entry["unknown"]
+    assert entry["inputs"][0]["shape"] == [1, 8] and entry["multiply_adds"] == 8 * 16 + 16 * 4 and entry["unknown"] is None
     entry, = json.loads(answer(capsys, "info", path, "--shape", "x=3x8", "--json"))["entries"]
     assert entry["multiply_adds"] == 3 * (8 * 16 + 16 * 4) and entry["unknown"] is None
 

@@ -33,9 +33,12 @@ def test_the_boxes_that_stay(seed: int) -> None:
     as_it_is = tosaic.from_onnx(one_node("NonMaxSuppression", arrays, own, 11))
     found, = interpret(as_it_is.module, "main", arrays)
     np.testing.assert_array_equal(found, right)
-    with pytest.raises(tosaic.Problem, match="how many boxes stay depends on data") as caught:
-        as_it_is(*arrays)
-    assert "set the node's domain to tosaic" in str(caught.value)
+    if max(x.size for x in arrays) > 16:
+        with pytest.raises(tosaic.Problem, match="how many boxes stay depends on data") as caught:
+            as_it_is(*arrays)
+        assert "set the node's domain to tosaic" in str(caught.value)
+    else:  # the values of inputs as small are constants of a call's code
+        np.testing.assert_array_equal(as_it_is(*arrays), right)
 
     (batches, classes, count), most = arrays[1].shape, int(arrays[2][0])
     rows = np.full((batches * classes * min(most, count), 3), -1)
