@@ -86,7 +86,8 @@ class Emitter(TosaBuilder):
         """A new innermost block; its builder's `finish` makes the block. One in very many others is refused before more are
         made in it: of those that stay, level 8K allows fewer."""
         if len(self.blocks) > MOST_NESTED:
-            raise Problem(f"control flow is nested more than {MOST_NESTED} deep, {LARGEST_DEPTH} is the most", kind="model")
+            raise Problem(f"control flow is nested more than {MOST_NESTED} deep, {LARGEST_DEPTH} is the most", kind="model",
+                          help="functions that name each other as branches nest without an end")
         self._regions += 1
         builder = BlockBuilder(f"{label}{self._regions}.")
         self.blocks.append(builder)
