@@ -85,7 +85,7 @@ AS_PYTHON: dict[str, tuple[type[Exception], Callable[[], Any]]] = {
     "an open input left out": (TypeError, lambda: tosaic.load(OPEN).main()),
     "a mapping with another name": (KeyError, lambda: main()({"x": X, "scal": X})),
     "a shape for no input": (KeyError, lambda: tosaic.load(OPEN).main.specialize({"y": (2, 3)})),
-    "a list as an array": (TypeError, lambda: main()([1.0], X)),
+    "a list of another shape": (ValueError, lambda: main()([1.0], X)),
     "another dtype": (TypeError, lambda: main()(X.astype(np.float64), X)),
     "another shape": (ValueError, lambda: main()(X[:1], X)),
     "a model of a number": (TypeError, lambda: tosaic.load(3)),
