@@ -19,9 +19,12 @@ def repeated_interrupts() -> Iterator[None]:
     """In it, an interrupt that Python ignores comes again, until something else than a callback is interrupted."""
     before = sys.unraisablehook
 
+    coming: list[threading.Timer] = []
+
     def unraisable(ignored: sys.UnraisableHookArgs) -> None:
         if issubclass(ignored.exc_type, KeyboardInterrupt):
-            interrupt_soon()
+            if not any(timer.is_alive() for timer in coming):  # one for all that are lost together
+                coming.append(interrupt_soon())
         else:
             before(ignored)
 
@@ -32,11 +35,12 @@ def repeated_interrupts() -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def interrupt_soon() -> None:
+def interrupt_soon() -> threading.Timer:
     """By another thread: the main one would be interrupted in the hook itself, whose exceptions are ignored, too."""
     timer = threading.Timer(PAUSE, interrupt)
     timer.daemon = True
     timer.start()
+    return timer
 
 
 def interrupt() -> None:
