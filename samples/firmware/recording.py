@@ -1,8 +1,8 @@
 """The recorded input of the component's test: the features of spoken words, and what Python makes of them.
 
-Features come from the package pymicro-features, the bytes of each step from the model called from Python, and the rows in which
-words are heard from ESPHome's rules on these bytes. They are held against those of the package pymicro-wakeword, which runs the
-models with TensorFlow Lite: its kernels round some products once where the models' definition rounds twice.
+Features come from the package pymicro-features, the bytes of each step from the model called from Python, and the rows in
+which words are heard from ESPHome's rules on these bytes. TensorFlow Lite of the package pymicro-wakeword must hear the same
+words; its fast kernels round otherwise, so that its bytes are near, and it may be a step earlier or later.
 """
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from .models import FEATURES, ROWS, Model
 
 RATE, CHUNK = 16000, 160  # samples a second, samples in 10 ms
 FEATURE_UNIT = 10 / 256    # of the front end's integers, in the floats that pymicro-features gives
-MOST_STEPS = 16             # of 255, between a probability and TensorFlow Lite's: a rounding lives on in the state
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,20 @@ def record(models: list[Model], sounds: list[Path]) -> Recording:
     samples = np.concatenate([part for sound in sounds for part in (silence, samples_of(sound), silence)])
     features = features_of(samples)
     rows = quantized(features)
-    own, others = (np.stack([bytes_by(model, rows) for model in models], axis=1) for bytes_by in (bytes_of, tensorflow_bytes))
-    if (farthest := int(np.abs(own.astype(int) - others).max())) > MOST_STEPS:
-        raise SystemExit(f"a probability is {farthest} steps from TensorFlow Lite's")
-    found = events(models, own)
-    met = [model.word for i, model in enumerate(models) if any((event.heard | event.blocked) >> i & 1 for event in found)]
-    if missing := [model.word for model in models if not model.is_voice and model.word not in met]:
+    found = np.stack([bytes_of(model, rows) for model in models], axis=1)
+    recording = Recording(features, found, events(models, found))
+    peer = events(models, np.stack([tensorflow_bytes(model, rows) for model in models], axis=1))
+    met = {i for event in recording.events for i in range(len(models)) if (event.heard | event.blocked) >> i & 1}
+    if missing := [model.word for i, model in enumerate(models) if not model.is_voice and i not in met]:
         raise SystemExit(f"not heard in the recording: {', '.join(missing)}")
-    return Recording(features, own, found)
+    if words_of(peer) != words_of(recording.events):
+        raise SystemExit(f"TensorFlow Lite hears {words_of(peer)}, not {words_of(recording.events)}")
+    return recording
+
+
+def words_of(found: list[Event]) -> list[int]:
+    """The words that are heard, one after the other, as sets."""
+    return [event.heard for event in found if event.heard]
 
 
 def samples_of(path: Path) -> np.ndarray:

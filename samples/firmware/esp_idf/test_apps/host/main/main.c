@@ -1,6 +1,6 @@
 /* The test of the component: recorded features of spoken words go in; each model must give the bytes that Python got, step by
-   step, and words must be heard, and blocked, in the rows in which ESPHome's rules do it on TensorFlow Lite's bytes. With a C
-   compiler alone, or as an ESP-IDF application. */
+   step, and words must be heard, and blocked, in the rows in which ESPHome's rules do it on these bytes. With a C compiler
+   alone, or as an ESP-IDF application. */
 #include <stdio.h>
 
 #include "recording.h" /* written with the models: the features, the bytes, the rows in which words are heard */
