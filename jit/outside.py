@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..runtime.errors import printable
-from .followed import LARGEST, MISSING, PLAIN, SEEING, Snapshot, attributes, is_ours, is_python_object, is_same, is_value, same
+from .followed import LARGEST, PLAIN, SEEING, Snapshot, is_ours, is_python_object, is_value
+from .kept_values import MISSING, attributes, is_same, same
 
 WRITING = frozenset({"append", "appendleft", "extend", "add", "update", "insert", "write", "debug", "info", "warning", "error"})
 """Methods that change what they are called on, and whose result nobody needs."""

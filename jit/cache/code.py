@@ -42,7 +42,7 @@ class LaterSource(Source):
         return self._found().text
 
     def _found(self) -> Source:
-        """The text; one without lines where the file has gone or changed, so that the error itself is still told."""
+        """Return the text, or one without lines if the file is gone or has changed: the error must still print."""
         try:
             return self._find()
         except Problem:

@@ -18,7 +18,6 @@ PAUSE = 0.01
 def repeated_interrupts() -> Iterator[None]:
     """In it, an interrupt that Python ignores comes again, until something else than a callback is interrupted."""
     before = sys.unraisablehook
-
     coming: list[threading.Timer] = []
 
     def unraisable(ignored: sys.UnraisableHookArgs) -> None:

@@ -19,7 +19,7 @@ from .model_options import entry_of, options_with_target
 from .progress import Progress
 
 RANDOM_ITERATIONS = 20_000
-"""Iterations of the loops of one call whose number random inputs say: a second or some in the interpreter."""
+"""Iterations of such loops in one call: a few seconds in the interpreter."""
 
 
 def check(options: argparse.Namespace) -> Answer:
@@ -37,8 +37,8 @@ def check(options: argparse.Namespace) -> Answer:
 
 @contextmanager
 def bounded_loops(function: Function, options: argparse.Namespace) -> Iterator[None]:
-    """A block in which loops that random inputs steer have a bound, unless the time has one: nobody has asked for so many
-    iterations. A Problem names the inputs."""
+    """Bound the iterations of loops whose trip counts depend on random inputs, unless a deadline does. Raise a Problem that
+    names the inputs."""
     steering = [v.name for v in drawn(function, options.input) if steers_a_loop(function, v)]
     has_deadline = seconds_left() is not None
     try:

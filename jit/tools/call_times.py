@@ -1,6 +1,6 @@
-"""How long a call of compiled code takes: the least and the median over calls after a warm-up, without Python. A sequence of
-calls is measured in passes that begin with the same variables, so that few calls are told as exactly as many, and a stateful
-model goes through the same calls each time.
+"""Measure a call of compiled code: the minimum and the median over calls after a warm-up, without Python's overhead. Each pass
+over a sequence of calls begins with the same variables, so that few calls are measured as exactly as many, and a stateful model
+makes the same calls in each pass.
 """
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ...runtime.interrupts import process as interrupts
 from ...runtime.variables import Context
 
 LEAST_SECONDS = 0.05
-"""Passes go on for so long."""
+"""Measure passes for at least this time."""
 
 MOST_SECONDS = 0.1
-"""A sequence that takes longer is cut."""
+"""Shorten a sequence of calls that takes longer."""
 
 MOST_TIMES = 1 << 20
 """Calls of one batch of passes at most: eight bytes each."""
@@ -39,7 +39,7 @@ Clock: TypeAlias = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class CallTimes:
-    """Nanoseconds of a call, the least and the median, over so many measured calls."""
+    """The minimum and the median nanoseconds of a call, over `calls` measured calls."""
     least: float
     median: float
     calls: int

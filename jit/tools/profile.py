@@ -290,7 +290,7 @@ def step_time(once: Measured, column: tuple[Array, Array], steps: Array, repeats
 
 
 def wanted_repeats(once: Measured, kernels: int) -> Array:
-    """How often a step of each kernel has to run between two readings of the counter, for its time to be told."""
+    """Return, for each kernel, the repetitions of a step between two counter readings that make its time measurable."""
     long, steps = max(LONG_STEPS * once.resolution, LONG_SECONDS * 1e9), once.steps(kernels).sum(axis=0)
     means = once.times(kernels).sum(axis=0) / np.maximum(steps, 1)
     wanted = np.clip(np.ceil(long / np.maximum(means, 1.0)), 1, MOST_REPEATS).astype(np.int64)

@@ -230,3 +230,21 @@ class UnknownOp(Op):
     @property
     def problem(self) -> Problem:
         return Problem(f"operator {self.spelling} is not known", kind="unsupported")
+
+
+class ForeignOp(UnknownOp):
+    """An operation of another dialect, kept by its name with its properties. The one that its dialect spells
+    `constant_spelling` is a constant: its property `value` holds the data."""
+    foreign = True
+    constant_spelling = ""
+
+    def constant(self, operands: Sequence[Operand]) -> Array | None:
+        """Return the data of a constant, if it is a tensor of numbers."""
+        value = (self.properties or {}).get("value") if self.spelling == self.constant_spelling else None
+        data: Array | None = getattr(value, "array", None)
+        return data
+
+    def reference(self, *arrays: Array) -> Array:
+        """Return the data of a constant; no other operation is known here."""
+        data = self.constant(())
+        return super().reference(*arrays) if data is None else data

@@ -5,8 +5,8 @@ tests must then fail.
 
 `mutations/DOCUMENT.toml` holds the mutations. Each has a name, the row that it makes untrue ("section: statement"), a file, the
 text there and its replacement. The driver copies the checkout once for each job, and applies one mutation after the other. A
-mutation that no test of its row notices survives: it is printed, and the exit status is 1. That the tests pass without it, the
-suite shows.
+mutation that no test of its row notices survives. The exit status is 0 only if every chosen mutation is refuted. That the tests
+pass without a mutation is the suite's business.
 """
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
+from typing import Literal
 
 if __package__:
     from .lists import DOCUMENTS, HERE, SOURCES, Row, rows_of
@@ -30,7 +32,7 @@ else:
     from lists import DOCUMENTS, HERE, SOURCES, Row, rows_of
 
 LIMIT = 300
-"""Seconds for the tests of one row; a mutation that makes them endless is noticed."""
+"""Seconds for the tests of one row. A mutation whose tests take longer has no verdict."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Mutation:
 def mutations_of(document: str) -> tuple[Mutation, ...]:
     """The mutations of a document, in the file's order."""
     path = HERE / "mutations" / f"{document}.toml"
-    return tuple(Mutation(**entry) for entry in tomllib.loads(path.read_text())["mutation"]) if path.exists() else ()
+    return tuple(Mutation(**entry) for entry in tomllib.loads(path.read_text()).get("mutation", ()))
 
 
 def copy_of_checkout(folder: Path) -> Path:
@@ -63,39 +65,43 @@ def copy_of_checkout(folder: Path) -> Path:
     return checkout
 
 
-def passes(checkout: Path, tests: Sequence[str]) -> bool:
-    """True if all these tests pass in the copy, whose tosaic is the one that they import."""
+Verdict = Literal["refuted", "SURVIVED", "TIMED OUT"]
+
+
+def verdict(checkout: Path, tests: Sequence[str]) -> Verdict:
+    """Return whether one of the tests fails in the copy, whose tosaic is the one that they import."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "",
                *(f"tests/{test}" for test in tests)]
     environment = {**os.environ, "PYTHONPATH": str(checkout.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, timeout=LIMIT).returncode == 0
+        status = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, timeout=LIMIT).returncode
     except subprocess.TimeoutExpired:
-        return False
+        return "TIMED OUT"
+    return "SURVIVED" if status == 0 else "refuted"
 
 
-def survives(checkout: Path, mutation: Mutation, row: Row) -> bool:
-    """True if every test of the row passes with the mutation."""
+def with_mutation(checkout: Path, mutation: Mutation, row: Row) -> Verdict:
+    """Return the verdict of the row's tests on the copy with the mutation."""
     path = checkout / mutation.file
     original = path.read_text()
     path.write_text(mutation.applied(original))
     try:
-        return passes(checkout, row.tests)
+        return verdict(checkout, row.tests)
     finally:
         path.write_text(original)
 
 
-def survivors(chosen: Sequence[tuple[Mutation, Row]], jobs: int) -> Iterator[tuple[Mutation, bool]]:
-    """Each mutation and whether it survives, in order."""
+def verdicts(chosen: Sequence[tuple[Mutation, Row]], jobs: int) -> Iterator[tuple[Mutation, Verdict]]:
+    """Yield each mutation with its verdict, in order."""
     with tempfile.TemporaryDirectory(prefix="tosaic-refute-") as folder:
         copies: Queue[Path] = Queue()
         for number in range(jobs):
             copies.put(copy_of_checkout(Path(folder) / str(number)))
 
-        def tried(pair: tuple[Mutation, Row]) -> tuple[Mutation, bool]:
+        def tried(pair: tuple[Mutation, Row]) -> tuple[Mutation, Verdict]:
             checkout = copies.get()
             try:
-                return pair[0], survives(checkout, *pair)
+                return pair[0], with_mutation(checkout, *pair)
             finally:
                 copies.put(checkout)
 
@@ -116,12 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args(arguments)
     chosen = selected(options.document or list(DOCUMENTS), options.match)
-    survived = 0
-    for mutation, is_alive in survivors(chosen, options.jobs):
-        survived += is_alive
-        print("SURVIVED" if is_alive else "refuted ", mutation.name, "|", mutation.row, flush=True)
-    print(f"{len(chosen)} mutations, {survived} survived")
-    return 1 if survived or not chosen else 0
+    counts = Counter[Verdict]()
+    for mutation, found in verdicts(chosen, options.jobs):
+        counts[found] += 1
+        print(f"{found:9}", mutation.name, "|", mutation.row, flush=True)
+    print(f"{len(chosen)} mutations: {', '.join(f'{count} {found}' for found, count in counts.items())}")
+    return 0 if chosen and counts["refuted"] == len(chosen) else 1
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from .lists import DOCUMENTS, HERE, SOURCES, TESTS, Row, cells, parts, rows_of
-from .refute import Mutation, mutations_of, survivors
+from .refute import Mutation, mutations_of, verdicts
 
 SECTIONS = {
     "op_by_op": (["Requirements", "Op Execution API", "TensorHandle", "Error TensorHandle", "OpHandler", "OpAttrs", "Location",
@@ -62,7 +62,7 @@ def test_the_first_mutation_of_a_document_is_noticed(document: str) -> None:
     """`python tests/documents/refute.py` runs all of them."""
     mutation = mutations_of(document)[0]
     row = next(row for row in rows_of(document) if row.title == mutation.row)
-    assert [is_alive for _, is_alive in survivors([(mutation, row)], 1)] == [False]
+    assert [found for _, found in verdicts([(mutation, row)], 1)] == ["refuted"]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

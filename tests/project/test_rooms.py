@@ -16,7 +16,7 @@ ORDER_OF_LOWERING = ("target", "graph", "elements", "formulas", "dialects", "tex
 """The rooms of lowering: each may import those before it."""
 ORDER_OF_JIT = ("tracing", "calls", "source", "descriptors", "graph_tensors", "stage_data", "aot", "tools",
                 "projects", "planner", "compiled", "cache", "given_options", "stages",
-                "pickled_function", "followed", "outside", "methods", "open_compiled",
+                "pickled_function", "kept_values", "followed", "outside", "methods", "open_compiled",
                 "call_signature", "decorator", "models", "many", "op_by_op", "api", "command_line")
 """The rooms of jit, folders and files alike: `models` takes the stages, which take the tools, so that what both are told of
 a model's origin is `source`, below them."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import Position, Problem, Source, printable
-from ...followed import PLAIN, attributes, is_python_object
+from ...followed import PLAIN, is_python_object
+from ...kept_values import attributes
 
 DEEP = 6
 """Objects inside objects that are looked at."""

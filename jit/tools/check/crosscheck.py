@@ -71,7 +71,7 @@ class CrossCheck:
     def agrees(self) -> bool:
         """True if compiled code gives what the reference gives, and the reference what the model was made from gives."""
         return (isinstance(self.verdict, Agrees) and not (self.imported is not None and self.imported.differs)
-                and (self.source is None or self.source.agrees))
+                and not (self.source is not None and self.source.differs))
 
     @property
     def passes(self) -> bool:

@@ -35,7 +35,7 @@ ROOM = 6.0
 STEPS_ROOM, NARROW_BYTES = 2, 2
 """The same for quantized integers, and the number of bytes that those have at most."""
 MORE_ITERATIONS, LEAST_ITERATIONS = 4, 1000
-"""Loops of an erring run may run so many times as often as those of exact ones, and so often in any case."""
+"""Iterations of the loops of a perturbed run, as a multiple of those of the exact run, and the least such bound."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
 """An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
 NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float8_e4m3fnuz": 3,

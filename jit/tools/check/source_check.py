@@ -26,9 +26,10 @@ from .value_traces import Trace, first_apart
 
 @dataclass(frozen=True, slots=True)
 class SourceCheck:
-    """The verdict: how many operations of the source were compared with their own references, how many have none, by name; the
-    first difference, and the operation that makes it, where that was found."""
+    """The verdict: the number of elements of results and variables that were compared, and of operations that were compared
+    with their own references; those that have none, by name; the first difference, and the operation that makes it."""
     kind: str
+    elements: int
     operators: int
     absent: Mapping[str, int]
     difference: Difference | None = None
@@ -37,10 +38,17 @@ class SourceCheck:
 
     @property
     def agrees(self) -> bool:
-        return self.difference is None
+        """True if something was compared, and nothing differs."""
+        return self.difference is None and self.elements + self.operators > 0
+
+    @property
+    def differs(self) -> bool:
+        return self.difference is not None
 
     def __str__(self) -> str:
-        verb = "agrees with" if self.agrees else "differs from"
+        if not (self.agrees or self.differs):
+            return f"the graph was not compared with its source, {self.kind}: no call gave results on both sides"
+        verb = "differs from" if self.differs else "agrees with"
         lines = [f"the graph {verb} its source, {self.kind}: {self.operators} of its operators compared one by one"]
         lines += [str(self.difference)] if self.difference is not None else []
         lines += [f"the first operator that differs: {self.operator}"] if self.operator else []
@@ -52,7 +60,8 @@ class SourceCheck:
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "agrees": self.agrees, "operators": self.operators, "absent": dict(self.absent),
+        return {"kind": self.kind, "agrees": self.agrees if self.agrees or self.differs else None, "elements": self.elements,
+                "operators": self.operators, "absent": dict(self.absent),
                 "difference": None if self.difference is None else str(self.difference), "operator": self.operator,
                 "uncompared": self.uncompared}
 
@@ -69,8 +78,8 @@ def check_source(source: Source, translation: RecordedTranslation, module: Modul
     if difference is not None and operator is None:
         found = first_to_leave(source, checks, calls)
         operator = translation.label(found) if found is not None else None
-    return SourceCheck(source.kind, checks.operators, Counter(checks.absent.values()), checks.difference or difference,
-                       operator, whole.tally.elements.not_comparable)
+    return SourceCheck(source.kind, whole.tally.compared, checks.operators, Counter(checks.absent.values()),
+                       checks.difference or difference, operator, whole.tally.elements.not_comparable)
 
 
 def follow_operators(source: Source, checks: OperatorChecks, calls: Sequence[Sequence[Array]]) -> None:
@@ -111,7 +120,7 @@ class TranslatedRun:
         return self.interpreter(*arrays, observe=self.follower.observe, enter=self.follower.enter)
 
     def __call__(self, arrays: Sequence[Array], complete: Callable[[Follower, Translated], None], written: Written) -> Results:
-        """The results of a call, each operation of which is told to `complete`, and each write to `written`."""
+        """Return the results of a call. Call `complete` after each operation, and `written` after each write to a variable."""
         self.follower.begin(lambda record: complete(self.follower, record), written)
         results = attempt(lambda: self.carried(arrays))
         if not isinstance(results, FailedCall):

@@ -18,7 +18,7 @@ from .following import MISSING, Follower
 from .operator_bounds import near, plain
 
 DRIFT = 1e-2
-"""Part of a result's magnitude that floats may have drifted apart: what is looked for is larger."""
+"""Relative drift of floats that is ignored: the faults that this stage looks for are larger."""
 
 
 @dataclass(slots=True, eq=False)

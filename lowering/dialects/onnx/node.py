@@ -6,12 +6,10 @@ subgraphs are regions, which end in `onnx.Return`. An operand that a node leaves
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...graph.foreign import find, spelling
 from ...graph.graph import Module, Operation
-from ...graph.operator import Operand, UnknownOp
-from ...graph.types import Array, OpaqueType
+from ...graph.operator import ForeignOp
+from ...graph.types import OpaqueType
 
 PREFIX = "onnx."
 CONSTANT, NO_VALUE, RETURN = "onnx.Constant", "onnx.NoValue", "onnx.Return"
@@ -31,21 +29,10 @@ PRODUCER = "onnx.producer"
 """Attribute of a module of ONNX: what wrote the file."""
 
 
-class OnnxOp(UnknownOp):
+class OnnxOp(ForeignOp):
     """An operator of the open dialect: `spelling` is its name with `onnx.` in front, `properties` its attributes."""
-    foreign = True
     terminator = RETURN
-
-    def constant(self, operands: Sequence[Operand]) -> Array | None:
-        """The data of `onnx.Constant`, where it is a tensor of numbers."""
-        value = (self.properties or {}).get("value") if self.spelling == CONSTANT else None
-        found: Array | None = getattr(value, "array", None)
-        return found
-
-    def reference(self, *arrays: Array) -> Array:
-        """The data of `onnx.Constant`; the other operators are not known here."""
-        known = self.constant(())
-        return super().reference(*arrays) if known is None else known
+    constant_spelling = CONSTANT
 
 
 def is_onnx(module: Module) -> bool:

@@ -104,8 +104,8 @@ class DFT(Operator):
 
 @operator("STFT")
 class STFT(Operator):
-    """Spectra of windows of a signal [batch, length, 1 or 2], or a real one [batch, length], `step` apart: [batch, windows,
-    frequencies, 2]."""
+    """Short-time Fourier transform: spectra [batch, windows, frequencies, 2] of a signal [batch, length, 1 or 2], or a real
+    signal [batch, length], with a stride of `step` samples between windows."""
     onesided: int = 1
 
     def length(self, window: int | None, frame: int | None, signal: int) -> int:

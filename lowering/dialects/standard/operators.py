@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ....runtime.errors import Problem
 from ...graph.foreign import find, spelling
 from ...graph.graph import Block, Operation, Value
-from ...graph.operator import Operand, UnknownOp
+from ...graph.operator import ForeignOp
 from ...graph.quantized import is_quantized, storage_type
-from ...graph.types import ELEMENT_TYPES, I1, Array, ElementType, OpaqueType, TensorType, Type
+from ...graph.types import ELEMENT_TYPES, I1, ElementType, OpaqueType, TensorType, Type
 from ...graph.verify import compatible
 
 CONSTANT, TENSOR_CAST, EXTRACT, CALL = "arith.constant", "tensor.cast", "tensor.extract", "func.call"
@@ -31,26 +31,16 @@ INDEX_ELEMENT = "i64"
 """What an index is computed as."""
 
 
-class StandardOp(UnknownOp):
+class StandardOp(ForeignOp):
     """An operation of one of these dialects: `spelling` is its name, `properties` are its attributes."""
-    foreign = True
     terminator = SCF_YIELD
+    constant_spelling = CONSTANT
 
     def terminator_of(self, region: int) -> str:
         return CONDITION if self.spelling == WHILE and region == 0 else SCF_YIELD
 
     def verify(self, operation: Operation, parent: Operation | None) -> None:
         RULES[self.spelling](operation)
-
-    def constant(self, operands: Sequence[Operand]) -> Array | None:
-        """The data of a constant tensor."""
-        value = (self.properties or {}).get("value") if self.spelling == CONSTANT else None
-        found: Array | None = getattr(value, "array", None)
-        return found
-
-    def reference(self, *arrays: Array) -> Array:
-        known = self.constant(())
-        return super().reference(*arrays) if known is None else known
 
 
 def scalar_tensor(type: Type) -> Type:

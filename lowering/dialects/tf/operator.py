@@ -5,26 +5,24 @@ apart, because MLIR prints them apart; `find` looks into both.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...graph.graph import Operation
-from ...graph.operator import Operand, UnknownOp
-from ...graph.types import Array
+from ...graph.operator import ForeignOp
 
 PREFIX = "tf."
 CONST, YIELD = "tf.Const", "tf.Yield"
 SEND, RECEIVE = ("tf._Send", "tf._HostSend"), ("tf._Recv", "tf._HostRecv")
 
 
-class TensorFlowOp(UnknownOp):
+class TensorFlowOp(ForeignOp):
     """An operator of the open dialect: `spelling` is its name (`tf.MatMul`), `properties` what stands in `<{...}>`.
 
     The attributes of the operation (`Operation.attributes`) are what stands in `{...}`. A region ends in `tf.Yield`, whose
     operands are the block's `yields`.
     """
-    foreign = True
     terminator = YIELD
+    constant_spelling = CONST
 
     def verify(self, operation: Operation, parent: Operation | None) -> None:
         from .definitions import check_definition
@@ -35,17 +33,6 @@ class TensorFlowOp(UnknownOp):
     def default_of(self, name: str) -> Any:
         from .definitions import default_of
         return default_of(self.spelling, name)
-
-    def constant(self, operands: Sequence[Operand]) -> Array | None:
-        """The data of `tf.Const`, where it is numbers."""
-        value = (self.properties or {}).get("value") if self.spelling == CONST else None
-        found: Array | None = getattr(value, "array", None)
-        return found
-
-    def reference(self, *arrays: Array) -> Array:
-        """The data of `tf.Const`; the other operators are not known here."""
-        known = self.constant(())
-        return super().reference(*arrays) if known is None else known
 
 
 def is_tensorflow(operation: Operation, *names: str) -> bool:
