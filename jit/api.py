@@ -129,10 +129,12 @@ def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[
         checked_context(context)  # before a long file is read
         bindings = None
         if variables is not None or rfc_merge:
-            from .models.tensorflow.graph_entries import bindings_of
+            from .models.tensorflow.graph_entries import bindings_of, check_takes_bindings
             bindings = bindings_of(variables or {}, rfc_merge)
         with limits or nullcontext():
             model = at_level(with_given_shapes(front_door.load(source, name, bindings), shapes), level)
+            if bindings is not None:
+                check_takes_bindings(model, "variables" if variables is not None else "rfc_merge")
         return say_what_is_stated(model).within(context).limited(limits)
 
 

@@ -218,3 +218,10 @@ def test_one_name_is_one_number_in_every_option(tmp_path: pathlib.Path, capsys: 
 
 def test_constants_are_never_stated() -> None:
     assert constant("c", [1.0]).shape == (1,)
+
+
+@pytest.mark.parametrize("given", [{"rfc_merge": True}, {"variables": {"h": "v"}}])
+def test_an_option_of_tensorflows_graphs_is_refused_for_another_model(given: dict[str, Any]) -> None:
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}"
+    with pytest.raises(tosaic.Problem, match=f"{next(iter(given))} is for graphs of TensorFlow"):
+        tosaic.load(text, **given)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ....lowering.rewrite.tensorflow import Bindings
     from ....lowering.rewrite.translation_record import RecordedTranslation
     from ...source import ObservedRun
+    from ..model import Model
 
 KIND = "a graph of TensorFlow"
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
@@ -184,6 +185,14 @@ class InterpretedCalls:
 def calls_by_value(module: Module, name: str, entry_of: object) -> None:
     """Values of inputs are looked at where they are known alone: a trace has them as constants."""
     return None
+
+
+def check_takes_bindings(model: Model, option: str) -> None:
+    """Raise a Problem if an option for graphs of TensorFlow is given with another model, which would ignore it."""
+    from ..entry_graphs import dialect_of
+    if getattr(dialect_of(model.module), "KIND", None) != KIND:
+        raise Problem(f"{option} is for graphs of TensorFlow in MLIR, and this model is none", kind="argument",
+                      help=f"leave {option} out")
 
 
 def bindings_of(variables: Mapping[str, Any], rfc_merge: bool = False) -> Bindings:
