@@ -19,7 +19,7 @@ from .options import CompileOptions
 
 Luxury = Literal["rewrites that are for speed", "buffers that share bytes", "several threads", "tiling by rows", "fusion",
                  "strategies other than plain loops"]
-"""What a compile can do without, in the order in which it is given up."""
+"""The optional parts of a compile, in the order in which they are given up."""
 
 
 class Compile(Protocol):
@@ -48,7 +48,7 @@ class Failed:
 
 
 def is_fault(failed: Failed, state: Compile) -> bool:
-    """Whether that is a fault of tosaic: an exception that no user causes, or a verifier's. An algorithm of one's own is to
+    """True if that is a fault of tosaic: an exception that no user causes, or a verifier's. An algorithm of one's own is to
     blame for its plans."""
     error = failed.error
     if not isinstance(error, Problem):

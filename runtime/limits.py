@@ -117,12 +117,12 @@ def overtime() -> OutOfTime:
 
 # ---- iterations of interpreted loops ---------------------------------------------------------------------------------------
 class TooManyIterations(Problem):
-    """A loop in the interpreter has run as often as the loops of one call may."""
+    """The loops of an interpreted call have reached their limit of iterations."""
 
 
 @contextmanager
 def bounded_iterations(most: int | None) -> Iterator[None]:
-    """A block in which the loops of an interpreted call run so many times at most, all together; None: as before."""
+    """Limit the iterations of all loops of an interpreted call together; None keeps the limit that holds."""
     before = here.scope
     if most is not None:
         outer = before or Scope()

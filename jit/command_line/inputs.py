@@ -13,7 +13,7 @@ from ..tools.array_files import array_names, read_arrays
 from ..tools.random_array import random_array
 
 SMALL, WIDEST = 1 << 20, 16
-"""Bytes that any array may have, and how many times those of its input."""
+"""Limits of a file's bytes: a floor for any array, and a multiple of its input's bytes."""
 
 
 def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[Array]:

@@ -38,7 +38,7 @@ def tf_if(condition: Tensor, *operands: Tensor, then_branch: Graph, else_branch:
 
 
 def tf_while(*operands: Tensor, cond: Graph, body: Graph, **types: Any) -> tuple[Tensor, ...]:
-    """The operands after `body` as often as `cond` gives a bool or a number for them that is not zero."""
+    """Apply `body` to the operands while `cond` gives True or a nonzero number for them; return the last operands."""
     test = checked("cond", cond)
     return listed(while_loop(lambda *held: truth(test(*held)), checked("body", body), *operands))
 

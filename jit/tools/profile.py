@@ -1,4 +1,4 @@
-"""Where the time of a call goes: each kernel's share, from notes of a processor's counter around every step
+"""Profile of a call: each kernel's share of the time, from readings of the processor's counter around every step
 (`lowering/native/driver/timed_driver.py`), as a table, as JSON, and as a trace for Chrome's viewer.
 
 The time of the whole call is that of the code without notes (`call_times`). A step that is shorter than the counter can tell,
@@ -118,8 +118,8 @@ class Profile:
 
     @property
     def kernel_nanoseconds(self) -> float:
-        """What all kernels take, one by one: their least times, each for the part of the calls in which it runs. In a call the
-        processor overlaps short ones, so that this may be more than the whole."""
+        """The time of all kernels, one by one: their least times, each for the part of the calls in which it runs. A processor
+        overlaps short ones in a call, so that this may be more than the whole."""
         return sum(k.least * k.share for k in self.kernels)
 
     def __str__(self) -> str:
@@ -298,7 +298,7 @@ def wanted_repeats(once: Measured, kernels: int) -> Array:
 
 
 def most_repeats(lowered: LoweredData) -> list[int]:
-    """How often each kernel may be repeated: as often as there is time to give its buffers their contents back."""
+    """Return the most repetitions of each kernel: restoring its buffers' contents must stay within the limit of bytes."""
     from ...lowering.native.driver.timed_driver import kept_nbytes
     from ...lowering.native.process.load import frame_places
     kept = kept_nbytes(lowered.program, frame_places(lowered.program, lowered.plan))

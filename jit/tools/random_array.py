@@ -26,7 +26,7 @@ SEED_BITS = (1 << 64) - 1
 
 
 MOST_STEERED = 8
-"""Random integers on which the condition of a loop depends are from 1 to this: they may be how often it runs."""
+"""Random integers that a loop's condition depends on are from 1 to this: they may be its trip count."""
 
 
 def random_array(function: Function, value: Value, number: int, seed: int) -> Array:

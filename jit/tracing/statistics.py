@@ -91,7 +91,7 @@ def rows_along(x: Tensor, axis: Axes) -> tuple[Tensor, tuple[int, ...]]:
 
 
 def between(first: Tensor, second: Tensor, part: float) -> Tensor:
-    """Return the number in proportion between two, as NumPy computes it: from the nearer one."""
+    """Interpolate between two numbers, as NumPy does: from the nearer one."""
     difference = subtract(second, first)
     if part >= 0.5:
         return subtract(second, multiply(difference, 1 - part))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 
 def reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
-    """The blocks that the entry reaches, each before those that only it leads to, loops aside."""
+    """The reachable blocks in reverse postorder."""
     found: list[int] = []
     seen, stack = {0}, [(0, iter(successors[0]))]
     while stack:

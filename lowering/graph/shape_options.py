@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from .graph import Function
 
 LEADING = 1
-"""The suggestion for a first extent, which is a batch more often than not."""
+"""The suggestion for a first extent, which is usually the batch."""
 INNER = {4: 224, 5: 16}
-"""Suggestions for open extents behind the first, by rank: images that every usual network takes, and volumes."""
+"""Suggestions for open extents behind the first, by rank: the usual sizes of images and volumes."""
 ANY = 8
 
 

@@ -76,7 +76,7 @@ OPERATORS = ("add", "sub", "maximum", "minimum", "bitwise_xor")
 
 
 def loops(seed: int) -> str:
-    """A function of four integers, of which some say through arithmetic, variables, branches or loops how often a loop runs."""
+    """A function of four integers, some of which a loop's trip count depends on, through arithmetic, variables or branches."""
     rng = random.Random(seed)
     values, lines = [f"%x{i}" for i in range(4)], []
 

@@ -38,12 +38,12 @@ Label = tuple[str, str]
 ROUNDED = 2.0**-8
 """Of the greatest magnitude: what `precision` may round away."""
 EVERY = 24
-"""Of so many cases, one is a `.tflite` file, which takes longer."""
+"""One case in this many is a `.tflite` file, which takes longer."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a sweep has found: how often each value was drawn, what failed, what was refused, and compiles with less."""
+    """The outcome of a sweep: draws of each value, failures, refusals, and compiles with fewer passes."""
     labels: Counter[Label] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -120,7 +120,7 @@ def sweep(mode: str, seeds: Iterable[int]) -> Tally:
         try:
             outcome, labels = run(mode, seed)
             tally.labels.update(labels)
-        except Exception as error:  # of whatever kind: the compiler's faults are what is looked for
+        except Exception as error:  # any exception is a fault of the compiler
             outcome = "with less" if isinstance(error, RuntimeWarning) else "failed"
             place = traceback.extract_tb(error.__traceback__)[-1]
             tally.failures.append(f"{mode} {seed}: {type(error).__name__}: {str(error)[:300]} "

@@ -119,7 +119,7 @@ def test_the_exact_planner_is_never_above_the_default(module: Module, options: C
 
 @pytest.mark.parametrize(("rows", "kernel"), [(9, 3), (20, 5)])
 def test_the_rows_of_a_window_are_a_bound(rows: int, kernel: int) -> None:
-    """Each row of the second convolution reads so many rows of the first one's result."""
+    """Each row of the second convolution reads several rows of the first one's result."""
     g, weight = Graph(), np.ones((4, kernel, kernel, 4), np.float32)
     x = g.input(1, rows, 8, 4)
     for _ in range(2):

@@ -100,5 +100,5 @@ def test_many_cases_of_every_operator_mean_the_same_at_every_stage() -> None:
             made = case(name, types, seed)
             try:
                 check(made, targets(made, 2))
-            except Exception:  # of whatever kind: the compiler's faults are what is looked for
+            except Exception:  # any exception is a fault of the compiler
                 failures.append(f"TOSAIC_TABLE_CASE='{made}': {traceback.format_exc().splitlines()[-1]}")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Mutation(NamedTuple):
-    """In a function of the text: regular expressions, each of which is found once, and what takes the place of that."""
+    """Within a function of the text: regular expressions that match once each, and their replacements."""
     function: str
     changes: tuple[tuple[str, str], ...]
 

@@ -33,7 +33,7 @@ Action = Job | Literal["stop"]
 
 
 class Scene(NamedTuple):
-    """What is explored: the actions of each client; how often a worker looks before it sleeps; whether the system may refuse to
+    """The scene: the actions of each client; how many times a worker polls before it sleeps; whether the system may refuse to
     start a thread."""
     clients: tuple[tuple[Action, ...], ...]
     weak: bool = True
@@ -165,7 +165,7 @@ class World:
         return actions[done] if done < len(actions) else None
 
     def argument(self, client: int, done: int) -> int:
-        """The argument of a job's tasks: where each counts how often it has run."""
+        """The argument of a job's tasks: a counter of runs for each."""
         return ARGUMENTS + 0x10000 * client + 0x400 * done
 
     def begun(self, state: State, client: int, done: int) -> State:

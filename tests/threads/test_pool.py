@@ -319,7 +319,7 @@ done:
 
 @pytest.fixture(scope="module")
 def many() -> Engine:
-    """Native code that gives many jobs to a pool, one right behind the other; each part counts how often it has run."""
+    """Native code that gives many jobs to a pool, one right behind the other; each part counts its runs."""
     return Engine(f'target triple = "{host().triple}"\n{MANY}', host())
 
 

@@ -13,7 +13,7 @@ from .pool_mutations import FAULTS, ORDERS
 from .pool_states import Found, Job, Scene, explore
 
 ONE, TWO, THREE = Job(2, 2), Job(3, 2), Job(4, 3)
-"""Jobs with so many workers beside the caller."""
+"""Jobs with one, two and three workers beside the caller."""
 STRICT = {
     "two workers": Scene(((TWO, "stop"),), weak=False),
     "two workers, two jobs, one of one worker": Scene(((TWO, ONE, "stop"),), weak=False),

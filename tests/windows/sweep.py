@@ -96,7 +96,7 @@ class Sheet:
         """What is wrong, a line for each case; of cases that cannot be compiled, each is tried alone."""
         try:
             actual = self.compiled(way)
-        except Exception as error:  # of whatever kind: the compiler's faults are what is looked for
+        except Exception as error:  # any exception is a fault of the compiler
             if len(self.cases) == 1:
                 return [f"TOSAIC_WINDOW_CASE='{self.cases[0]}' ({way}): {type(error).__name__}: {error}"]
             half = len(self.cases) // 2

@@ -140,7 +140,7 @@ def is_followed(operation: Operation) -> bool:
 
 
 def steps(operation: Operation) -> int:
-    """How many steps the integers of an operation may be off: those that round a product with a scale."""
+    """The tolerance of an operation's integers, in steps: one where a product with a scale is rounded."""
     from ....lowering.graph.foreign import spelling
     return 1 if spelling(operation).startswith(("tf.Quantize", "tf.Requantize")) else 0
 

@@ -64,7 +64,7 @@ def compared(graph: SubgraphRecord, found: Mapping[int, Array], run: Any) -> Ope
 
 def is_wrong(graph: SubgraphRecord, operator: OperatorRecord, place: int, actual: Array, expected: Array,
              operands: Sequence[Array], compute: Any) -> bool:
-    """Whether a result is farther from the kernel's than its bound: a step of quantized integers, no integer of others."""
+    """True if a result differs from the kernel's by more than its bound: one step of quantized integers, nothing for others."""
     from ...tools.check.operator_bounds import wrong_elements
     if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
         return True
@@ -112,7 +112,7 @@ def kernels(data: bytes, model: ModelRecord, number: int) -> Any:
 
 
 def parts_of(graph: SubgraphRecord) -> Iterator[int]:
-    """The operators that can be cut out: those of tensors alone."""
+    """The operators that can be extracted: those whose operands and results are all tensors."""
     for index, operator in enumerate(graph.operators):
         tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
         if operator.outputs and all(is_tensor(graph, t) for t in tensors):

@@ -90,7 +90,7 @@ def states(module: Any) -> dict[tuple[str, str], Any]:
 
 
 def state(value: Any, deep: int) -> Any:
-    """Something that is equal as long as a value is the same."""
+    """A key that stays equal as long as a value is unchanged."""
     import torch
     match value:
         case _ if isinstance(value, PLAIN):

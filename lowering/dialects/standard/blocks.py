@@ -35,7 +35,7 @@ class Exit:
 
     @property
     def decides(self) -> int:
-        """How many values stand in front of the arguments: the condition, or the flag."""
+        """The number of values before the arguments: the condition, or the flag."""
         return int(self.spelling in (COND_BRANCH, SWITCH))
 
     def handed(self, yields: Sequence[Value]) -> list[tuple[Value, ...]]:

@@ -101,7 +101,7 @@ def quantized_element(type: object) -> Quantized:
 
 
 def spread(numbers: Sequence[float], axis: int | None, rank: int) -> Array:
-    """One number for all, or one for each index along an axis."""
+    """One value per tensor, or one per index along an axis."""
     array = np.array(numbers, np.float64)
     return array[0] if axis is None else array.reshape([-1 if a == axis else 1 for a in range(rank)])
 

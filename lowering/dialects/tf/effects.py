@@ -22,7 +22,7 @@ CONTROL_FLOW = frozenset({"tf.If", "tf.While", "tf.Case", "tf.IfRegion", "tf.Whi
 """Stateful unless they say `is_stateless = true`."""
 
 STANDARD = frozenset({"func.call", "scf.while", "tosaic.blocks"})
-"""Operations of MLIR's own dialects that may do anything, or not end."""
+"""Operations of MLIR's own dialects that may have any effect, or not terminate."""
 
 
 def has_effect(operation: Operation) -> bool:

@@ -63,7 +63,7 @@ def cost_of(buffers: Sequence[BufferInfo], costs: Costs, allocations: Mapping[st
 
 def score_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], allocations: Mapping[str, PoolAllocation],
              objective: Objective, costs: Costs | None = None) -> list[Fraction]:
-    """How good a plan is, by an objective and then by the other one: less is better."""
+    """The cost of a plan: its objective first, then the other one; less is better."""
     sizes = list(map(Fraction, sizes_of(buffers, pools, allocations)))
     traffic = cost_of(buffers, costs or costs_of(buffers, pools), allocations) if len(pools) > 1 else Fraction(0)
     return [traffic, *sizes] if objective == "traffic" else [*sizes, traffic]

@@ -23,7 +23,7 @@ INSTANTS = 1 << 32
 MAX_ACCESSES = 1 << 20
 """Accesses to single elements of a function that are looked at: some 10 ms."""
 PIECES = 64
-"""Pieces of a buffer that are told apart where distances between buffers are looked for."""
+"""Number of pieces into which a buffer is divided when distances between buffers are computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

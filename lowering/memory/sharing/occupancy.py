@@ -29,7 +29,7 @@ from ..buffers import Ticks
 from .instants import INSTANTS, Held, Instants
 
 COUNTED = 4096
-"""Pieces of a buffer that are told apart where bytes are counted."""
+"""Number of pieces into which a buffer is divided when live bytes are counted."""
 Table = npt.NDArray[np.int64]
 Spacing = tuple[tuple[int, int], ...]
 """Open intervals, ascending: the offset of one buffer relative to another's lies in none of them."""

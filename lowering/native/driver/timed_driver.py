@@ -55,7 +55,7 @@ def notes_end() -> int:
 
 
 def repeats_of(events: Array) -> Array:
-    """How often a step of each kernel is repeated, to be written before a run; more of them than there are kernels."""
+    """Repetitions of a step of each kernel, to be written before a run; more of them than there are kernels."""
     return events[notes_end():].reshape(-1)
 
 
@@ -107,7 +107,7 @@ class TimedDriver(Driver):
             w.store(w.op("add", count, 1), events)
 
     def repeated(self, w: Writer, times: Value, kernel: int, step: Callable[[], None]) -> tuple[Value, Value]:
-        """Run a step so many times; the counter before and after."""
+        """Repeat a step; the counter before and after."""
         begin = self.read_counter(w)
         with w.loop(times, once=True):
             step()

@@ -167,7 +167,7 @@ class Network:
         return Value(self.door.concat(x.handle, y.handle, axis), dims, max(x.most, y.most))
 
     def draw(self, size: int) -> list[Value]:
-        """About so many steps; the results."""
+        """Emit about that many steps; return the results."""
         rng = self.rng
         x = self.input((rng.choice((1, 1, 1, 2)), rng.choice(ROWS), rng.choice(COLUMNS), rng.choice(CHANNELS)))
         seen = [x]

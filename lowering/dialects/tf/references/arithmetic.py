@@ -155,7 +155,7 @@ def xlogy(operation: Operation, x: Array, y: Array) -> Array:
 
 @reference("tf.Pow")
 def power(operation: Operation, x: Array, y: Array) -> Array:
-    """With an exponent for each element: NumPy takes one for all of 0.5 as a root, which has no value for -inf."""
+    """Give each element its own exponent: for a scalar 0.5 NumPy computes a square root, which is NaN for -inf."""
     return np.power(x, np.array(np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape))))
 
 
