@@ -49,7 +49,7 @@ class CompileOptions:
     weights: Weights = "int8"
 
     def __new__(cls, *values: Any, **named: Any) -> CompileOptions:
-        checked_fields("tosaic.CompileOptions", cls.__dataclass_fields__, named)
+        checked_fields("tosaic.CompileOptions", cls, values, named)
         return object.__new__(cls)
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class Limits:
     seconds: float | None = None
 
     def __new__(cls, *values: Any, **named: Any) -> Limits:
-        checked_fields("tosaic.Limits", cls.__dataclass_fields__, named)
+        checked_fields("tosaic.Limits", cls, values, named)
         return object.__new__(cls)
 
     def __post_init__(self) -> None:

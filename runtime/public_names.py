@@ -4,7 +4,7 @@ would speak of the functions inside that a call has come to.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -100,9 +100,17 @@ def public_class(cls: type[Class]) -> type[Class]:
     return cls
 
 
-def checked_fields(name: str, fields: Iterable[str], named: Iterable[str]) -> None:
-    """A Problem for a field that the class of the interface called `name` does not have."""
-    known = tuple(fields)
+def checked_fields(name: str, cls: Any, values: Sequence[Any], named: Iterable[str], hidden: Collection[str] = ()) -> None:
+    """Raise a Problem where a dataclass of the interface called `name` has no such field, more values than fields, or a field
+    that is given twice. No message shows `hidden` fields."""
+    fields = [f for f in cls.__dataclass_fields__.values() if f.init]
+    known = [f.name for f in fields if f.name not in hidden]
+    in_order = [f.name for f in fields if not f.kw_only]
     for each in named:
-        if each not in known:
+        if each not in cls.__dataclass_fields__:
             raise unknown_name(name, "option", each, {"options": known})
+        if each in in_order[:len(values)]:
+            raise TypeProblem(f"{name} gets option {each} twice", kind="argument", help="name it, or pass it in its place")
+    if len(values) > len(in_order):
+        raise TypeProblem(f"{name} takes {len(in_order)} values without a name, got {len(values)}", kind="argument",
+                          help=f"its options: {', '.join(known)}")

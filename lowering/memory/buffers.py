@@ -45,7 +45,7 @@ class PoolInfo:
     aligned for all of them.
     """
     __repr__ = shown_changes
-    name: str
+    name: str = ""
     size_hint_bytes: int | None = None
     alignment: int | None = None
     target_access: Mapping[str, PoolAccess] = field(default_factory=dict, hash=False)
@@ -58,12 +58,12 @@ class PoolInfo:
     pool_offset: int = 0
 
     def __new__(cls, *values: Any, **named: Any) -> PoolInfo:
-        checked_fields("tosaic.Pool", cls.__dataclass_fields__, named)
+        checked_fields("tosaic.Pool", cls, values, named)
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise ValueProblem("a pool has no name", kind="option")
+            raise ValueProblem("a pool has no name", kind="option", help='tosaic.Pool("sram", ...)')
         if self.size_hint_bytes is not None and self.size_hint_bytes < 0:
             raise ValueProblem(f"pool {self.name} has a size of {self.size_hint_bytes} bytes", kind="option",
                                help="give None for a pool without a limit")

@@ -88,8 +88,7 @@ class Memory:
     moved: tuple[tuple[str, Any], ...] = field(default=(), kw_only=True, repr=False)
 
     def __new__(cls, *values: Any, **named: Any) -> Memory:
-        known = [name for name in cls.__dataclass_fields__ if name not in DEPRECATED]
-        checked_fields("tosaic.Memory", known, [name for name in named if name not in DEPRECATED])
+        checked_fields("tosaic.Memory", cls, values, named, DEPRECATED)
         return object.__new__(cls)
 
     def __post_init__(self, order: Any, rows: Any, threads: Any, precision: Any, target: Any) -> None:

