@@ -3,7 +3,6 @@ keeps a record for each place that it reads. A record keeps no object alive that
 """
 from __future__ import annotations
 
-import hashlib
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..runtime.errors import Problem
 from ..runtime.foreign_arrays import Unreadable, borrowed
+from .cache.sha256 import sha256
 
 
 def attributes(value: object) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Hashed:
 
 
 def digest(array: np.ndarray[Any, Any]) -> bytes:
-    return hashlib.sha256(memory(np.ascontiguousarray(array))).digest()
+    return sha256(memory(np.ascontiguousarray(array))).digest()
 
 
 def memory(array: np.ndarray[Any, Any]) -> memoryview:

@@ -8,8 +8,6 @@ from ...runtime.public_names import unknown_name
 from .entry import Entry
 from .entry_graphs import dialect_of
 from .model import Model
-from .onnx import graph_entries as onnx
-from .onnx.from_onnx import closed
 
 
 def with_given_shapes(model: Model, shapes: Mapping[str, Sequence[int] | int] | None) -> Model:
@@ -17,6 +15,8 @@ def with_given_shapes(model: Model, shapes: Mapping[str, Sequence[int] | int] | 
     names, too."""
     if not shapes:
         return model
+    from .onnx import graph_entries as onnx
+    from .onnx.from_onnx import closed
     if dialect_of(model.module) is onnx:
         return closed(model, shapes, may_be_cached=True)
     given = {name: checked(name, shape) for name, shape in shapes.items()}

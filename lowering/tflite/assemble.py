@@ -227,7 +227,7 @@ class SubgraphWriter:
             case ("SLICE" | "STRIDED_SLICE"), _:
                 begin = None if self.graph.tensors[inputs[1]].data is not None else self.value(inputs[1])
                 return [write_slice(self.builder, self.graph, operator, self.value(inputs[0]), begin, here)]
-            case "RESIZE_NEAREST_NEIGHBOR", _:
+            case ("RESIZE_NEAREST_NEIGHBOR" | "RESIZE_BILINEAR"), _:
                 return [write_resize(self.builder, self.graph, operator, self.value(inputs[0]), here)]
             case _ if has_counterpart(self.graph, operator):
                 return write_counterpart(self.builder, self.graph, operator, [self.value(t) for t in inputs], here)

@@ -1,29 +1,37 @@
-"""RESIZE_NEAREST_NEIGHBOR of TensorFlow Lite, which row of the operand each row of the result is: a converter rounds places
-where the kernel, with neither corners aligned nor centers at halves, takes the row before.
+"""Resizes of TensorFlow Lite, at the places that its kernels compute. RESIZE_NEAREST_NEIGHBOR takes the row before a place,
+with neither corners aligned nor centers at halves, where a converter rounds. RESIZE_BILINEAR of integers of two bytes rounds
+places to 1/1024 of a row, where TOSA's RESIZE has them exactly.
 """
 from __future__ import annotations
 
 import numpy as np
 
 from ...runtime.records import dataclass
+from ..formulas.term import Term, absolute, select
 from ..formulas.tosa_builder import PlacedBuilder
 from ..graph.file_position import FilePosition
 from ..graph.graph import BlockBuilder, Value
-from ..graph.types import F16, F32, I8, I16, Array
+from ..graph.types import F16, F32, I8, I16, I32, I64, Array
 from .constants import integers
 from .records import OperatorRecord, SubgraphRecord
+from .schema import ELEMENTS
 
 LARGEST_SCALE = 1 << 11
 """Of RESIZE."""
 RESIZED = (I8, I16, F16, F32)
 """Types that RESIZE takes; rows of others are gathered."""
+FRACTION_BITS = 10
+"""Bits of a place between two rows, as the kernel rounds it."""
 
 
 def is_resize_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether a resize is written here: one whose extents are known."""
-    if operator.kind != "RESIZE_NEAREST_NEIGHBOR" or len(operator.inputs) != 2 or min(operator.inputs) < 0:
+    """True for a resize that is written here: one of known extents; a bilinear one of integers of two bytes."""
+    if operator.kind not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR") or len(operator.inputs) != 2 \
+            or min(operator.inputs) < 0:
         return False
     x, size = (graph.tensors[t] for t in operator.inputs)
+    if operator.kind == "RESIZE_BILINEAR" and ELEMENTS.get(x.type) != I16:
+        return False
     extents = integers(size)
     return None not in x.shape and len(x.shape) == 4 and extents is not None and len(extents) == 2 and min(extents) > 0
 
@@ -43,6 +51,17 @@ class Axis:
         place = (np.arange(self.new, dtype=np.float32) + np.float32(0.5 if self.halves else 0)) * scale
         rows = np.floor(place + np.float32(0.5)) if self.aligned else np.floor(place)
         return rows.astype(np.int64).clip(0, self.old - 1)
+
+    def between(self) -> tuple[Array, Array, Array]:
+        """The rows on both sides of each place, and its distance from the first in units of 1 / 1024."""
+        one = 1 << FRACTION_BITS
+        if self.aligned and self.new > 1:
+            scale = (one * (self.old - 1) + (self.new - 1) // 2) // (self.new - 1)
+        else:
+            scale = (one * self.old + self.new // 2) // self.new
+        place = np.arange(self.new, dtype=np.int64) * scale + (scale // 2 - one // 2 if self.halves else 0)
+        low, high = (row.clip(0, self.old - 1) for row in (place // one, (place + one - 1) // one))
+        return low, high, place - one * low
 
     def numbers(self) -> tuple[int, int, int, int] | None:
         """Scale above and below, offset and border with which RESIZE takes these rows; None where there are none."""
@@ -73,6 +92,17 @@ class ResizeWriter(PlacedBuilder):
             x = self.taken(x, 1 + number, axis.rows())
         return x
 
+    def interpolated(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
+        """Bilinear interpolation in integers, rounded once: to the nearest, halves away from zero."""
+        found = Term(self, x)
+        for number, axis, element in ((2, axes[1], I32), (1, axes[0], I64)):
+            low, high, distance = axis.between()
+            before, behind = (Term(self, self.taken(found.value, number, rows)).cast(element) for rows in (low, high))
+            weight = distance.astype(element.dtype).reshape([-1 if d == number else 1 for d in range(4)])
+            found = (before << FRACTION_BITS) + (behind - before) * found.of(self.constant(weight))
+        size = (absolute(found) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
+        return select(found < 0, -size, size).cast(I16).value
+
     def taken(self, x: Value, axis: int, rows: Array) -> Value:
         """These rows of an axis."""
         shape = x.tensor.dims
@@ -90,4 +120,5 @@ def write_resize(builder: BlockBuilder, graph: SubgraphRecord, operator: Operato
     assert sizes is not None, "is_resize_of_ours has seen it"
     aligned, halves = (bool(operator.options[name]) for name in ("align_corners", "half_pixel_centers"))
     rows, columns = (Axis(old, new, aligned, halves) for old, new in zip(x.tensor.dims[1:3], sizes))
-    return ResizeWriter(builder, position).resized(x, (rows, columns))
+    writer = ResizeWriter(builder, position)
+    return writer.interpolated(x, (rows, columns)) if operator.kind == "RESIZE_BILINEAR" else writer.resized(x, (rows, columns))

@@ -66,7 +66,7 @@ OPTION_TYPES = {"CALL": 16, "STRIDED_SLICE": 32, "IF": 92, "WHILE": 93, "CALL_ON
                 "STABLEHLO_COMPOSITE": 21, "RESIZE_NEAREST_NEIGHBOR": 74, "CUMSUM": 102, "ONE_HOT": 61, "REVERSE_SEQUENCE": 87,
                 "LOCAL_RESPONSE_NORMALIZATION": 13, "BATCH_MATMUL": 101, "SOFTMAX": 9, "MEAN": 27, "UNPACK": 64,
                 "L2_NORMALIZATION": 12, "DIV": 29, "CONV_3D_TRANSPOSE": 106, "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5,
-                "FULLY_CONNECTED": 8}
+                "FULLY_CONNECTED": 8, "RESIZE_BILINEAR": 15}
 """The number of an operator's table of options among all, for the operators whose options are looked at."""
 
 POOL = {"padding": (0, "ubyte"), "stride_w": (1, "int32"), "stride_h": (2, "int32"), "filter_w": (3, "int32"),
@@ -79,6 +79,7 @@ SLOTS: dict[str, dict[str, tuple[int, str]]] = {
     "STRIDED_SLICE": {"begin_mask": (0, "int32"), "end_mask": (1, "int32"), "ellipsis_mask": (2, "int32"),
                       "new_axis_mask": (3, "int32"), "shrink_axis_mask": (4, "int32"), "offset": (5, "bool")},
     "RESIZE_NEAREST_NEIGHBOR": {"align_corners": (0, "bool"), "half_pixel_centers": (1, "bool")},
+    "RESIZE_BILINEAR": {"align_corners": (2, "bool"), "half_pixel_centers": (3, "bool")},
     "GELU": {"approximate": (0, "bool")}, "VAR_HANDLE": {"container": (0, "text"), "shared_name": (1, "text")},
     "CUMSUM": {"exclusive": (0, "bool"), "reverse": (1, "bool")}, "ONE_HOT": {"axis": (0, "int32")},
     "REVERSE_SEQUENCE": {"seq_dim": (0, "int32"), "batch_dim": (1, "int32")},

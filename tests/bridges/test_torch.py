@@ -220,7 +220,7 @@ def test_a_length_that_is_open_beside_the_batch() -> None:
     for shape in ((1, 5), (3, 11)):
         tokens = torch.randint(0, 10, shape)
         agree(model(tokens), module(tokens))
-    with pytest.raises(tosaic.Problem, match=r"torch\.export cannot trace Causal"):
+    with pytest.raises(tosaic.Problem, match="exported for 0 to 11"):
         model(torch.zeros((1, 13), dtype=torch.int64))
 
 

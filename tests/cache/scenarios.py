@@ -108,7 +108,7 @@ def signatures() -> Answers:
     added = model.add({"d": np.ones(3, np.float32)})
     needed = [n for n in ("tosaic.jit.models.tflite.from_tflite", "tosaic.lowering.tflite.decode", "importlib.metadata")
               if n in sys.modules]
-    return {"added": added, "got": other.get(), "reset": model["reset"](), "again": other.get(),
+    return {"added": added, "got": model.get(), "reset": model["reset"](), "again": other.get(),
             "names": [e.name for e in model], "loaded": needed}
 
 

@@ -64,7 +64,8 @@ OPTIONS = {"target": PRESETS["x86-64"], "threads": 2, "precision": "bf16x6", "ro
            "tuning": (("kernel", ("strategy",)),), "memory": Memory(workspace_io=True), "schedule": "kernel 0: x",
            "weights": "int16"}
 MEMORY = {"algorithm": "greedy_by_size", "pools": (PoolInfo("other"),), "alignment": 32, "accessor": "a",
-          "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False}
+          "constant_pools": (PoolInfo("rom"),), "pins": {"a": "workspace"}, "workspace_io": True, "overlap": False,
+          "objective": "bytes"}
 POOL = {"name": "w", "size_hint_bytes": 64, "alignment": 64, "target_access": {"a": "rw"}, "clock_frequency_hz": 1,
         "read_bandwidth_bytes_per_cycle": 1, "write_bandwidth_bytes_per_cycle": 1, "read_latency_cycles": 1,
         "write_latency_cycles": 1, "target_burst_bytes": {"a": 8}, "pool_offset": 16}

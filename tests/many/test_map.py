@@ -76,7 +76,7 @@ def test_a_wrong_input_is_an_error_by_its_name_and_the_others_go_on(tmp_path: Pa
     (tmp_path / "in" / "text.npy").write_text("no array")
     found = mapped(SUM, tmp_path / "in", tmp_path / "out")
     assert found.items == 1 and sorted(found.errors) == ["text", "whole", "wrong"]
-    assert "x is [3, 3] for f32 [2]" in found.errors["wrong"] and "NumPy can read" in found.errors["text"]
+    assert "x is [3, 3] for f32 [2]" in found.errors["wrong"] and "it is no .npy or .npz file" in found.errors["text"]
 
 
 def test_a_second_run_does_what_is_left_and_what_has_changed(tmp_path: Path) -> None:

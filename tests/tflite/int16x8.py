@@ -62,7 +62,7 @@ def one(kind: str, tensors: Sequence[Tensor], result: Tensor, options: Options, 
     graph = Graph(" ".join(t.name for t in inputs), result.name, [*tensors, result],
                   [Operator(kind, " ".join(t.name for t in tensors), result.name, options)])
     operands = [draw.operand(t.shape) for t in inputs]
-    return file(graph), [abs(x) + 1 - (x == 32767) for x in operands] if kind == "RSQRT" else operands
+    return file(graph), [np.abs(x.clip(-32767)).clip(1) for x in operands] if kind == "RSQRT" else operands
 
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
