@@ -134,7 +134,7 @@ def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[
         with limits or nullcontext():
             model = at_level(with_given_shapes(front_door.load(source, name, bindings), shapes), level)
             if bindings is not None:
-                check_takes_bindings(model, "variables" if variables is not None else "rfc_merge")
+                check_takes_bindings(model.module, "variables" if variables is not None else "rfc_merge")
         return say_what_is_stated(model).within(context).limited(limits)
 
 

@@ -196,7 +196,10 @@ def test_a_handler_may_call_compiled_functions() -> None:
     count(1)
     with handled(signal.SIGALRM, lambda *ignored: found.append(int(count(10_000)))):
         signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-        assert count(LONG) == LONG
+        for _ in range(100):
+            assert count(LONG) == LONG
+            if len(found) >= 5:
+                break
     assert len(found) >= 5 and set(found) == {10_000}
 
 

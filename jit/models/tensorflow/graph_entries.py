@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ....lowering.rewrite.tensorflow import Bindings
     from ....lowering.rewrite.translation_record import RecordedTranslation
     from ...source import ObservedRun
-    from ..model import Model
 
 KIND = "a graph of TensorFlow"
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
@@ -187,10 +186,9 @@ def calls_by_value(module: Module, name: str, entry_of: object) -> None:
     return None
 
 
-def check_takes_bindings(model: Model, option: str) -> None:
+def check_takes_bindings(module: Module, option: str) -> None:
     """Raise a Problem if an option for graphs of TensorFlow is given with another model, which would ignore it."""
-    from ..entry_graphs import dialect_of
-    if getattr(dialect_of(model.module), "KIND", None) != KIND:
+    if not is_tensorflow(module):
         raise Problem(f"{option} is for graphs of TensorFlow in MLIR, and this model is none", kind="argument",
                       help=f"leave {option} out")
 
