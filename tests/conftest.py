@@ -1,9 +1,11 @@
 """Options and fixtures of the whole suite. `pytest --update-golden` writes the golden texts again.
 
-The cache of machine code is off, here and in the processes that tests start: what is tested is the compiler.
+The cache of machine code is off, here and in the processes that tests start: what is tested is the compiler. Libraries that
+results are compared with run on one thread each: the suite's workers take the cores.
 """
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 from collections.abc import Callable
@@ -11,10 +13,17 @@ from collections.abc import Callable
 import pytest
 
 os.environ["TOSAIC_CACHE"] = "off"
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(name, "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts again")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is collected lives until the end: the garbage collector need not look through it again."""
+    gc.freeze()
 
 
 @pytest.fixture

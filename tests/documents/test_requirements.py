@@ -57,9 +57,9 @@ def test_a_mutation_changes_one_place_of_the_product(mutation: Mutation) -> None
     assert mutation.applied(text) != text
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_first_mutation_of_a_document_is_noticed(document: str) -> None:
+def test_a_mutation_of_the_product_is_noticed() -> None:
     """`python tests/documents/refute.py` runs all of them."""
+    document = DOCUMENTS[0]
     mutation = mutations_of(document)[0]
     row = next(row for row in rows_of(document) if row.title == mutation.row)
     assert [found for _, found in verdicts([(mutation, row)], 1)] == ["refuted"]

@@ -124,9 +124,9 @@ def test_one_operator_at_a_time() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("pymicro_wakeword") is None or shutil.which("cc") is None,
                     reason="the extra `samples`, or a C compiler, is not installed")
-@pytest.mark.parametrize("names", [["hey_mycroft", "hey_jarvis"],
-                                   ["okay_nabu", "alexa", "hey_jarvis", "hey_mycroft"]], ids=len)
-def test_the_firmware_sample_hears_each_word_once(tmp_path: pathlib.Path, names: list[str]) -> None:
+def test_the_firmware_sample_hears_each_word_once(tmp_path: pathlib.Path) -> None:
+    """Two words; the page of the samples runs it with all four."""
+    names = ["hey_mycroft", "hey_jarvis"]
     text = output("12_wake_words_on_esp32.py", str(tmp_path), *names)
     assert re.findall(r"^heard (.*) in row", text, re.MULTILINE) == [name.replace("_", " ").title() for name in names]
     assert f" of {len(names)} models, 0 differences from Python" in text and "| TFLite Micro" in text

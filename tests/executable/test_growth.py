@@ -74,18 +74,18 @@ def test_no_object_stays_of_graphs_that_were_compiled_and_dropped() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's account of memory")
-def test_memory_of_300_graphs_compiled_and_dropped_is_given_back() -> None:
+def test_memory_of_150_graphs_compiled_and_dropped_is_given_back() -> None:
     def resident_kib() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
-    for extent in range(3, 63):
+    for extent in range(3, 33):
         compiled(extent)
     gc.collect()
     before = resident_kib()
-    for extent in range(300):
-        compiled(3 + extent % 60)
+    for extent in range(150):
+        compiled(3 + extent % 30)
     gc.collect()
-    assert resident_kib() - before < 300 * 8  # KiB; below 1 each over ten thousand
+    assert resident_kib() - before < 150 * 8  # KiB; below 1 each over ten thousand
 
 
 def test_the_interpreter_forgets_a_graph_that_is_dropped() -> None:

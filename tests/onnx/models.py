@@ -37,6 +37,7 @@ def runtime_results(model: ModelProto, arrays: Arrays) -> list[Any]:
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return list(session.run(None, {i.name: a for i, a in zip(session.get_inputs(), arrays)}))

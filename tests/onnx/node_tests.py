@@ -106,7 +106,9 @@ def judge_peer(test: Any) -> Verdict:
     operator = operator_of(test)
     try:
         ort.set_default_logger_severity(4)
-        session = ort.InferenceSession(test.model.SerializeToString(), providers=["CPUExecutionProvider"])
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        session = ort.InferenceSession(test.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         names = [value.name for value in session.get_inputs()]
         answers = [(session.run(None, dict(zip(names, map(array_of, inputs)))), list(map(array_of, outputs)))
                    for inputs, outputs in test.data_sets]

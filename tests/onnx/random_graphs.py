@@ -454,6 +454,7 @@ def answers(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> tuple[list
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return session.run(None, inputs), "ONNX Runtime"
