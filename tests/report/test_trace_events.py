@@ -102,7 +102,7 @@ def test_steps_at_the_same_time_are_on_threads_of_their_own() -> None:
     """Where a step begins before another has ended, another thread runs it; and some thread of the pool did something. Which
     one it is may differ from step to step."""
     seen: set[int] = set()
-    for _ in range(200):  # a busy machine may give the pool's thread no time
+    for _ in range(20):  # a busy machine may give the pool's thread no time
         profile = profiled(2, 20)
         for spans in profile.traced:
             assert all(a.thread != b.thread for a, b in pairwise(spans) if b.begin < a.end)
