@@ -60,7 +60,7 @@ def code_of(text: str) -> str:
 
 
 def same(printed: str, promised: str) -> bool:
-    """Whether texts are the same but for the last digits of numbers, and for spaces."""
+    """True if texts are the same but for the last digits of numbers, and for spaces."""
     ours, theirs = NUMBER.findall(printed), NUMBER.findall(promised)
     plain = [re.sub(r"\s+", "", NUMBER.sub("0", text)) for text in (printed, promised)]
     return plain[0] == plain[1] and all(abs(float(a) - float(b)) <= ERROR * (1 + abs(float(b))) for a, b in zip(ours, theirs))

@@ -87,7 +87,7 @@ def complete(module: str, doc: pdoc.doc.Doc[Any]) -> None:
 
 
 def is_ours(cls: pdoc.doc.Class, member: pdoc.doc.Doc[Any]) -> bool:
-    """Whether a member is the class's own, or of a base of tosaic's or ONNX's, which has no page."""
+    """True if a member is the class's own, or of a base of tosaic's or ONNX's, which has no page."""
     place, _ = member.taken_from
     return place == cls.modulename or (place.startswith(("tosaic.", "onnx.")) and not member.name.startswith("_"))
 

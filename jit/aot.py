@@ -222,7 +222,7 @@ def keep_main(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def is_bare(target: Target) -> bool:
-    """Whether the target has no operating system, and so no position-independent code."""
+    """True if the target has no operating system, and so no position-independent code."""
     return not any(system in target.triple for system in ("linux", "darwin", "apple", "windows", "bsd"))
 
 

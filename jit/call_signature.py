@@ -42,7 +42,7 @@ class TensorSpec:
 
     @property
     def is_open(self) -> bool:
-        """Whether an extent is not known."""
+        """True if an extent is not known."""
         return isinstance(self.shape, list | tuple) and None in self.shape
 
 

@@ -51,7 +51,7 @@ class Calls:
         """What the code was made of: it becomes a part of a function that is traced when this is called."""
         self._bound: dict[Context, Executable] = {}
         self._in_tuple: bool | None = not single
-        """Whether results come in a tuple; None for another nest."""
+        """True if results come in a tuple; None for another nest."""
         if structure is not None:
             from .tracing.pytree import LEAF, rebuild
             self._rebuild = rebuild(structure)
@@ -93,14 +93,14 @@ class Calls:
 
 
 def are_traced(inputs: Sequence[Any], named: Mapping[str, Any]) -> bool:
-    """Whether an input is a tensor of a function that is being traced, rather than an array."""
+    """True if an input is a tensor of a function that is being traced, rather than an array."""
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         inputs = list(inputs[0].values())
     return any(map(is_traced, (*inputs, *named.values())))
 
 
 def is_traced(value: Any) -> bool:
-    """Whether a value is a tensor of a function that is being traced."""
+    """True if a value is a tensor of a function that is being traced."""
     return getattr(type(value), "_is_traced", False)
 
 

@@ -126,7 +126,7 @@ class Jit(Generic[Given, Result]):
         self._compiles = 0
         self._methods: MethodsOf | None = None
         self.keeps_empty = False
-        """Whether a graph has arguments and results without elements, too: it is then interpreted, and never compiled."""
+        """True if a graph has arguments and results without elements, too: it is then interpreted, and never compiled."""
         self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
         functools.update_wrapper(self, function)
 
@@ -412,7 +412,7 @@ def returned(function: str, value: Any) -> Tensor:
 
 
 def is_empty(tensor: Tensor) -> bool:
-    """Whether a result has no elements; a list of extents is a value whatever it holds."""
+    """True if a result has no elements; a list of extents is a value whatever it holds."""
     return isinstance(tensor.value.type, TensorType) and not tensor.size
 
 

@@ -119,7 +119,7 @@ class TensorDescriptor(str):
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether it stores real numbers by itself; those of `ml_dtypes` have a kind of their own."""
+    """True if it stores real numbers by itself; those of `ml_dtypes` have a kind of their own."""
     return dtype.kind == "f" or "float" in dtype.name
 
 

@@ -135,7 +135,7 @@ class Snapshot:
                 self.kept[name] = self._taken(name, value, {id(owner)})
 
     def matches(self, owner: object) -> bool:
-        """Whether they are the same now."""
+        """True if they are the same now."""
         values = self._values(owner)
         return values.keys() == self.kept.keys() and all(
             is_same(self.kept[name], value, {id(owner)}) for name, value in values.items())
@@ -212,7 +212,7 @@ def is_ours(value: object) -> bool:
 
 
 def is_read_only(array: np.ndarray[Any, Any]) -> bool:
-    """Whether nobody can write to the array's memory, as far as NumPy knows."""
+    """True if nobody can write to the array's memory, as far as NumPy knows."""
     while not array.flags.writeable:
         if not isinstance(array.base, np.ndarray):
             return array.base is None
@@ -221,7 +221,7 @@ def is_read_only(array: np.ndarray[Any, Any]) -> bool:
 
 
 def is_value(name: str, value: object) -> bool:
-    """Whether an attribute is no part of the class's own machinery."""
+    """True if an attribute is no part of the class's own machinery."""
     return not (name.startswith("__") and name.endswith("__")) and not hasattr(type(value), "__get__")
 
 
@@ -236,12 +236,12 @@ def inherited(owner: object, classes: type, name: str) -> Any:
 
 
 def is_more_than_its_items(value: Any) -> bool:
-    """Whether a container is of a class with attributes of its own."""
+    """True if a container is of a class with attributes of its own."""
     return type(value) not in (list, tuple, dict) and bool(attributes(value))
 
 
 def is_python_object(value: object) -> bool:
-    """Whether its class is written in Python, down to `object`: then its attributes are all that it holds. A class in C has
+    """True if its class is written in Python, down to `object`: then its attributes are all that it holds. A class in C has
     more bytes than they take."""
     if type(value) is types.SimpleNamespace:
         return True

@@ -23,7 +23,7 @@ def importable_name(function: Any) -> str | None:
 
 
 def takes_functions() -> bool:
-    """Whether who pickles now takes functions by value. Picklers do not say it; the innermost frame that is neither pickle's
+    """True if who pickles now takes functions by value. Picklers do not say it; the innermost frame that is neither pickle's
     nor ours is theirs."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") in ("pickle", "copyreg", __name__, OWNER):

@@ -103,7 +103,7 @@ class ImportedSource:
     absent: str = ""
     """Why there are no evaluators, where that is no fault of what is installed."""
     is_located_always: bool = True
-    """Whether operators are compared where the whole agrees, too: not where another stage of `check` has done so."""
+    """True if operators are compared where the whole agrees, too: not where another stage of `check` has done so."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle has graphs alone: the file, or what another system holds, stays where it is."""

@@ -31,7 +31,7 @@ def _address_by_interface(array: Array) -> int:
 
 
 def _field_is_right() -> bool:
-    """Whether the field holds the address, tried on arrays of several kinds."""
+    """True if the field holds the address, tried on arrays of several kinds."""
     base = np.zeros((3, 4), np.int32)
     return all(_address_by_field(a) == _address_by_interface(a)
                for a in (base, base[1:], base[1, 2:], np.zeros((), np.float64), np.frombuffer(b"12345678", np.int8)))

@@ -84,7 +84,7 @@ class Tensor:
         return np.empty(self.shape, self.numpy_dtype) if self.nbytes < LARGE else empty(self.shape, self.numpy_dtype)
 
     def fits(self, value: Any) -> bool:
-        """Whether native code can read `value` as it is: the quick test that nearly every argument passes."""
+        """True if native code can read `value` as it is: the quick test that nearly every argument passes."""
         return (type(value) is np.ndarray and value.dtype == self.numpy_dtype and value.shape == self.shape
                 and value.flags.num & C_CONTIGUOUS_AND_ALIGNED == C_CONTIGUOUS_AND_ALIGNED)
 
@@ -253,7 +253,7 @@ class Signature:
 
 
 def is_mapping(value: Any) -> bool:
-    """Whether values are given by name. An array is asked for first: asking for the abstract class takes 300 ns."""
+    """True if values are given by name. An array is asked for first: asking for the abstract class takes 300 ns."""
     return type(value) is not np.ndarray and isinstance(value, Mapping)
 
 

@@ -142,7 +142,7 @@ class Problem(Exception):
 
     @property
     def unsupported(self) -> bool:
-        """Whether the input is right and it is tosaic that cannot do it."""
+        """True if the input is right and it is tosaic that cannot do it."""
         return self.kind == "unsupported"
 
     def copy(self) -> Problem:
@@ -251,7 +251,7 @@ def temporary_file() -> Iterator[None]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt is what went wrong: Python 3.11 gives the RuntimeError of a class that cannot be made for one that
+    """True if an interrupt is what went wrong: Python 3.11 gives the RuntimeError of a class that cannot be made for one that
     comes in a field's `__set_name__`, and a module in C may give an ImportError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__

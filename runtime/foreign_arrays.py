@@ -22,13 +22,13 @@ class Unreadable(Exception):
 
 
 def has_memory(value: Any) -> bool:
-    """Whether an object says that it has elements: the question that comes before `borrowed`."""
+    """True if an object says that it has elements: the question that comes before `borrowed`."""
     return any(hasattr(value, name) for name in ("__dlpack__", "__array_interface__", "__array__", "__cuda_array_interface__")
                ) or is_buffer(value)
 
 
 def is_buffer(value: Any) -> bool:
-    """Whether an object has the buffer protocol."""
+    """True if an object has the buffer protocol."""
     try:
         memoryview(value).release()
     except (TypeError, ValueError, BufferError):
@@ -86,12 +86,12 @@ def help_for(error: str) -> str:
 
 
 def is_untyped(value: Any) -> bool:
-    """Whether an object is bytes that may stand for elements of any type: as they come from a file or a socket."""
+    """True if an object is bytes that may stand for elements of any type: as they come from a file or a socket."""
     if isinstance(value, memoryview):
         return value.format in ("B", "c") and value.ndim == 1 and value.contiguous
     return isinstance(value, bytes | bytearray) or type(value).__name__ == "mmap"
 
 
 def is_flat(value: Any) -> bool:
-    """Whether an object has elements of a type, and cannot have a shape."""
+    """True if an object has elements of a type, and cannot have a shape."""
     return type(value).__module__ == "array" and type(value).__name__ == "array"

@@ -93,5 +93,5 @@ def frozen(type: Any, value: Array, is_written: bool) -> VariableState:
 
 
 def fits(shape: Sequence[int | None] | None, actual: Sequence[int]) -> bool:
-    """Whether a shape with unknown extents can be the actual one."""
+    """True if a shape with unknown extents can be the actual one."""
     return shape is None or (len(shape) == len(actual) and all(n is None or n == m for n, m in zip(shape, actual)))

@@ -24,7 +24,7 @@ class Image(NamedTuple):
     imports: tuple[tuple[str, int], ...] = ()
     form: Literal["linked", "object"] = "linked"
     tiles: bool = False
-    """Whether it uses the tiles of a matrix unit, which a process has to ask for (`tiles.py`)."""
+    """True if it uses the tiles of a matrix unit, which a process has to ask for (`tiles.py`)."""
     functions: tuple[tuple[str, int, int], ...] = ()
     """All functions of a linked image, for profilers: name, offset, bytes."""
 
@@ -68,12 +68,12 @@ class MappedCode:
 
 
 def is_profiled() -> bool:
-    """Whether a profiler is to see the names of functions: TOSAIC_PERF=1, or Python's own support of perf is on."""
+    """True if a profiler is to see the names of functions: TOSAIC_PERF=1, or Python's own support of perf is on."""
     return os.environ.get("TOSAIC_PERF", "0") not in ("", "0") or "perf" in sys._xoptions or "PYTHONPERFSUPPORT" in os.environ
 
 
 def is_debugged() -> bool:
-    """Whether a debugger is to see code of this process with its lines: TOSAIC_DEBUG=1."""
+    """True if a debugger is to see code of this process with its lines: TOSAIC_DEBUG=1."""
     return os.environ.get("TOSAIC_DEBUG", "0") not in ("", "0")
 
 

@@ -30,7 +30,7 @@ _word, _int = ctypes.c_size_t.from_address, ctypes.c_int32.from_address
 
 @functools.cache
 def is_known() -> bool:
-    """Whether objects of this process lie as the offsets say."""
+    """True if objects of this process lie as the offsets say."""
     return is_plain_cpython() and all(map(array_is_known, arrays())) and tuple_is_known() and bool(empty_function())
 
 
@@ -53,7 +53,7 @@ def arrays() -> list[np.ndarray[Any, Any]]:
 
 
 def array_is_known(array: np.ndarray[Any, Any]) -> bool:
-    """Whether NumPy itself says of an array what lies at the offsets."""
+    """True if NumPy itself says of an array what lies at the offsets."""
     at, extents = id(array), _word(id(array) + EXTENTS).value
     return (_word(at + TYPE).value == id(np.ndarray) and _word(at + DATA).value == array.__array_interface__["data"][0]
             and _int(at + RANK).value == array.ndim and _word(at + DTYPE).value == id(array.dtype)

@@ -15,7 +15,7 @@ ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18
 
 @functools.cache
 def may_use_tiles() -> bool:
-    """Whether this process may use tiles; asks for it."""
+    """True if this process may use tiles; asks for it."""
     if not sys.platform.startswith("linux") or platform.machine().lower() not in ("x86_64", "amd64"):
         return False
     return bool(c_library().syscall(ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0)

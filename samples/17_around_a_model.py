@@ -28,7 +28,7 @@ last = tosaic.Variable("last", np.zeros(STEPS, np.float32))
 
 @tosaic.jit
 def heard(features):
-    """Whether the word has been said, for the features of another 30 ms: float32[1, 3, 40]."""
+    """True if the word has been said, for the features of another 30 ms: float32[1, 3, 40]."""
     probability = model.main.on_floats(features)
     last.write(ops.concatenate([last.read()[1:], ops.reshape(probability, 1)]))
     return ops.mean(last.read()) > CUTOFF

@@ -87,7 +87,7 @@ class Folder(NamedTuple):
                     self.remember(key, now)
 
     def knows(self, key: bytes, status: os.stat_result) -> bool:
-        """Whether a large file is the one that has been written or read whole since the system was started, by its identity,
+        """True if a large file is the one that has been written or read whole since the system was started, by its identity,
         size and times, as git does. So a change by whatever writes files, and a crash, lead to another look."""
         stamp = stamp_of(status)
         found = self.read("known", key) if stamp else None
@@ -176,7 +176,7 @@ class Folder(NamedTuple):
                     yield name, os.lstat(os.path.join(self.path, name))
 
     def is_trusted(self) -> bool:
-        """Whether the folder is there and nobody else can put files into it."""
+        """True if the folder is there and nobody else can put files into it."""
         try:
             status = os.lstat(self.path)
         except OSError:
@@ -219,7 +219,7 @@ def boot() -> str:
 
 
 def is_own(path: str, status: os.stat_result, remedy: str) -> bool:
-    """Whether a file belongs to this user and nobody else may write it; a note, once, where that is not so."""
+    """True if a file belongs to this user and nobody else may write it; a note, once, where that is not so."""
     if not hasattr(os, "geteuid"):  # no such owners and modes on this system
         return True
     foreign, shared = status.st_uid != os.geteuid(), bool(status.st_mode & 0o022)

@@ -19,5 +19,5 @@ def digest(value: object) -> bytes:
 
 
 def is_own(definition: Any) -> bool:
-    """Whether a class or function is tosaic's."""
+    """True if a class or function is tosaic's."""
     return str(definition.__module__).startswith(PACKAGE)

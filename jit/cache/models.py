@@ -171,7 +171,7 @@ def known_data(data: str | bytes | memoryview) -> KnownFile | None:
 
 
 def names_files(data: str | bytes | memoryview) -> bool:
-    """Whether an ONNX model may have weights in other files: their places are called so in it."""
+    """True if an ONNX model may have weights in other files: their places are called so in it."""
     held = data.obj if isinstance(data, memoryview) else data
     return held.find(b"location") >= 0 if hasattr(held, "find") and not isinstance(held, str) else True
 

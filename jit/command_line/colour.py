@@ -19,7 +19,7 @@ RULES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Whether text on this stream has colours: on a terminal, where nobody says otherwise."""
+    """True if text on this stream has colours: on a terminal, where nobody says otherwise."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "") not in ("", "0"):

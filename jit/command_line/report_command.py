@@ -111,7 +111,7 @@ def with_boards(found: Report, asked: str | None, boards: Sequence[Board], path:
 
 
 def is_json(path: str) -> bool:
-    """Whether a file is a JSON object, and so no model."""
+    """True if a file is a JSON object, and so no model."""
     try:
         with open(path, "rb") as file:
             start = file.read(64).split()

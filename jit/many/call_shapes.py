@@ -16,7 +16,7 @@ Form = Literal["one", "stacked", "grouped"]
 
 
 class CallShapes(NamedTuple):
-    """Whether arrays are one call, or `times` calls that are stacked along an axis of their own or grouped along the first."""
+    """True if arrays are one call, or `times` calls that are stacked along an axis of their own or grouped along the first."""
     form: Form
     times: int = 1
 

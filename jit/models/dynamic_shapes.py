@@ -25,7 +25,7 @@ KEPT = 64
 
 
 def is_dynamic(function: Function) -> bool:
-    """Whether an input has a shape that is not known."""
+    """True if an input has a shape that is not known."""
     return any(map(is_open, function.arguments))
 
 

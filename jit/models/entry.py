@@ -78,7 +78,7 @@ class Entry:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether an input has extents that are not known."""
+        """True if an input has extents that are not known."""
         return self._outline.is_dynamic and self._open is None
 
     @property

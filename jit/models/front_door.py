@@ -66,7 +66,7 @@ def foreign(kind: Kind, source: str | os.PathLike[str] | bytes, shown: str) -> M
 
 
 def is_there_twice(path: str | os.PathLike[str]) -> bool:
-    """Whether a path can be read again, as a file and a folder can, and a pipe cannot."""
+    """True if a path can be read again, as a file and a folder can, and a pipe cannot."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):

@@ -40,7 +40,7 @@ class Glimpse:
         return None if "\0" in found else found
 
     def ends_with(self, *endings: str) -> bool:
-        """Whether for each ending there is a name in the archive or folder that ends so."""
+        """True if for each ending there is a name in the archive or folder that ends so."""
         return all(any(name.endswith(ending) for name in self.names) for ending in endings)
 
     def has(self, *names: str) -> bool:

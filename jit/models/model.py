@@ -42,7 +42,7 @@ class Model:
                  bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
         self._module, self.imported = module, imported
         self.is_stand_in = False
-        """Whether `module` is for being shown alone: entries that were made one by one have graphs of their own."""
+        """True if `module` is for being shown alone: entries that were made one by one have graphs of their own."""
         self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings, imported=imported), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 

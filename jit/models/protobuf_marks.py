@@ -48,7 +48,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def is_versioned_message(head: bytes) -> bool:
-    """Whether bytes begin with a version and then a message whose own first field is bytes: where ONNX has its producer's name,
+    """True if bytes begin with a version and then a message whose own first field is bytes: where ONNX has its producer's name,
     Core ML has a description, a SavedModel's file a graph with its data."""
     found = list(fields(head))
     match found:
@@ -58,12 +58,12 @@ def is_versioned_message(head: bytes) -> bool:
 
 
 def is_saved_model(head: bytes) -> bool:
-    """Whether bytes begin as a SavedModel's file does, whose version has always been 1."""
+    """True if bytes begin as a SavedModel's file does, whose version has always been 1."""
     return head[:2] == b"\x08\x01" and is_versioned_message(head)
 
 
 def is_graph_def(head: bytes) -> bool:
-    """Whether bytes begin with a node of TensorFlow: a name, and an operator."""
+    """True if bytes begin with a node of TensorFlow: a name, and an operator."""
     match list(fields(head)):
         case [Field(1, bytes() as node), *_]:
             match list(fields(node)):
@@ -73,7 +73,7 @@ def is_graph_def(head: bytes) -> bool:
 
 
 def is_caffe_model(head: bytes) -> bool:
-    """Whether bytes begin with a network's name and a layer, which has fields of its own."""
+    """True if bytes begin with a network's name and a layer, which has fields of its own."""
     match list(fields(head)):
         case [Field(1, bytes() as name), Field(2 | 100, bytes() as layer), *_]:
             return name.isascii() and bool(list(fields(layer)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_text(source: Any) -> bool:
-    """Whether a source is MLIR text, not the path of a file."""
+    """True if a source is MLIR text, not the path of a file."""
     return isinstance(source, str) and ("\n" in source or "{" in source)
 
 
@@ -31,7 +31,7 @@ flatbuffers and bytecode have their own marks."""
 
 
 def is_onnx(data: str | bytes | memoryview) -> bool:
-    """Whether bytes, or the first eight of them, are those of an ONNX model."""
+    """True if bytes, or the first eight of them, are those of an ONNX model."""
     return not isinstance(data, str) and data[:1] == bytes((ONNX_BEGINS,)) and data[4:8] not in (b"TOSA", b"TFL3")
 
 

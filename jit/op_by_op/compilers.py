@@ -128,7 +128,7 @@ def asked(op_name: str, trace: Callable[[], Traced]) -> Traced:
 
 
 def is_compiled(traced: Traced) -> bool:
-    """Whether a graph is one of tensors with elements: lists of extents, and what has no elements, are interpreted."""
+    """True if a graph is one of tensors with elements: lists of extents, and what has no elements, are interpreted."""
     body = traced.function.body
     values = (*body.arguments, *(v for o in body.walk() for v in o.results))
     return not (any(isinstance(v.type, TensorType) and 0 in v.type.dims for v in values)

@@ -98,7 +98,7 @@ def one_or_all(arrays: Sequence[Array]) -> Any:
 
 
 def is_empty(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata]) -> bool:
-    """Whether an operand, or what an index leaves of one, has no elements."""
+    """True if an operand, or what an index leaves of one, has no elements."""
     if any(0 in m.shape for m in inputs):
         return True
     if op_name != "getitem":

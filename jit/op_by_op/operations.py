@@ -32,7 +32,7 @@ LAST = {"tosa.reshape_block_scaled": "shape", "tosa.row_gather_block_scaled": "r
 
 
 def knows(name: str) -> bool:
-    """Whether there is an operation of that name."""
+    """True if there is an operation of that name."""
     if name == "getitem" or name in control_flow.FUNCTIONS:
         return True
     if name.startswith(tensorflow_operations.PREFIX):
@@ -98,7 +98,7 @@ def operand_names(name: str, count: int) -> list[str]:
 
 
 def is_shape(name: str, parameter: str) -> bool:
-    """Whether an operand is a list of extents."""
+    """True if an operand is a list of extents."""
     from ..tracing.tosa_namespace import NUMBERS, SHAPES
     title = name.removeprefix("tosa.")
     if parameter in OF_RESIZE:

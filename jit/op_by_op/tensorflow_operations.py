@@ -21,7 +21,7 @@ PREFIX = "tf."
 
 
 def knows(name: str) -> bool:
-    """Whether there is an operation of that name."""
+    """True if there is an operation of that name."""
     from ...lowering.rewrite.tensorflow.one_operation import is_function
     return is_function(name)
 

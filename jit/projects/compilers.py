@@ -54,7 +54,7 @@ def bare(prefix: str, processor: str, *flags: str) -> Compiler:
 
 
 def is_here(target: Target) -> bool:
-    """Whether the machine is of this one's family."""
+    """True if the machine is of this one's family."""
     return target.architecture == host().architecture and target.has_int64 == host().has_int64
 
 

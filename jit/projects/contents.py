@@ -69,12 +69,12 @@ class Contents:
 
     @property
     def needs_mathematics(self) -> bool:
-        """Whether the C library's mathematics is needed, which is a library of its own on some systems."""
+        """True if the C library's mathematics is needed, which is a library of its own on some systems."""
         return any(name not in LIBRARY_FREE and not name.startswith("_") for name in self.needs)
 
     @property
     def computes_floats(self) -> bool:
-        """Whether the code may use a unit of floats."""
+        """True if the code may use a unit of floats."""
         if not self.is_source:
             return bool(self.target.float_unit)
         return re.search(rb"\b(float|double)\b", self.code) is not None

@@ -62,7 +62,7 @@ def checked_listing(folder: Path, model: str) -> dict[str, int]:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path leads nowhere outside of the folder that it is relative to."""
+    """True if a path leads nowhere outside of the folder that it is relative to."""
     return not Path(path).is_absolute() and ".." not in Path(path).parts
 
 

@@ -90,13 +90,13 @@ def outcome(run: Interpreter, entry: RecordedEntry, inputs: Sequence[Array]) -> 
 
 
 def says_the_same(compiled: str, interpreted: str) -> bool:
-    """Whether two messages are of one fault: a check's are equal, those of a variable that is not written begin with it."""
+    """True if two messages are of one fault: a check's are equal, those of a variable that is not written begin with it."""
     return compiled == interpreted or (compiled.startswith("variable @")
                                        and compiled.split(" is read")[0] == interpreted.split(" is read")[0])
 
 
 def may_round(function: Function) -> bool:
-    """Whether an operator of a function has a result that may be rounded in another way."""
+    """True if an operator of a function has a result that may be rounded in another way."""
     return any(r.tensor.element.is_float for o in function.body.walk() for r in o.results if hasattr(r.type, "element"))
 
 

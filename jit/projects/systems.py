@@ -36,7 +36,7 @@ def system_of(name: str) -> System:
 
 
 def emitted(emit: str | None, project: str | None, target: Target | None) -> str:
-    """Whether there is an object or C source, where a user may have said it, or a project or a machine decides it."""
+    """True if there is an object or C source, as the user says, or as the project or the machine decides."""
     if emit is not None or project is None:
         return emit or "object"
     is_source = system_of(project).prefers_source or not (target is None or target.has_object_code)

@@ -93,7 +93,7 @@ def known_values(function: Function) -> set[Value]:
 
 
 def is_known(operation: Operation, known: set[Value]) -> bool:
-    """Whether an operation's results are known before a call."""
+    """True if an operation's results are known before a call."""
     of_known = bool(operation.operands) and not operation.regions and all(v in known for v in operation.operands)
     return bool(operation.results) and (of_known or all(r.constant is not None for r in operation.results))
 

@@ -191,52 +191,52 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
 
 
 def equal(a: Any, b: Any) -> Tensor:
-    """Whether a is b, element by element."""
+    """True if a is b, element by element."""
     return elementwise("equal", a, b)
 
 
 def not_equal(a: Any, b: Any) -> Tensor:
-    """Whether a is not b."""
+    """True if a is not b."""
     return elementwise("not_equal", a, b)
 
 
 def greater(a: Any, b: Any) -> Tensor:
-    """Whether a is above b."""
+    """True if a is above b."""
     return elementwise("greater", a, b)
 
 
 def greater_equal(a: Any, b: Any) -> Tensor:
-    """Whether a is b or above."""
+    """True if a is b or above."""
     return elementwise("greater_equal", a, b)
 
 
 def less(a: Any, b: Any) -> Tensor:
-    """Whether a is below b."""
+    """True if a is below b."""
     return elementwise("less", a, b)
 
 
 def less_equal(a: Any, b: Any) -> Tensor:
-    """Whether a is b or below."""
+    """True if a is b or below."""
     return elementwise("less_equal", a, b)
 
 
 def logical_and(a: Any, b: Any) -> Tensor:
-    """Whether both are true, that is, not 0."""
+    """True if both are true, that is, not 0."""
     return elementwise("logical_and", a, b)
 
 
 def logical_or(a: Any, b: Any) -> Tensor:
-    """Whether one of both is true."""
+    """True if one of both is true."""
     return elementwise("logical_or", a, b)
 
 
 def logical_xor(a: Any, b: Any) -> Tensor:
-    """Whether exactly one of both is true."""
+    """True if exactly one of both is true."""
     return elementwise("logical_xor", a, b)
 
 
 def logical_not(x: Any) -> Tensor:
-    """Whether x is 0, or false."""
+    """True if x is 0, or false."""
     return elementwise("logical_not", x)
 
 

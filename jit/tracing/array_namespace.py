@@ -81,12 +81,12 @@ def is_python_number(x: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
-    """Whether every number of one dtype is one of the other, as NumPy has it."""
+    """True if every number of one dtype is one of the other, as NumPy has it."""
     return np.can_cast(dtype_of(from_), dtype_of(to))
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Whether a dtype is of a kind, or of one of several, or another dtype."""
+    """True if a dtype is of a kind, or of one of several, or another dtype."""
     if isinstance(kind, tuple):
         return any_of(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):

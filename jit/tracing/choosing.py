@@ -72,7 +72,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 # ---- whole tensors -----------------------------------------------------------------------------------------------
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
-    """Whether both have one shape and equal elements, a bool of rank 0."""
+    """True if both have one shape and equal elements, a bool of rank 0."""
     x, y = tensor(a1), tensor(a2)
     if x.shape != y.shape:
         return full((), False)
@@ -81,7 +81,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
 
 
 def array_equiv(a1: Any, a2: Any) -> Tensor:
-    """Whether both broadcast to equal elements, a bool of rank 0."""
+    """True if both broadcast to equal elements, a bool of rank 0."""
     try:
         broadcast(tensor(a1).shape, tensor(a2).shape)
     except Problem:
@@ -90,7 +90,7 @@ def array_equiv(a1: Any, a2: Any) -> Tensor:
 
 
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether all elements of a are within atol + rtol |b| of b, a bool of rank 0."""
+    """True if all elements of a are within atol + rtol |b| of b, a bool of rank 0."""
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 

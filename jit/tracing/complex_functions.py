@@ -177,12 +177,12 @@ def complex(real: Any, imag: Any = 0.0) -> ComplexTensor:
 
 
 def isreal(x: Any) -> Tensor:
-    """Whether the imaginary part is 0."""
+    """True if the imaginary part is 0."""
     return formed(lambda z: z.imag.equals(0), x, operator="isreal")
 
 
 def iscomplex(x: Any) -> Tensor:
-    """Whether the imaginary part is not 0."""
+    """True if the imaginary part is not 0."""
     return formed(lambda z: z.imag.differs(0), x, operator="iscomplex")
 
 
@@ -202,7 +202,7 @@ def magnitudes(x: Any) -> Any:
 
 
 def logical(x: Any) -> Tensor:
-    """Whether x is not 0; of bools, and real numbers, too."""
+    """True if x is not 0; of bools, and real numbers, too."""
     if not is_complex(x):
         return real_astype(x, I1)
     return formed(lambda z: ~is_zero(z), x, operator="astype")

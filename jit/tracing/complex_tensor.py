@@ -109,7 +109,7 @@ adopt_operators()
 
 # ---- what is complex ---------------------------------------------------------------------------------------------
 def is_complex(value: Any) -> bool:
-    """Whether a value is complex, has a complex part, or is the name of a complex type."""
+    """True if a value is complex, has a complex part, or is the name of a complex type."""
     match value:
         case Tensor() | bool() | int() | float() | None:
             return False

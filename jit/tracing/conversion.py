@@ -42,7 +42,7 @@ def element_type(dtype: Any) -> ElementType:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` takes the element type of what it meets."""
+    """True if `value` takes the element type of what it meets."""
     return isinstance(value, bool | int | float | np.float64 | np.int64 | np.bool_)
 
 

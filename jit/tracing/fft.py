@@ -205,7 +205,7 @@ def mirrored(e: TosaBuilder, real: Value, imag: Value, length: int) -> Parts:
 
 
 def is_long(x: Tensor | ComplexTensor, length: int) -> bool:
-    """Whether a product would be too large; a Problem where there is no other way."""
+    """True if a product would be too large; a Problem where there is no other way."""
     if length & (length - 1) == 0 and x.element == F32:
         return False
     if x.element == F64 and length > LONGEST_PRODUCT_IN_F64:

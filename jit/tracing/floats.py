@@ -37,22 +37,22 @@ def rint(x: Any) -> Tensor:
 
 
 def isnan(x: Any) -> Tensor:
-    """Whether x is no number."""
+    """True if x is no number."""
     return elementwise("isnan", x)
 
 
 def isinf(x: Any) -> Tensor:
-    """Whether x is infinite."""
+    """True if x is infinite."""
     return elementwise("isinf", x)
 
 
 def isfinite(x: Any) -> Tensor:
-    """Whether x is neither infinite nor NaN."""
+    """True if x is neither infinite nor NaN."""
     return elementwise("isfinite", x)
 
 
 def signbit(x: Any) -> Tensor:
-    """Whether the sign is minus, that of -0, too."""
+    """True if the sign is minus, that of -0, too."""
     return elementwise("signbit", x)
 
 

@@ -35,12 +35,12 @@ def size(a: Any, axis: int | None = None) -> int:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether it holds complex numbers, a Python bool."""
+    """True if it holds complex numbers, a Python bool."""
     return is_complex(x) or (not isinstance(x, Tensor) and np.iscomplexobj(x))
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether it holds real numbers, a Python bool."""
+    """True if it holds real numbers, a Python bool."""
     return not iscomplexobj(x)
 
 
@@ -50,12 +50,12 @@ def copy(a: Any) -> Tensor:
 
 
 def isposinf(x: Any) -> Tensor:
-    """Whether an element is positive infinity."""
+    """True if an element is positive infinity."""
     return logical_and(isinf(x), greater(x, 0))
 
 
 def isneginf(x: Any) -> Tensor:
-    """Whether an element is negative infinity."""
+    """True if an element is negative infinity."""
     return logical_and(isinf(x), less(x, 0))
 
 

@@ -33,7 +33,7 @@ def stand_in(element: ElementType) -> np.dtype[Any]:
 
 
 is_explicit = ContextVar("is_explicit", default=False)
-"""Whether only operations convert."""
+"""True if only operations convert."""
 
 
 @contextmanager

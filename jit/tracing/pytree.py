@@ -71,7 +71,7 @@ def flatten(value: Any, leaves: list[Any]) -> Structure:
 
 
 def is_complex(value: Any) -> bool:
-    """Whether an array, a tensor or a number is complex, of other libraries, too: by the name of its dtype."""
+    """True if an array, a tensor or a number is complex, of other libraries, too: by the name of its dtype."""
     dtype = getattr(value, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind == "c"

@@ -87,12 +87,12 @@ def min(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 def any(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether one element is not 0, or true."""
+    """True if one element is not 0, or true."""
     return reduced(astype(x, I1), axis, keepdims, reductions.operator("reduce_any"), False, "any")
 
 
 def all(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether no element is 0, or false."""
+    """True if no element is 0, or false."""
     return reduced(astype(x, I1), axis, keepdims, reductions.operator("reduce_all"), True, "all")
 
 

@@ -134,7 +134,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is one of `test_elements`."""
+    """True if each element is one of `test_elements`."""
     x, among = tensor(element), tensor(test_elements)
     found = any(equal(reshape(x, (*x.shape, 1)), reshape(among, -1)), -1)
     return logical_not(found) if invert else found

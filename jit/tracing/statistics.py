@@ -43,7 +43,7 @@ def fix(x: Any) -> Tensor:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether a is within atol + rtol |b| of b."""
+    """True if a is within atol + rtol |b| of b."""
     near = less_equal(absolute(subtract(a, b)), add(multiply(absolute(b), rtol), atol))
     found = logical_or(logical_and(near, isfinite(b)), equals(a, b))
     return logical_or(found, logical_and(isnan(a), isnan(b))) if equal_nan else found

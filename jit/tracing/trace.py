@@ -63,7 +63,7 @@ class Trace:
         self.arrays: dict[int, tuple[Array, Tensor]] = {}
         self.parameters: dict[Value, str] = {}
         self.keeps_empty = False
-        """Whether tensors without elements are in the graph: of one operator, which is interpreted."""
+        """True if tensors without elements are in the graph: of one operator, which is interpreted."""
         self.models = 0
         """Models that have become a part of the function."""
         self._regions = 0
@@ -135,7 +135,7 @@ def count(more: int) -> None:
 
 
 def is_tracing() -> bool:
-    """Whether this thread is running a function to record it."""
+    """True if this thread is running a function to record it."""
     return bool(_threads.traces)
 
 

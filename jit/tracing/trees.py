@@ -64,7 +64,7 @@ def tree_of(kind: Any) -> Tree | None:
 
 
 def is_leaf(kind: type) -> bool:
-    """Whether objects of a dataclass stand for one array, as `TensorSpec` and array types of libraries do."""
+    """True if objects of a dataclass stand for one array, as `TensorSpec` and array types of libraries do."""
     return hasattr(kind, "__array__") or hasattr(kind, "__dlpack__") or hasattr(kind, "is_tensor_spec")
 
 

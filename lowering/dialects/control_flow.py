@@ -61,7 +61,7 @@ def with_zeros(e: Emitter, datum: Datum, other: Datum) -> Datum:
 
 
 def differ(number: int, a: Datum, b: Datum) -> bool:
-    """Whether a result depends on the branch; a Problem where both cannot be one result."""
+    """True if a result depends on the branch; a Problem where both cannot be one result."""
     match a, b:
         case Value(), Value():
             same_types(number, a.type, b.type)
@@ -170,7 +170,7 @@ def condition_of(e: Emitter, datum: Datum) -> Value:
 
 
 def is_same(a: Datum, b: Datum) -> bool:
-    """Whether a loop leaves it as it is."""
+    """True if a loop leaves it as it is."""
     if isinstance(a, ListOfTensors) and isinstance(b, ListOfTensors):
         return a.items is b.items and a.count == b.count
     if isinstance(a, TensorSequence) and isinstance(b, TensorSequence):

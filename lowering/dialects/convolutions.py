@@ -19,7 +19,7 @@ from .tosa.product_types import CONVOLUTIONS, PLAIN_CONVOLUTIONS, Table
 
 
 def is_native(table: Table, element: ElementType) -> bool:
-    """Whether TOSA has a convolution from this type to itself."""
+    """True if TOSA has a convolution from this type to itself."""
     return (element, element, element) in table
 
 

@@ -310,7 +310,7 @@ def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
 
 
 def multiplies(e: Expr) -> bool:
-    """Whether an element is a product of what is loaded here and what is loaded there, perhaps converted."""
+    """True if an element is a product of what is loaded here and what is loaded there, perhaps converted."""
     from .traverse import loads
     while isinstance(e, Cast):
         e = e.arg

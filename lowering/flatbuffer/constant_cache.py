@@ -25,7 +25,7 @@ class ConstantCache:
         return found
 
     def same(self, a: Array | None, b: Array | None) -> bool:
-        """Whether two of the constants have the same bits; each pair is compared once."""
+        """True if two of the constants have the same bits; each pair is compared once."""
         if a is None or b is None or a is b:
             return a is b
         if (id(a), id(b)) not in self.equal:

@@ -59,7 +59,7 @@ def tensor_of(operations: Sequence[Operation], users: dict[Value, set[Operation]
 
 
 def is_called(value: Value, name: str) -> bool:
-    """Whether a value may be called so: it is a number, or what text writes in place of a name that it cannot write, so that a
+    """True if a value may be called so: it is a number, or what text writes in place of a name that it cannot write, so that a
     file which became text has its names again when it is a file."""
     written = as_identifier(name)
     return bool(NUMBER.fullmatch(value.name)) or (

@@ -20,7 +20,7 @@ def location_of(text: str) -> str | None:
 
 
 def is_location(text: str) -> bool:
-    """Whether it is made of the pieces of MLIR's locations, brackets in pairs."""
+    """True if it is made of the pieces of MLIR's locations, brackets in pairs."""
     place, wanted = 0, []
     while place < len(text):
         match = PIECE.match(text, place)

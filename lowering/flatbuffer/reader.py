@@ -120,7 +120,7 @@ class ModuleReader:
 
 
 def has_unknown_extents(file: FileRecord) -> bool:
-    """Whether an input of the main graph has an extent that is not known."""
+    """True if an input of the main graph has an extent that is not known."""
     blocks = [block for region in file.regions[:1] for block in region.blocks]
     inputs = {name for block in blocks for name in block.inputs}
     return any(UNKNOWN_EXTENT in tensor.shape for block in blocks for tensor in block.tensors if tensor.name in inputs)

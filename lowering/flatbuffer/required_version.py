@@ -18,13 +18,13 @@ def is_block_scaled(value: Value) -> bool:
 
 
 def has_new_type(value: Value) -> bool:
-    """Whether the type came with TOSA 1.1."""
+    """True if the type came with TOSA 1.1."""
     element = element_of(value)
     return element is not None and (element == I64 or isinstance(element, BlockScaled) or element.name in NEW_ELEMENTS)
 
 
 def needs_1_1(operation: Operation) -> bool:
-    """Whether the operator, or the types that it combines, came with TOSA 1.1."""
+    """True if the operator, or the types that it combines, came with TOSA 1.1."""
     code = BY_OPERATOR.get(operation.op.name)
     if code is None or code.number >= FIRST_OF_1_1:
         return True

@@ -92,7 +92,7 @@ def one_less(x: Complex) -> Complex:
 
 
 def is_far(x: Complex) -> Term:
-    """Whether 1 does not count beside x."""
+    """True if 1 does not count beside x."""
     return maximum(absolute(x.real), absolute(x.imag)) > FAR
 
 

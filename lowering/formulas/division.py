@@ -54,7 +54,7 @@ def corrected(near: Term, better: Term) -> Term:
 
 
 def has_usual_size(y: Term) -> bool:
-    """Whether it is known that no element needs a scale."""
+    """True if it is known that no element needs a scale."""
     if y.value.constant is None:
         return False
     magnitude = np.abs(y.value.constant.astype(np.float64))
@@ -62,7 +62,7 @@ def has_usual_size(y: Term) -> bool:
 
 
 def is_power_of_two(y: Term) -> bool:
-    """Whether it is known that the reciprocals are exact."""
+    """True if it is known that the reciprocals are exact."""
     if y.value.constant is None or not has_usual_size(y):
         return False
     return bool(np.all(np.abs(np.frexp(y.value.constant.astype(np.float64))[0]) == 0.5))
@@ -107,7 +107,7 @@ def integer_remainder(x: Term, y: Term) -> Term:
 
 
 def is_below(rest: Term, y: Term) -> Term:
-    """Whether a remainder that is not 0 lacks the sign of the divisor."""
+    """True if a remainder that is not 0 lacks the sign of the divisor."""
     differ = (rest ^ y) < 0 if rest.element.is_integer else (rest < 0) ^ (y < 0)
     return rest.differs(0) & differ
 

@@ -47,7 +47,7 @@ def float_of(code: Term, element: ElementType) -> Term:
 
 # ---- signs -------------------------------------------------------------------------------------------------------
 def has_sign(x: Term) -> Term:
-    """Whether the sign is minus, that of -0 and of a NaN, too."""
+    """True if the sign is minus, that of -0 and of a NaN, too."""
     return bits(x) < 0
 
 

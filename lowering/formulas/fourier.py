@@ -43,7 +43,7 @@ def pair(e: TosaBuilder, name: str, *operands: Value, **attributes: bool) -> Par
 
 
 def is_native(x: Value) -> bool:
-    """Whether TOSA has this transform of [N, H, W]."""
+    """True if TOSA has this transform of [N, H, W]."""
     return x.tensor.element == F32 and all(n & (n - 1) == 0 for n in x.tensor.dims[1:])
 
 

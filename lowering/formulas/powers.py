@@ -55,7 +55,7 @@ def float_power(x: Term, y: Term) -> Term:
 
 
 def is_negative(x: Term) -> Term:
-    """Whether the sign is minus, that of -0, too."""
+    """True if the sign is minus, that of -0, too."""
     return select(x.equals(0), reciprocal(x), x) < 0
 
 

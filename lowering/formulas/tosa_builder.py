@@ -217,5 +217,5 @@ class PlacedBuilder(TosaBuilder):
 
 
 def is_narrow(element: ElementType) -> bool:
-    """Whether TOSA has no arithmetic of these integers."""
+    """True if TOSA has no arithmetic of these integers."""
     return element.is_integer and element.bits < 32

@@ -17,7 +17,7 @@ the function is computed then only up to this number of elements, or terms."""
 
 
 def may_fold(type: TensorType, expression: Expr, axes: tuple[Axis, ...], leaves: bool) -> bool:
-    """Whether a value of this type is computed from its expression now; `leaves`: it is a result of the function."""
+    """True if a value of this type is computed from its expression now; `leaves`: it is a result of the function."""
     read = loads(expression)
     if any(load.buffer.role != "constant" for load in read):
         return False

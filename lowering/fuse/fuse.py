@@ -287,7 +287,7 @@ class Fuser:
         return post_order(filter(self.is_unstored, values), self.unstored_operands)
 
     def is_unstored(self, value: Value) -> bool:
-        """Whether what reads a value computes it."""
+        """True if what reads a value computes it."""
         return value not in self.homes and value in self.definitions
 
     def unstored_operands(self, value: Value) -> list[Value]:

@@ -70,6 +70,6 @@ def twin_of(e: Expr, twins: Mapping[Expr, Expr]) -> Expr | None:
 
 
 def is_half(value: float) -> bool:
-    """Whether a number of float32 is one of float16; of a NaN nobody knows."""
+    """True if a number of float32 is one of float16; of a NaN nobody knows."""
     with np.errstate(over="ignore"):
         return bool(np.float32(np.float16(value)) == np.float32(value))

@@ -50,7 +50,7 @@ def halved(buffer: Buffer) -> Buffer | None:
 
 
 def is_exact(data: Array) -> bool:
-    """Whether all numbers come back from float16 to the bit; of a NaN nobody knows."""
+    """True if all numbers come back from float16 to the bit; of a NaN nobody knows."""
     with np.errstate(over="ignore"):
         back = data.astype(np.float16).astype(np.float32)
     return bool(np.array_equal(back, data) and np.array_equal(np.signbit(back), np.signbit(data)))

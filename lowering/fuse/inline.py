@@ -49,7 +49,7 @@ class Inlining:
         self.extents: dict[Value, Extent] = {}
 
     def is_large(self, value: Value, expression: Expr) -> bool:
-        """Whether the expression of a value is too deep or too large to become a part of others; what it is, is noted."""
+        """True if the expression of a value is too deep or too large to become a part of others; what it is, is noted."""
         below = (self.extents[v].levels for v in self.fuser.unstored_operands(value) if v in self.extents)
         extent = self.extents[value] = Extent(1 + max(below, default=0), len(nodes(expression)))
         return extent.levels >= MOST_LEVELS or extent.nodes > MOST_NODES
@@ -82,7 +82,7 @@ class Inlining:
         return is_plain(user) and self.reads_once([user], value)
 
     def meets(self, value: Value, users: Sequence[Operation | None]) -> bool:
-        """Whether all that is computed from a value, element by element, comes together in the last of its users, or soon
+        """True if all that is computed from a value, element by element, comes together in the last of its users, or soon
         behind it: then it is part of one kernel, which computes it once."""
         operations = [u for u in users if u is not None]
         block = self.places[self.fuser.definitions[value]][0] if value in self.fuser.definitions else None
@@ -112,7 +112,7 @@ class Inlining:
         return found
 
     def reads_once(self, users: Sequence[Operation], value: Value) -> bool:
-        """Whether `users`, each part of the next, read each element of `value` at most once: at one index, in an iteration
+        """True if `users`, each part of the next, read each element of `value` at most once: at one index, in an iteration
         space no larger than the value."""
         probe = Buffer("probe", static(value).element.storage, static(value).dims)
         tensors = {value: stored(static(value), probe)}
@@ -159,7 +159,7 @@ class Inlining:
 
 
 def is_plain(operation: Operation) -> bool:
-    """Whether it has one result and does nothing else."""
+    """True if it has one result and does nothing else."""
     return not operation.regions and not operation.op.variable_effect and len(operation.results) == 1
 
 

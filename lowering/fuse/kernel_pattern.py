@@ -27,12 +27,12 @@ def troublesome(expression: Expr, inlined: Sequence[Tensor]) -> list[int]:
 
 
 def guards_inside(reductions: Iterable[Reduce]) -> bool:
-    """Whether a guard is left inside a reduction."""
+    """True if a guard is left inside a reduction."""
     return any(isinstance(e, Guard) for r in reductions for e in nodes(r.body))
 
 
 def guards_data(every: Iterable[Expr]) -> bool:
-    """Whether one of these is a guard on an index from data, which cannot be cut out of the loops."""
+    """True if one of these is a guard on an index from data, which cannot be cut out of the loops."""
     return any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms) for e in every)
 
 
@@ -42,7 +42,7 @@ def containing(inlined: Sequence[Tensor], kind: type[Expr]) -> list[int]:
 
 
 def is_product(tensor: Tensor) -> bool:
-    """Whether it has one reduction, a product: what others of its size are computed from can be done with its sums."""
+    """True if it has one reduction, a product: what others of its size are computed from can be done with its sums."""
     found = [e for e in inside_of(tensor) if isinstance(e, Reduce)]
     return len(found) == 1 and contracts(found[0])
 

@@ -179,7 +179,7 @@ class Merger:
         return writers[0] if self.readers[buffer] <= group else None
 
     def may_move(self, number: int, last: int, run: KernelRun) -> bool:
-        """Whether nothing that a kernel reads is written between it and `last`."""
+        """True if nothing that a kernel reads is written between it and `last`."""
         kernel = self.kernels.kernels[number]
         between = run.behind(number, last)
         read = {x.buffer for x in loads(kernel.value)}
@@ -193,7 +193,7 @@ def reductions(e: Expr) -> list[Reduce]:
 
 
 def plain(e: Expr) -> bool:
-    """Whether no condition, no index from data and no rarely needed value is in it."""
+    """True if no condition, no index from data and no rarely needed value is in it."""
     for n in nodes(e):
         match n:
             case Const() | Apply() | Cast():
@@ -210,7 +210,7 @@ def plain(e: Expr) -> bool:
 
 
 def contracts(r: Reduce) -> bool:
-    """Whether it sums products of tensors that do not run along the same axes, which has schedules of its own."""
+    """True if it sums products of tensors that do not run along the same axes, which has schedules of its own."""
     e = r.body
     while isinstance(e, Cast):
         e = e.arg
@@ -239,7 +239,7 @@ def inlined(value: Expr, producer: Kernel) -> tuple[Expr | None, list[Index]]:
 
 
 def has_rows(kernel: Kernel, value: Expr, read: Sequence[Index]) -> bool:
-    """Whether a value of the kernel's axes has the row pattern, and what it computes instead of reading it, at the places
+    """True if a value of the kernel's axes has the row pattern, and what it computes instead of reading it, at the places
     `read`, is not the same for several rows."""
     outer = rows_of(kernel, value)
     return outer is not None and all(outer <= frozenset().union(*(i.axes for i in index)) for index in read)
@@ -275,7 +275,7 @@ def longest(kernel: Kernel, inner: Sequence[Axis]) -> int:
 
 
 def reads_again(value: Expr) -> bool:
-    """Whether two walks along a row read the same tensor: else kernels of their own read no more memory."""
+    """True if two walks along a row read the same tensor: else kernels of their own read no more memory."""
     bodies = [r.body for r in reductions(value)]
     walks = [{x.buffer for x in own_loads(e)} for e in (value, *bodies)]
     return sum(map(len, walks)) > len(set().union(*walks))

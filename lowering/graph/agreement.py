@@ -1,4 +1,4 @@
-"""Whether the quantization that tensors carry in their types is the one that the operators hold.
+"""The verifier of quantization: the parameters in a tensor's type are those of the operators that read or write it.
 
 Both may be given: a zero point as an operand (`input_zp`, `output_zp`, `weight_zp`, ...), and one in the type of the tensor
 that it belongs to. Where both are known when compiling they must be equal.

@@ -34,7 +34,7 @@ def required(operation: Operation, name: str) -> Any:
 
 
 def flag(operation: Operation, name: str) -> bool:
-    """Whether a unit or boolean property is set."""
+    """True if a unit or boolean property is set."""
     value = find(operation, name, False)
     return value if isinstance(value, bool) else True
 

@@ -126,7 +126,7 @@ def quantization_of(element: ElementType | None) -> Quantization | None:
 
 # ---- storage -----------------------------------------------------------------------------------------------------
 def is_quantized(type: Any) -> bool:
-    """Whether it is a tensor of a quantized type."""
+    """True if it is a tensor of a quantized type."""
     return isinstance(type, TensorType) and isinstance(type.element, Quantized)
 
 
@@ -141,7 +141,7 @@ def storage_type(type: Any) -> Any:
 
 
 def same_element(a: ElementType, b: ElementType) -> bool:
-    """Whether two element types are equal, one of them perhaps in a form that says nothing of its quantization."""
+    """True if two element types are equal, one of them perhaps in a form that says nothing of its quantization."""
     return a == b or (storage_of(a) == storage_of(b) and not (isinstance(a, Quantized) and isinstance(b, Quantized)))
 
 

@@ -150,7 +150,7 @@ class TensorType:
 
     @property
     def is_static(self) -> bool:
-        """Whether the rank and all extents are known."""
+        """True if the rank and all extents are known."""
         return self.shape is not None and None not in self.shape
 
     @property

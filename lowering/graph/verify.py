@@ -1,4 +1,4 @@
-"""Whether a graph makes sense: what each later stage relies on, checked after reading and after each rewrite.
+"""The verifier of graphs: the properties that each later stage relies on, checked after reading and after each rewrite.
 
 SSA form (a value is used after its definition, in its block or one inside it), known and unique symbols, types that are
 those of the operators' own rules, variables of one type, nesting of control flow and bytes of a tensor (the other limits of
@@ -71,7 +71,7 @@ def check(module: Module) -> None:
 
 
 def is_foreign(module: Module) -> bool:
-    """Whether a module holds operations of a foreign dialect: it becomes TOSA before TOSA's levels hold."""
+    """True if a module holds operations of a foreign dialect: it becomes TOSA before TOSA's levels hold."""
     return any(operation.op.foreign for function in module.functions for operation in function.body.walk())
 
 
@@ -271,7 +271,7 @@ class BlockVerifier:
 
 
 def is_external(declaration: Operation) -> bool:
-    """Whether what says a variable's type is a read of it: another graph declares it."""
+    """True if what says a variable's type is a read of it: another graph declares it."""
     return declaration.op.variable_effect == "read"
 
 
@@ -317,7 +317,7 @@ def check_type(value: Value) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def is_plain(tensor: TensorType) -> bool:
-    """Whether nothing can be wrong with a tensor, so that no message about it needs to be written: most are so."""
+    """True if nothing can be wrong with a tensor, so that no message about it needs to be written: most are so."""
     return (type(tensor.element) is ElementType and tensor.is_static and tensor.rank <= MOST_AXES
             and min(tensor.dims, default=1) > 0 and tensor.nbytes <= MAXIMUM_BYTES)
 
@@ -344,7 +344,7 @@ def check_blocks(type: TensorType, block: int, what: str) -> None:
 
 
 def compatible(a: Type, b: Type) -> bool:
-    """Whether two types are equal, or can be where an extent or the rank is not known, or how elements are quantized."""
+    """True if two types are equal, or can be where an extent or the rank is not known, or how elements are quantized."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a == b
     if a.element != b.element and not same_element(a.element, b.element):

@@ -168,7 +168,7 @@ class Builder:
         return total
 
     def holds(self, where: Sequence[Range]) -> Operand:
-        """Whether all conditions hold here."""
+        """True if all conditions hold here."""
         conditions: list[Operand] = []
         for r in where:
             i, (low, high) = self.index(r.index), r.index.bounds

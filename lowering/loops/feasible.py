@@ -1,5 +1,5 @@
-"""Whether what conditions say together can be: a search for integers, for the few accesses of which bounds alone say that they
-are never in range. One that never happens, under a mask that no lane has, is no fault.
+"""Feasibility of conditions together: a search for integers that satisfy them. It is for the few accesses that bounds alone
+show out of range: an access that never happens, under a mask that no lane has, is no fault.
 
 Each symbol has an interval; every fact narrows those of its symbols, until nothing changes. Then each number of the smallest is
 tried. What is not found out in a few steps can be.
@@ -18,7 +18,7 @@ Domains = Mapping[int, Interval]
 
 
 def can_be(ranges: Ranges, forms: Iterable[LinearForm], outer: Facts) -> bool:
-    """Whether nothing shows that the forms, and what is known of their symbols, cannot all be 0 or more."""
+    """True if nothing shows that the forms, and what is known of their symbols, cannot all be 0 or more."""
     facts = [*forms, *[whole(s, fact) for s, known in outer.items() for fact in known]]
     given = by_newest(facts)
     domains: dict[int, Interval] = {}

@@ -45,7 +45,7 @@ class Section:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is part of the image; nobody unwinds through the code, so its tables are not."""
+        """True if it is part of the image; nobody unwinds through the code, so its tables are not."""
         return bool(self.flags & ALLOC) and self.type != UNWIND and self.size > 0
 
 
@@ -67,7 +67,7 @@ def image_of(objects: Sequence[bytes]) -> Image | None:
 
 
 def is_supported() -> bool:
-    """Whether this process can map linked images."""
+    """True if this process can map linked images."""
     return sys.platform.startswith(("linux", "freebsd")) and platform.machine().lower() in ("x86_64", "amd64")
 
 

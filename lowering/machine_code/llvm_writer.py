@@ -246,14 +246,14 @@ class Writer:
         return Value(type, self.put(f"{name} {x} to {type}"))
 
     def either(self, conditions: Sequence[Value]) -> Value:
-        """Whether one of the conditions holds."""
+        """True if one of the conditions holds."""
         first, *others = conditions
         for other in others:
             first = self.op("or", first, other)
         return first
 
     def every(self, conditions: Sequence[Value]) -> Value:
-        """Whether all of them hold."""
+        """True if all of them hold."""
         first, *others = conditions
         for other in others:
             first = self.op("and", first, other)

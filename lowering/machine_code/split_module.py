@@ -24,7 +24,7 @@ class FunctionText:
         return found[1]
 
     def is_alone(self, declared: frozenset[str]) -> bool:
-        """Whether it is internal and names nothing but what each module has: functions of C and LLVM, and private constants."""
+        """True if it is internal and names nothing but what each module has: functions of C and LLVM, and private constants."""
         return self.lines[0].startswith(HEAD) and declared.issuperset(NAME.findall("\n".join(self.lines[1:])))
 
     @property
@@ -57,7 +57,7 @@ def split(text: str, most: int) -> list[str]:
 
 
 def is_private(line: str) -> bool:
-    """Whether it is a constant that each module may have for itself."""
+    """True if it is a constant that each module may have for itself."""
     return line.startswith("@") and " = private unnamed_addr constant " in line
 
 

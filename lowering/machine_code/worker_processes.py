@@ -76,7 +76,7 @@ def finish(child: int, reading: int) -> bytes:
 
 
 def can_fork() -> bool:
-    """Whether this system can fork while libraries have threads."""
+    """True if this system can fork while libraries have threads."""
     return sys.platform.startswith("linux")
 
 

@@ -26,7 +26,7 @@ Ticks = tuple[int, int]
 
 
 def is_alignment(value: int) -> bool:
-    """Whether `value` is a power of two."""
+    """True if `value` is a power of two."""
     return value > 0 and value & (value - 1) == 0
 
 
@@ -92,13 +92,13 @@ class PoolInfo:
         return dataclasses.replace(self, target_burst_bytes=bursts)
 
     def allows(self, target: str | None, access: PoolAccess = "rw") -> bool:
-        """Whether `target` (None: any) may access it that way."""
+        """True if `target` (None: any) may access it that way."""
         if target is None or not self.target_access:
             return True
         return self.target_access.get(target) in (("rw",) if access == "rw" else ("rw", "ro"))
 
     def suits(self, buffer: BufferInfo) -> bool:
-        """Whether its first byte is aligned well enough for `buffer`."""
+        """True if its first byte is aligned well enough for `buffer`."""
         return self.alignment is None or self.alignment % buffer.alignment == 0
 
 

@@ -90,7 +90,7 @@ def whole(text: str) -> int:
 
 
 def is_packed(element: ElementType) -> bool:
-    """Whether elements do not begin with a byte each."""
+    """True if elements do not begin with a byte each."""
     return 1 < element.bits < 8
 
 

@@ -97,7 +97,7 @@ class Numbering:
 
 
 def is_pure(operation: Operation) -> bool:
-    """Whether its results follow from its operands alone. What an operator of a user's own does is not known."""
+    """True if its results follow from its operands alone. What an operator of a user's own does is not known."""
     op = operation.op
     return bool(operation.results) and not (
         operation.regions or op.variable_effect or op.is_check or op.foreign or op.name in ("", "tosa.custom"))

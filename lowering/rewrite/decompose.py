@@ -59,7 +59,7 @@ def is_composite(type: Any) -> bool:
 
 
 def has_composites(function: Function) -> bool:
-    """Whether a function has a value of composite type, or an operator that takes values and scales."""
+    """True if a function has a value of composite type, or an operator that takes values and scales."""
     return any(is_composite(a.type) for a in function.arguments) or any(
         isinstance(o.op, LISTED) or any(is_composite(r.type) for r in o.results) for o in function.body.walk())
 

@@ -25,7 +25,7 @@ def with_explicit_extents(function: Function) -> Function:
 
 
 def leaves_one(operation: Operation) -> bool:
-    """Whether it is a RESHAPE or SLICE that leaves an extent to be found, and it is known."""
+    """True if it is a RESHAPE or SLICE that leaves an extent to be found, and it is known."""
     if not isinstance(operation.op, Reshape | Slice) or len(operation.operands) < 2:
         return False
     shape, type = operation.operands[-1].constant, operation.results[0].type

@@ -105,7 +105,7 @@ class Folding:
 
 
 def is_foldable(convolution: Operation, operation: Operation) -> bool:
-    """Whether it is a convolution with constants, whose result has the type of what is made of it."""
+    """True if it is a convolution with constants, whose result has the type of what is made of it."""
     if not isinstance(convolution.op, Convolution | TransposeConv2D):
         return False
     _, weight, bias, *_ = convolution.operands

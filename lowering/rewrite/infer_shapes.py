@@ -40,7 +40,7 @@ def infer_shapes(module: Module) -> Module:
 
 
 def is_open(function: Function) -> bool:
-    """Whether the function has a type that is not static."""
+    """True if the function has a type that is not static."""
     return any(isinstance(t, TensorType) and not t.is_static for t in (*function.result_types, *types(function.body)))
 
 

@@ -189,7 +189,7 @@ def neighbours(x: float, most: int, least: float = 0.0) -> list[tuple[int, float
 
 
 def are_right(a: Array, b: Array, c: Array, x: Array, y: Array, expected: Array) -> Array:
-    """Whether a * x + b * y + c in float32 gives what is expected, with `fma` and without. All are in float64."""
+    """True if a * x + b * y + c in float32 gives what is expected, with `fma` and without. All are in float64."""
     unfused = np.float32(x) * np.float32(a) + (np.float32(y) * np.float32(b) + np.float32(c))
     fused = np.float32(x * a + np.float32(y * b + c))
     return (clipped(np.rint(unfused)) == expected) & (clipped(np.rint(fused)) == expected)

@@ -102,7 +102,7 @@ def through_reshape(value: Value, definitions: Definitions) -> Value:
 
 
 def is_successor(value: Value, of: Value, definitions: Definitions) -> bool:
-    """Whether value = of + 1."""
+    """True if value = of + 1."""
     operation = definitions.get(value)
     if operation is None or operation.op.name != "tosa.add":
         return False

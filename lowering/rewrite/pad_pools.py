@@ -42,7 +42,7 @@ def padded(operation: Operation, pool: MaxPool2D, definitions: Definitions) -> O
 
 
 def never_greatest(pad_value: Value | None, image: Value, definitions: Definitions) -> bool:
-    """Whether no element of the image is less than what fills the border; a filling that is not there is zero."""
+    """True if no element of the image is less than what fills the border; a filling that is not there is zero."""
     if pad_value is not None and pad_value.constant is None:
         return False
     number = 0.0 if pad_value is None or pad_value.constant is None else float(pad_value.constant.reshape(-1)[0])

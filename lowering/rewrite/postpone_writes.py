@@ -53,7 +53,7 @@ def last_use(variable: str, operations: list[Operation], start: int, counts: Map
 
 
 def same_size(value: Value, operation: Operation) -> bool:
-    """Whether the operation's one result has as many elements."""
+    """True if the operation's one result has as many elements."""
     types = [v.type for v in (value, *operation.results)]
     sizes = [t.size for t in types if isinstance(t, TensorType) and t.is_static]
     return len(sizes) == len(types) == 2 and sizes[0] == sizes[1]

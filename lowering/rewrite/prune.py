@@ -22,7 +22,7 @@ def prune_function(function: Function) -> Function:
 
 
 def has_effect(operation: Operation) -> bool:
-    """Whether running it can be seen in a variable, in an error, or in not ending: loops stay."""
+    """True if running it can be seen in a variable, in an error, or in not ending: loops stay."""
     op = operation.op
     own = bool(op.variable_effect) or op.is_check or op.name == "tosa.while_loop"
     return own or (op.foreign and effects.has_effect(operation)) or any(

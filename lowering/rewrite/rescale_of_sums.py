@@ -37,7 +37,7 @@ def rewritten(operation: Operation, definitions: Definitions) -> Operation:
 
 
 def is_small(operation: Operation | None) -> bool:
-    """Whether an operation is a convolution of bytes whose sums, bias included, have room whatever is multiplied."""
+    """True if an operation is a convolution of bytes whose sums, bias included, have room whatever is multiplied."""
     if operation is None or not isinstance(operation.op, Convolution) or operation.results[0].tensor.element != I32:
         return False
     x, weights, bias, *_ = operation.operands

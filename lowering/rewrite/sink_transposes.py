@@ -44,13 +44,13 @@ class Transposed:
 
     @property
     def is_free(self) -> bool:
-        """Whether it costs nothing: it is known when compiling, or its elements lie in memory as those of the source do."""
+        """True if it costs nothing: it is known when compiling, or its elements lie in memory as those of the source do."""
         constant = self.source.constant
         return keeps_order(dims(self.source), self.order) or (constant is not None and constant.nbytes <= MAX_CONSTANT_BYTES)
 
     @property
     def moves(self) -> bool:
-        """Whether elements change their place in memory."""
+        """True if elements change their place in memory."""
         return not keeps_order(dims(self.source), self.order)
 
 
@@ -240,7 +240,7 @@ def reshape(mover: Mover) -> Found:
 
 
 def has_elements(value: Value) -> bool:
-    """Whether it is a tensor of a known shape, with elements of their own."""
+    """True if it is a tensor of a known shape, with elements of their own."""
     type = value.type
     return isinstance(type, TensorType) and type.is_static and type.size > 0 and not isinstance(type.element, BlockScaled)
 
@@ -266,6 +266,6 @@ def inverse(order: Order) -> Order:
 
 
 def keeps_order(shape: tuple[int, ...], order: Order) -> bool:
-    """Whether axes longer than 1 come in the order in which they lie."""
+    """True if axes longer than 1 come in the order in which they lie."""
     long_axes = [axis for axis in order if shape[axis] != 1]
     return long_axes == sorted(long_axes)

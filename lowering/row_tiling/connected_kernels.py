@@ -30,7 +30,7 @@ def connected(found: Sequence[RowAccess | None], most: int) -> Groups:
 
 
 def joins(number: int, group: Sequence[int], found: Sequence[RowAccess | None], most: int = 0) -> bool:
-    """Whether a kernel reads rows of one of a group, whose tensor has more than `most` bytes."""
+    """True if a kernel reads rows of one of a group, whose tensor has more than `most` bytes."""
     kernel = found[number]
     before = [f for i in group if (f := found[i]) is not None and f.kernel.out.nbytes > most]
     return kernel is not None and number not in group and any(begins_early(kernel, f) for f in before)

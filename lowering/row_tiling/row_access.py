@@ -77,6 +77,6 @@ def first_needed(reader: RowAccess, out: Buffer) -> list[int]:
 
 
 def begins_early(reader: RowAccess, producer: RowAccess) -> bool:
-    """Whether the reader's first row needs only some rows of the producer's: else tiling by rows wins nothing."""
+    """True if the reader's first row needs only some rows of the producer's: else tiling by rows wins nothing."""
     ends = reader.reads.get(producer.kernel.out)
     return ends is not None and (producer.rows == 1 or int(ends[1][0]) < producer.rows)

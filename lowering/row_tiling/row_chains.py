@@ -124,14 +124,14 @@ class Finder:
         return writers[0] if alone and len(writers) == 1 else None
 
     def may_move(self, number: int, last: int, left: Places) -> bool:
-        """Whether nothing that a kernel reads is written before `last` ends, and none of it is a variable."""
+        """True if nothing that a kernel reads is written before `last` ends, and none of it is a variable."""
         read = {x.buffer for x in self.read[number]}
         writers = [w for b in read for w in self.writers.get(b, ()) if w in left]
         return not any(b.role == "variable" for b in read) and not any(
             left[number] <= left[w] <= left[last] for w in writers)
 
     def grows(self, number: int, link: Link) -> bool:
-        """Whether the rows that a kernel writes are more than those that it reads: else its result had better be stored."""
+        """True if the rows that a kernel writes are more than those that it reads: else its result had better be stored."""
         rows = set(link.values())
         read = {x.buffer for x in self.read[number] if any(i.axes & rows for i in x.index)}
         return self.kernels[number].out.nbytes > sum(b.nbytes for b in read)
@@ -164,7 +164,7 @@ class Finder:
         return block if near or again <= 2 * row * block else 0
 
     def can_tile_first_axes(self, numbers: Sequence[int], inside: Sequence[Buffer]) -> bool:
-        """Whether they can be tiled by the rows of their first axes as well, and one row of each stays in the cache."""
+        """True if they can be tiled by the rows of their first axes as well, and one row of each stays in the cache."""
         found = [rows_of(self.kernels[i]) for i in numbers]
         near = sum(b.nbytes // row_dimension(b)[1] for b in inside) <= self.target.block_bytes // 2
         return near and all(b and a and begins_early(b, a) for a, b in itertools.pairwise(found))
@@ -210,5 +210,5 @@ def innermost(kernel: Kernel) -> frozenset[Axis]:
 
 
 def mentions(x: Load, axis: Axis, place: int) -> bool:
-    """Whether the index mentions an axis in another place."""
+    """True if the index mentions an axis in another place."""
     return any(axis in i.axes for d, i in enumerate(x.index) if d != place)

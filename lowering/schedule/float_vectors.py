@@ -23,12 +23,12 @@ def machine_for(value: Expr, out: Buffer, target: Target) -> Target:
 
 
 def is_of_halves(e: Expr) -> bool:
-    """Whether this is arithmetic of float16, for which vectors have instructions."""
+    """True if this is arithmetic of float16, for which vectors have instructions."""
     return isinstance(e, Apply) and e.primitive in OF_HALVES and all(x.dtype == "float16" for x in (e, *e.args))
 
 
 def needs_all_floats(value: Expr, out: Buffer) -> bool:
-    """Whether floats of any kind are computed: moving them is no arithmetic."""
+    """True if floats of any kind are computed: moving them is no arithmetic."""
     computed = [e for e in nodes(value) if isinstance(e, (Apply, Cast, Reduce)) and not is_of_halves(e) and (
         is_float(e.dtype) or any(is_float(x.dtype) for x in children(e)))]
     given = is_float(out.dtype) or any(is_float(x.dtype) and x.buffer.role != "constant" for x in loads(value))

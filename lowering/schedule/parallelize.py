@@ -220,7 +220,7 @@ class Divider:
         return result
 
     def is_repeated(self, stmt: Stmt, writes: Set[Buffer]) -> bool:
-        """Whether each task does it for itself."""
+        """True if each task does it for itself."""
         return writes <= self.scratch and all(self.filling[b] <= self.costs.repeated_fill_cycles for b in writes)
 
     def shares(self, loop: For, targets: Set[Buffer], depth: int, around: int) -> list[Share] | None:
@@ -276,7 +276,7 @@ class Divider:
 
 
 def holds(stmt: Stmt, loops: Set[int]) -> bool:
-    """Whether one of the loops is this one, or in it."""
+    """True if one of the loops is this one, or in it."""
     return id(stmt) in loops or (isinstance(stmt, For) and any(id(s) in loops for s in walk(stmt.body)))
 
 

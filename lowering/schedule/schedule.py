@@ -198,7 +198,7 @@ def among(function: Function | None, record: KernelRecord, target: Target) -> Sh
 
 
 def may_divide(kernel: Kernel) -> bool:
-    """Whether a kernel reads nothing that it writes."""
+    """True if a kernel reads nothing that it writes."""
     return all(x.buffer is not kernel.out for x in loads(kernel.value))
 
 
@@ -380,7 +380,7 @@ def records_of(asked: ScheduleText | None, kernels: Kernels) -> tuple[KernelReco
 
 
 def has_rows(kernels: Kernels, tiled: TiledByRows, asked: Sequence[KernelRecord]) -> bool:
-    """Whether the rows that run at a time are those that a text says."""
+    """True if the rows that run at a time are those that a text says."""
     return all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(row_records(kernels, tiled), asked))
 
 

@@ -117,7 +117,7 @@ def matched(old: Sequence[Buffer], buffers: Sequence[Buffer], rings: Rings) -> d
 
 
 def is_known(function: Function, buffers: Sequence[Buffer], derived: Sequence[Derived]) -> bool:
-    """Whether all memory of a function is of the kernel, scratch, or derived, and what it has of its own is named after it."""
+    """True if all memory of a function is of the kernel, scratch, or derived, and what it has of its own is named after it."""
     made = {b for d in derived for b in d.buffers}
     named = all(b.name.startswith(function.name) for b in chain(made, function.scratch))
     return named and {*buffers, *made}.issuperset(function.params)

@@ -43,7 +43,7 @@ def merged(features: str, others: str) -> str:
 
 # ---- x86 -------------------------------------------------------------------------------------------------------------
 def has_masks(on: Set[str]) -> bool:
-    """Whether vectors of 64 bytes with masks are there; then there are twice as many registers, too."""
+    """True if vectors of 64 bytes with masks are there; then there are twice as many registers, too."""
     return on >= AVX512
 
 

@@ -42,7 +42,7 @@ class Target:
     widest_element: int = 8
     """Bytes of the widest element that vectors compute with: of wider ones every `lanes` is 1."""
     has_float_vectors: bool = True
-    """Whether vectors compute IEEE's floats, subnormal numbers, too."""
+    """True if vectors compute IEEE's floats, subnormal numbers, too."""
     vector_registers: int = 16
     fma_per_cycle: float = 2
     loads_per_cycle: float = 2
@@ -58,13 +58,13 @@ class Target:
     dot_product: DotProduct | None = None
     """What products of bytes vectors sum four to a lane."""
     has_lane_products: bool = False
-    """Whether products and sums of products take one lane of a vector as a factor of all lanes."""
+    """True if products and sums of products take one lane of a vector as a factor of all lanes."""
     has_byte_pairs: bool = False
-    """Whether products of eight bytes of two rows and two columns are added to four sums in one instruction (SMMLA)."""
+    """True if products of eight bytes of two rows and two columns are added to four sums in one instruction (SMMLA)."""
     has_widening_products: bool = False
-    """Whether vectors of bytes or of 16 bits are multiplied by a scalar and added to sums of twice or four times the size."""
+    """True if vectors of bytes or of 16 bits are multiplied by a scalar and added to sums of twice or four times the size."""
     rounds_words: bool = False
-    """Whether vectors have rounded upper halves of doubled products and rounding shifts of 32 bits."""
+    """True if vectors have rounded upper halves of doubled products and rounding shifts of 32 bits."""
     packed_vector_bytes: int = 32
     """Vectors of words of this size, and of larger ones, are narrowed to bytes by instructions that clip two of them at once; 0
     where there are none."""
@@ -99,7 +99,7 @@ class Target:
 
     @property
     def packs(self) -> bool:
-        """Whether its vectors are narrowed to bytes, two at once."""
+        """True if its vectors are narrowed to bytes, two at once."""
         return 0 < self.packed_vector_bytes <= self.vector_bytes
 
     @property
@@ -124,7 +124,7 @@ class Target:
 
     @property
     def rounds_floats(self) -> bool:
-        """Whether rint, floor and ceil are instructions."""
+        """True if rint, floor and ceil are instructions."""
         return self.architecture == "aarch64" or (self.architecture == "x86" and "sse4.1" in self.enabled)
 
     @property
@@ -134,32 +134,32 @@ class Target:
 
     @property
     def looks_up_bytes(self) -> bool:
-        """Whether bytes are looked up in a table of four vectors (VPERMI2B)."""
+        """True if bytes are looked up in a table of four vectors (VPERMI2B)."""
         return "avx512vbmi" in self.enabled and self.vector_bytes >= 64
 
     @property
     def has_slow_integer_products(self) -> bool:
-        """Whether products of integers take as long as `costs` says; else as long as those of floats."""
+        """True if products of integers take as long as `costs` says; else as long as those of floats."""
         return self.architecture == "x86"
 
     @property
     def multiplies_even_words(self) -> bool:
-        """Whether products of 64 bits are of the even lanes of vectors of int32 (PMULDQ)."""
+        """True if products of 64 bits are of the even lanes of vectors of int32 (PMULDQ)."""
         return self.architecture == "x86"
 
     @property
     def multiplies_int16_pairs(self) -> bool:
-        """Whether vectors sum products of 16 bits two to a lane of int32 (PMADDWD)."""
+        """True if vectors sum products of 16 bits two to a lane of int32 (PMADDWD)."""
         return self.architecture == "x86" and "sse2" in self.enabled and self.vector_bytes >= 16
 
     @property
     def streams(self) -> bool:
-        """Whether vectors can be stored past the caches."""
+        """True if vectors can be stored past the caches."""
         return self.architecture == "x86"
 
     @property
     def has_vector_width(self) -> bool:
-        """Whether LLVM takes the width of vectors as an attribute, and splits wider masked accesses so that it reads masked
+        """True if LLVM takes the width of vectors as an attribute, and splits wider masked accesses so that it reads masked
         lanes."""
         return self.architecture == "x86"
 
@@ -170,7 +170,7 @@ class Target:
 
     @property
     def has_build_attributes(self) -> bool:
-        """Whether a linker compares what objects say that they were built for."""
+        """True if a linker compares what objects say that they were built for."""
         return self.architecture == "arm"
 
     @property
@@ -190,30 +190,30 @@ class Target:
 
     @property
     def has_float16(self) -> bool:
-        """Whether float16 <-> float32 is an instruction."""
+        """True if float16 <-> float32 is an instruction."""
         if self.triple.startswith("thumb"):
             return "float32" in self.float_unit  # all that Cortex-M has do
         return "f16c" in self.enabled or self.architecture == "aarch64"
 
     @property
     def computes_float16(self) -> bool:
-        """Whether vectors of float16 are added, multiplied, divided and compared, each rounded once."""
+        """True if vectors of float16 are added, multiplied, divided and compared, each rounded once."""
         vectors = {"aarch64": "neon", "arm": "mve.fp"}.get(self.architecture)
         return vectors in self.enabled and "fullfp16" in self.enabled
 
     @property
     def keeps_float16(self) -> bool:
-        """Whether constants that can be are stored as float16: where there is no cache, what they take of the flash counts."""
+        """True if constants that can be are stored as float16: where there is no cache, what they take of the flash counts."""
         return self.has_float16 and not self.has_cache
 
     @property
     def keeps_int4(self) -> bool:
-        """Whether packed weights that have four bits are stored so, and read one by one: for the same reason."""
+        """True if packed weights that have four bits are stored so, and read one by one: for the same reason."""
         return not self.has_cache
 
     @property
     def has_dual_multiply(self) -> bool:
-        """Whether two products of 16 bits are added to a sum in one instruction (SMLAD)."""
+        """True if two products of 16 bits are added to a sum in one instruction (SMLAD)."""
         return self.architecture == "arm" and "dsp" in self.enabled
 
     @property
@@ -226,12 +226,12 @@ class Target:
 
     @property
     def keeps_pairs(self) -> bool:
-        """Whether weights of bytes can be kept as pairs of 16 bits, for that instruction."""
+        """True if weights of bytes can be kept as pairs of 16 bits, for that instruction."""
         return self.has_dual_multiply and self.vector_bytes == 1
 
     @property
     def has_gather(self) -> bool:
-        """Whether lanes are loaded from anywhere by vectors of indices, which have 64 bits."""
+        """True if lanes are loaded from anywhere by vectors of indices, which have 64 bits."""
         return self.has_masked and self.widest_element == 8
 
     @property
@@ -242,22 +242,22 @@ class Target:
 
     @property
     def sums_bytes(self) -> bool:
-        """Whether the products of all bytes of two vectors are added to a scalar in one instruction (VMLADAVA)."""
+        """True if the products of all bytes of two vectors are added to a scalar in one instruction (VMLADAVA)."""
         return self.vector_bytes > 1 and self.architecture == "arm" and "mve.fp" in self.enabled
 
     @property
     def has_object_code(self) -> bool:
-        """Whether it can be compiled to an object; else to C source only."""
+        """True if it can be compiled to an object; else to C source only."""
         return self.architecture not in C_ONLY
 
     @property
     def is_elf(self) -> bool:
-        """Whether its objects are in ELF, whose sections may have any name."""
+        """True if its objects are in ELF, whose sections may have any name."""
         return not any(system in self.triple for system in ("darwin", "apple", "macos", "windows", "wasm"))
 
     @property
     def has_int64(self) -> bool:
-        """Whether registers have 64 bits."""
+        """True if registers have 64 bits."""
         return "64" in self.triple.split("-")[0]
 
     @property

@@ -128,7 +128,7 @@ def read_splat(reader: OperationReader, syntax: OperationSyntax) -> Operation:
 # Functions for conditions
 
 def is_document_branch(syntax: OperationSyntax) -> bool:
-    """Whether a `tf.If` names its functions as the document does."""
+    """True if a `tf.If` names its functions as the document does."""
     if syntax.spelling != IF:
         return False
     entries = [e for d in (syntax.attributes, syntax.properties) if d for e in d.entries]

@@ -29,7 +29,7 @@ def format_dense(array: Array, type: TensorType, elide: int | None = None) -> st
 
 
 def is_splat(array: Array) -> bool:
-    """Whether all elements have the same bits."""
+    """True if all elements have the same bits."""
     if not any(array.strides):
         return True
     bits = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * array.itemsize}")

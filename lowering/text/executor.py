@@ -173,7 +173,7 @@ def make_node(reader: OperationReader, syntax: OperationSyntax, operator: type[E
 
 
 def is_swapped(operands: tuple[Value, ...]) -> bool:
-    """Whether a Switch has its predicate first, as the design document writes it: a boolean, and data that is none."""
+    """True if a Switch has its predicate first, as the design document writes it: a boolean, and data that is none."""
     if len(operands) < 2:
         return False
     first, second = operands[0].type, operands[1].type

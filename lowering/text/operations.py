@@ -47,7 +47,7 @@ TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_Y
 
 
 def ends_in(operations: Sequence[AnyOperation], terminators: Sequence[str]) -> bool:
-    """Whether the last of these operations is one of the terminators."""
+    """True if the last of these operations is one of the terminators."""
     last = operations[-1] if operations else None
     return isinstance(last, OperationSyntax) and last.spelling in terminators
 
@@ -271,7 +271,7 @@ class OperationReader:
 
 
 def converts_nothing(before: Sequence[Type], after: Sequence[Type]) -> bool:
-    """Whether a conversion only adds or drops what quantized numbers stand for."""
+    """True if a conversion only adds or drops what quantized numbers stand for."""
     return (len(before) == len(after) > 0 and any(is_quantized(t) for t in (*before, *after))
             and all(a == b or (storage_type(a) == storage_type(b) and not (is_quantized(a) and is_quantized(b)))
                     for a, b in zip(before, after)))

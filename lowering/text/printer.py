@@ -99,7 +99,7 @@ def function_lines(function: Function, depth: int, elide: int | None) -> list[st
 
 
 def is_foreign(function: Function) -> bool:
-    """Whether a function holds operations of TensorFlow's dialects, and is printed as TensorFlow prints it."""
+    """True if a function holds operations of TensorFlow's dialects, and is printed as TensorFlow prints it."""
     return any(o.op.foreign for o in function.body.operations)
 
 
@@ -254,7 +254,7 @@ def print_executor(printer: Printer, operation: Operation, depth: int) -> None:
 
 
 def has_wrapping_form(island: Operation, inner: Operation) -> bool:
-    """Whether the short form of an island holds all that is known of it and of its one operation."""
+    """True if the short form of an island holds all that is known of it and of its one operation."""
     bare = not island.attributes and not island.regions[0].terminator_attributes
     return bare and inner.location == island.location and not isinstance(inner.op, ExecutorOp)
 
@@ -316,7 +316,7 @@ def types(operation: Operation) -> str:
 
 
 def has_short_form(operation: Operation) -> bool:
-    """Whether the type of the first result says those of all data."""
+    """True if the type of the first result says those of all data."""
     data = [v.type for v in data_operands(operation)]
     result = operation.results[0].type
     match operation.op:

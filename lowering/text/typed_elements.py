@@ -62,7 +62,7 @@ def numbers(text: str, start: int, type: TensorType) -> Array:
 
 
 def has_own_form(element: ElementType) -> bool:
-    """Whether constants of this type are written so; bytes may be a hexadecimal string as well."""
+    """True if constants of this type are written so; bytes may be a hexadecimal string as well."""
     return element == MXINT8 or isinstance(element, BlockScaled)
 
 

@@ -27,7 +27,7 @@ SAME = 0
 
 
 def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether an operator is written here: one of the table, of known shapes."""
+    """True if an operator is written here: one of the table, of known shapes."""
     inputs = given(operator)
     numbers = (*inputs, *operator.outputs)
     if operator.kind not in WRITE or min(numbers, default=-1) < 0:

@@ -52,7 +52,7 @@ def chooses_rows(operands: Tensors, results: Tensors) -> bool:
 
 
 def repeats_batches(operands: Tensors, results: Tensors) -> bool:
-    """Whether products of floats have batches that are not the same."""
+    """True if products of floats have batches that are not the same."""
     left, right = operands
     return element(left) in FLOATS and element(right) == element(left) and left.shape[:-2] != right.shape[:-2]
 
@@ -67,7 +67,7 @@ class Counterpart:
     options: Mapping[str, str] | None = None
     """By the operator's names for them."""
     open: bool = False
-    """Whether the shapes of results may be open: they follow from constants, or it says why it cannot be compiled."""
+    """True if the shapes of results may be open: they follow from constants, or it says why it cannot be compiled."""
 
 
 KEEP = {"keep_dims": "keep_dims"}
@@ -109,7 +109,7 @@ COUNTED = {"tf.Unpack": "num", "tf.Split": "num_split", "tf.SplitV": "num_split"
 
 
 def has_counterpart(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether an operator is written as one of TensorFlow's: one of the table, of known shapes."""
+    """True if an operator is written as one of TensorFlow's: one of the table, of known shapes."""
     found = COUNTERPARTS.get(operator.kind)
     if found is None or min((*operator.inputs, *operator.outputs), default=-1) < 0 or not operator.outputs:
         return False

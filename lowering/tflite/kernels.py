@@ -57,7 +57,7 @@ OURS: dict[str, tuple[int, Condition]] = {
 
 
 def is_kernel_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether an operator is written here: one of the table, on tensors of one rank or of known shapes."""
+    """True if an operator is written here: one of the table, on tensors of one rank or of known shapes."""
     count, condition = OURS.get(operator.kind, (0, None))
     numbers = (*operator.inputs, *operator.outputs)
     if condition is None or min(numbers, default=-1) < 0 or (len(operator.inputs), len(operator.outputs)) != (count, 1):

@@ -54,7 +54,7 @@ CHOICES = {"MAXIMUM": greater, "MINIMUM": less}
 
 
 def is_quantized_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether an operator is written here: one of the tables, on tensors of known shapes and scales."""
+    """True if an operator is written here: one of the tables, on tensors of known shapes and scales."""
     if is_two_byte_kernel(graph, operator):
         return True
     numbers = (*operator.inputs, *operator.outputs)

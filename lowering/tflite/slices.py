@@ -42,7 +42,7 @@ class StridedSlice:
 
 # ---- which slices --------------------------------------------------------------------------------------------------
 def is_slice_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether a slice is written here; the others are the converter's."""
+    """True if a slice is written here; the others are the converter's."""
     tensors = [graph.tensors[t] if t >= 0 else None for t in operator.inputs]
     match operator.kind, tensors:
         case "STRIDED_SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord(), TensorRecord()]:
@@ -73,7 +73,7 @@ def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> StridedSlice | N
 
 
 def is_plain(spec: StridedSlice, shape: OpenShape) -> bool:
-    """Whether all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
+    """True if all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
     if not set(spec.step) <= {1} or len(spec.begin) > len(shape) or spec.ellipsis_mask or spec.new_axis_mask:
         return False
     if spec.begin_mask & spec.shrink_axis_mask:
@@ -85,7 +85,7 @@ def is_plain(spec: StridedSlice, shape: OpenShape) -> bool:
 
 
 def is_whole(spec: StridedSlice, i: int) -> bool:
-    """Whether entry `i` takes all of its axis, in its order."""
+    """True if entry `i` takes all of its axis, in its order."""
     return bool(spec.begin_mask & spec.end_mask & ~spec.shrink_axis_mask & 1 << i) and spec.step[i] == 1
 
 

@@ -88,7 +88,7 @@ def copies(block: Block, values: dict[Value, Value], places: OperatorPositions) 
 
 
 def has_open_size(operands: tuple[Value, ...]) -> bool:
-    """Whether a slice takes the rest of an axis, which the converter writes as -1 where it does not know the extent."""
+    """True if a slice takes the rest of an axis, which the converter writes as -1 where it does not know the extent."""
     if len(operands) != 3 or operands[1].constant is None or operands[2].constant is None:
         return False
     return -1 in operands[2].constant.reshape(-1).tolist()

@@ -31,7 +31,7 @@ RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
 
 
 def is_two_byte_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether an operator is written here: one of these, on tensors of two bytes with a scale."""
+    """True if an operator is written here: one of these, on tensors of two bytes with a scale."""
     if len(operator.outputs) != 1 or not operator.inputs or min(operator.inputs[:2]) < 0:
         return False
     x, result = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
@@ -188,7 +188,7 @@ def limits(activation: int | float | str, scale: np.float32) -> tuple[int, int]:
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
 def fits(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """Whether the sums of a FULLY_CONNECTED of constants have 32 bits at most, and become less by its scales."""
+    """True if the sums of a FULLY_CONNECTED of constants have 32 bits at most, and become less by its scales."""
     x, weight, *bias = (graph.tensors[t] for t in operator.inputs if t >= 0)
     result = graph.tensors[operator.outputs[0]]
     shape = weight.shape

@@ -52,7 +52,7 @@ class AsyncValue:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the value is there; an error is not."""
+        """True if the value is there; an error is not."""
         return self._state is None
 
     @property

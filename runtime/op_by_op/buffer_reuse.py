@@ -19,7 +19,7 @@ from .handle import DonatedHandle, TensorHandle
 
 
 def alone(arguments: list[TensorHandle], number: int) -> bool:
-    """Whether the argument's buffer is referred to by this handle alone, and the handle by this list alone (a donated one may
+    """True if the argument's buffer is referred to by this handle alone, and the handle by this list alone (a donated one may
     have other references: it is invalid after its use)."""
     handle = arguments[number]
     if type(handle) is DonatedHandle:
@@ -32,7 +32,7 @@ def alone(arguments: list[TensorHandle], number: int) -> bool:
 
 
 def is_sole(array: Array) -> bool:
-    """Whether the caller's variable and one slot are all that refers to an array and its memory."""
+    """True if the caller's variable and one slot are all that refers to an array and its memory."""
     if not array.flags.writeable or sys.getrefcount(array) > ARRAY:
         return False
     owner = array.base

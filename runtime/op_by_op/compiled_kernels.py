@@ -45,7 +45,7 @@ class Compiler(Protocol):
     """What makes kernels; the runtime is handed one."""
 
     def knows(self, op_name: str) -> bool:
-        """Whether there is an operation of that name."""
+        """True if there is an operation of that name."""
 
     def names(self) -> Iterable[str]:
         """All names that it knows."""

@@ -141,7 +141,7 @@ def type_of(array: Array | None) -> object:
 
 
 def is_deferrable(arguments: Sequence[Any], entry: TypedOperation) -> bool:
-    """Whether all are handles with metadata that are ready or pending, and there is a reason to wait."""
+    """True if all are handles with metadata that are ready or pending, and there is a reason to wait."""
     pending = 0
     for argument in arguments:
         if type(argument) is not TensorHandle or argument._metadata is None:

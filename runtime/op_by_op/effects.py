@@ -32,7 +32,7 @@ class Loss:
 
     @property
     def is_known(self) -> bool:
-        """Whether the client knows it already, from reading a result."""
+        """True if the client knows it already, from reading a result."""
         return self.has_results and "raised" in self.error.__dict__
 
     def text(self) -> str:

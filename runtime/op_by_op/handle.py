@@ -63,12 +63,12 @@ class TensorHandle(ArrayMethods, AsyncValue):
     # ---- state -------------------------------------------------------------------------------------------------------
     @property
     def is_ready(self) -> bool:
-        """Whether the contents are there."""
+        """True if the contents are there."""
         return self._array is not None
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is a tensor: False after it has been given away (`donate`, or the last reference to it taken)."""
+        """True if it is a tensor: False after it has been given away (`donate`, or the last reference to it taken)."""
         return self._array is not None or self._state is not None
 
     @property

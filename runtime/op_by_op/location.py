@@ -28,7 +28,7 @@ class CodeLocation(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def is_ours(code: CodeType) -> bool:
-    """Whether it is code of this package."""
+    """True if it is code of this package."""
     return code.co_filename.startswith(OURS)
 
 

@@ -36,7 +36,7 @@ def handle_of(runtime: CoreRuntime, value: Any, like: TensorHandle | None) -> Te
 
 
 def is_loose(value: Any) -> bool:
-    """Whether a value takes the type of what it meets."""
+    """True if a value takes the type of what it meets."""
     return isinstance(value, bool | int | float | list) or (
         isinstance(value, np.ndarray | np.generic) and value.dtype.name in ("float64", "int64"))
 

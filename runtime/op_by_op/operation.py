@@ -32,11 +32,11 @@ class Operation(Protocol):
     """What a handler knows of an operation."""
     @property
     def side_effect(self) -> bool:
-        """Whether it needs a chain."""
+        """True if it needs a chain."""
 
     @property
     def is_long(self) -> bool:
-        """Whether it always runs in the work queue. A compiled one does so where its kernel is estimated to be long."""
+        """True if it always runs in the work queue. A compiled one does so where its kernel is estimated to be long."""
 
     def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
         """The arguments whose contents the metadata depends on, beside the metadata of all; None where there is no metadata
@@ -150,7 +150,7 @@ class OpCall:
             self.runtime.schedule(self)
 
     def is_waiting(self) -> bool:
-        """Whether something is pending that it needs."""
+        """True if something is pending that it needs."""
         for argument in self.arguments:
             if type(argument._state) is Waiting:
                 return True

@@ -50,7 +50,7 @@ def sound(error: Problem, what: str) -> Problem:
 
 
 def is_sound(error: Problem) -> bool:
-    """Whether it can be read and shown."""
+    """True if it can be read and shown."""
     try:
         return isinstance(error.message, str) and isinstance(error.kind, str) and isinstance(str(error), str)
     except Exception:

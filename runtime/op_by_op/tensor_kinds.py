@@ -20,7 +20,7 @@ STRINGS = np.dtype(object)
 
 
 def is_strings(value: Any) -> bool:
-    """Whether a value is meant as a tensor of strings: a list that begins with text or bytes, or NumPy's arrays of them. Text
+    """True if a value is meant as a tensor of strings: a list that begins with text or bytes, or NumPy's arrays of them. Text
     alone is none: it is taken for a mistake."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind is not None:

@@ -59,7 +59,7 @@ class WorkQueue:
 
     @staticmethod
     def is_worker() -> bool:
-        """Whether this thread belongs to a queue."""
+        """True if this thread belongs to a queue."""
         return this.crew is not None
 
     def shutdown(self) -> None:
@@ -140,7 +140,7 @@ class QueueState:
 
     @property
     def is_surplus(self) -> bool:
-        """Whether there is a thread more than there should be."""
+        """True if there is a thread more than there should be."""
         return len(self.threads) - len(self.waits) > self.most
 
     def close(self) -> None:

@@ -80,7 +80,7 @@ class Section:
 
     @property
     def is_initialised(self) -> bool:
-        """Whether start-up code must copy it from flash."""
+        """True if start-up code must copy it from flash."""
         return "W" in self.flags and self.type != "NOBITS"
 
 

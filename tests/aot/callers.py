@@ -57,7 +57,7 @@ class Caller:
 
     @property
     def holds_state(self) -> bool:
-        """Whether the program holds the memory of the variables."""
+        """True if the program holds the memory of the variables."""
         return self.form.state == "caller" and any(e.program.variables for e in self.entries)
 
     def source(self, calls: Sequence[tuple[int, Sequence[Array]]]) -> str:

@@ -86,7 +86,7 @@ def alone(name: str, sound: str, late: int = 0) -> list[str]:
 
 
 def woken(lines: Sequence[str]) -> bool:
-    """Whether the model is sure that it has heard its word."""
+    """True if the model is sure that it has heard its word."""
     return max(int(line, 16) for line in lines) > 230
 
 

@@ -42,7 +42,7 @@ def asked(test: Path) -> Iterator[tuple[bool, str]]:
 
 
 def verdicts(test: Path, subject: Subject, comparison: Comparison, array: Array) -> tuple[bool, bool]:
-    """Whether the library, and the program, call the array compliant."""
+    """True if the library, and the program, call the array compliant."""
     return (by_library(subject.desc["meta"]["compliance"], comparison, array) is None,
             by_program(test, comparison, [array]) is None)
 

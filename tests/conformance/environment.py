@@ -56,7 +56,7 @@ def python() -> Path:
 
 
 def is_inside() -> bool:
-    """Whether this process runs in that environment."""
+    """True if this process runs in that environment."""
     return Path(sys.prefix).resolve() == folder().resolve()
 
 

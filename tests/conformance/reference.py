@@ -44,7 +44,7 @@ def stored(file: Path) -> Path:
 
 
 def needs_bounds(desc: dict[str, Any]) -> bool:
-    """Whether the verifier needs the bounds of dot products, too."""
+    """True if the verifier needs the bounds of dot products, too."""
     return bool(desc.get("test_requirements", {}).get("bounds_file_required", False))
 
 
@@ -57,7 +57,7 @@ def expected(desc: dict[str, Any], file: str, folder: Path) -> Expected:
 
 
 def is_there(desc: dict[str, Any], folder: Path) -> bool:
-    """Whether every file of the reference is in `folder`."""
+    """True if every file of the reference is in `folder`."""
     found = [expected(desc, file, folder) for file in desc["ofm_file"]]
     return all(path.exists() for e in found for path in (*e.results, *e.bounds))
 

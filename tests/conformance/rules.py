@@ -124,6 +124,6 @@ def rule_of(test: str) -> str | None:
 
 
 def is_about(rule: str, message: str) -> bool:
-    """Whether a message says what the rule is about."""
+    """True if a message says what the rule is about."""
     pattern = RULES.get(rule)
     return pattern is not None and re.search(pattern, next(iter(message.splitlines()), "")) is not None

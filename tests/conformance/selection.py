@@ -112,7 +112,7 @@ class Selection:
     is_for_ci: bool = False
 
     def takes(self, operator: str, group: str) -> bool:
-        """Whether anything is chosen of the generator's group of an operator's tests."""
+        """True if anything is chosen of the generator's group of an operator's tests."""
         new = operator in NEW_OPERATORS or bool(NEW_GROUPS.search(group))
         return new or self.version == "1.0" or not self.is_for_ci
 

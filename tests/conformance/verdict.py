@@ -1,4 +1,4 @@
-"""Whether results comply: Arm's own verifier decides, over the same files in the same groups as Arm's runner gives it.
+"""Verdicts on results: Arm's own verifier decides, over the same files in the same groups as Arm's runner gives it.
 
 Its library does so in this process (5 ms a result); what the library cannot read, block-scaled tensors and the types
 under 8 bits, goes to the program `tosa_verify` (its exit status 0: compliant, 2: not).

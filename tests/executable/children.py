@@ -14,7 +14,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 
 def in_child(check: Callable[[], bool], seconds: float = 60) -> bool:
-    """Whether `check` is true in a forked child, within `seconds`. What it raises there is on its standard error; a child
+    """True if `check` is true in a forked child, within `seconds`. What it raises there is on its standard error; a child
     that hangs says where."""
     child = os.fork()
     if child == 0:

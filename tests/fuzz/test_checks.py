@@ -29,7 +29,7 @@ def made(seed: int) -> Case:
 
 
 def is_decided(expected: Expected) -> bool:
-    """Whether no operator's error decides a check."""
+    """True if no operator's error decides a check."""
     def ends(found: Outcome) -> tuple[int, str]:
         return len(found.results), found.problem.message if found.problem else ""
 

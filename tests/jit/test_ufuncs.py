@@ -130,7 +130,7 @@ def hold(names: list[str], dtype: Any, engine: str) -> None:
 
 
 def takes(name: str, dtype: Any) -> bool:
-    """Whether NumPy's function takes arrays of a type."""
+    """True if NumPy's function takes arrays of a type."""
     try:
         with np.errstate(all="ignore"):
             getattr(np, name)(*(x[:1] for x in operands(name, dtype)))

@@ -15,14 +15,14 @@ many = settings(max_examples=200, deadline=None, derandomize=True, suppress_heal
 
 
 def share_elements(done: list[Event], loop: For, buffer: Buffer) -> bool:
-    """Whether two iterations of a loop touch the same element, and one stores it."""
+    """True if two iterations of a loop touch the same element, and one stores it."""
     found = [e for e in done if e.buffer is buffer and loop.index in e.iterations]
     return any(a.iterations[loop.index] != b.iterations[loop.index] and (a.is_store or b.is_store)
                and a.elements & b.elements for a, b in itertools.combinations(found, 2))
 
 
 def is_carried(done: list[Event], loop: For, buffer: Buffer) -> bool:
-    """Whether an iteration loads what another one has stored."""
+    """True if an iteration loads what another one has stored."""
     stored: dict[int, int | None] = {}
     for event in done:
         iteration = event.iterations.get(loop.index)
@@ -68,7 +68,7 @@ def test_no_iteration_of_the_outer_loop_loads_what_another_stores_unless_it_is_s
 
 
 def loads_before_it_stores(done: list[Event], read: Buffer, written: Buffer) -> bool:
-    """Whether no element of the one is loaded once that of the other at its place has been stored."""
+    """True if no element of the one is loaded once that of the other at its place has been stored."""
     stored: set[int] = set()
     for event in done:
         if event.buffer is read and not event.is_store and event.elements & stored:

@@ -82,7 +82,7 @@ class Ramp:
 
 
 def runs(f: Function) -> bool:
-    """Whether all that is accessed exists, as the interpreter finds."""
+    """True if all that is accessed exists, as the interpreter finds."""
     memory = LoopMemory()
     for buffer in f.params:
         memory.add(buffer, np.zeros(buffer.size, np.float32))

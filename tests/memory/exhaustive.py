@@ -184,7 +184,7 @@ def least(problem: Case, pool: PoolInfo, inside: Sequence[BufferInfo]) -> int | 
 
 
 def tried(problem: Case, pool: PoolInfo, size: int, left: Sequence[BufferInfo], at: dict[str, int]) -> bool:
-    """Whether the buffers in `left` find places beside those that have one."""
+    """True if the buffers in `left` find places beside those that have one."""
     if not left:
         return True
     b = left[0]
@@ -202,7 +202,7 @@ def begin(problem: Case, pool: PoolInfo) -> int:
 
 
 def apart(problem: Case, one: str, at: int, other: str, there: int) -> bool:
-    """Whether two buffers of one pool may lie so: no byte is used by both at a tick, or one is written over the other."""
+    """True if two buffers of one pool may lie so: no byte is used by both at a tick, or one is written over the other."""
     if at == there and any({one, other} == {a, b} for a, b, _ in problem.over):
         return True
     return not any(a[0] < a[1] and b[0] < b[1] and at + a[0] < there + b[1] and there + b[0] < at + a[1]

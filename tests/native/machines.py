@@ -38,5 +38,5 @@ def missing(target: Target) -> list[str]:
 
 
 def runs_here(target: Target) -> bool:
-    """Whether this machine can run the target's code."""
+    """True if this machine can run the target's code."""
     return not missing(target)

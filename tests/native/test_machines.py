@@ -1,5 +1,5 @@
-"""Whether a machine can run code: by the features that the code uses, not by what the processor is called. Code for another
-machine is refused before a process runs it, which an instruction that is not there would end."""
+"""A machine can run code if it has the features that the code uses, whatever the processor is called. Code for another machine
+is refused before an instruction that is not there ends the process."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -42,7 +42,7 @@ def model() -> bytes:
 
 
 def ends(data: bytes, is_called: bool) -> bool:
-    """Whether a file is taken; whatever is raised must be a Problem, with a message."""
+    """True if a file is taken; whatever is raised must be a Problem, with a message."""
     try:
         found = tosaic.load(data, "hostile")
         str(found)

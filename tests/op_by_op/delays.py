@@ -60,7 +60,7 @@ class Delays:
 
 
 def ends(scene: Callable[[], None], seconds: float = 60) -> bool:
-    """Whether a scene ends: it runs in a thread of its own, which is left alone where it hangs. Raises what it raises."""
+    """True if a scene ends: it runs in a thread of its own, which is left alone where it hangs. Raises what it raises."""
     errors: list[BaseException] = []
 
     def run() -> None:

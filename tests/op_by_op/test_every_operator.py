@@ -29,7 +29,7 @@ MOST = 3
 
 
 def has_dtypes(operation: Operation) -> bool:
-    """Whether NumPy's dtypes say all types: an array of int8 is one of i8, never of i4; no array is block-scaled."""
+    """True if NumPy's dtypes say all types: an array of int8 is one of i8, never of i4; no array is block-scaled."""
     types = [v.type for v in (*operation.operands, *operation.results)]
     return all(isinstance(t, ShapeType) or (isinstance(t, TensorType) and type(t.element) is ElementType
                                             and BY_STORAGE.get(t.element.storage) == t.element) for t in types)

@@ -57,7 +57,7 @@ class WindowsLibrary(ctypes.CDLL):
 
 
 def is_open(path: Any) -> bool:
-    """Whether this process has a file open or mapped."""
+    """True if this process has a file open or mapped."""
     place = os.path.realpath(path)
     with real_open("/proc/self/maps") as maps:
         is_mapped = any(line.rstrip("\n").endswith(f" {place}") for line in maps)

@@ -42,7 +42,7 @@ def defined(path: pathlib.Path) -> frozenset[str]:
 
 
 def exists(parts: list[str]) -> bool:
-    """Whether a dotted name begins with the end of a module's name, and goes on with what is defined there."""
+    """True if a dotted name begins with the end of a module's name, and goes on with what is defined there."""
     for count in range(len(parts), 0, -1):
         for module, path in modules().items():
             if module[-count:] == tuple(parts[:count]) and all(name in defined(path) for name in parts[count:]):

@@ -112,7 +112,7 @@ def test_an_error_anywhere_leaves_everything_as_it_was(tmp_path: Path, monkeypat
 
 
 def succeeded(folder: Path, monkeypatch: pytest.MonkeyPatch, operation: str, number: int) -> bool:
-    """Whether writing works where one operation fails, after `number` that do not; what is undone afterwards does not fail."""
+    """True if writing works where one operation fails, after `number` that do not; what is undone afterwards does not fail."""
     owner: Any = os if operation == "replace" else Path
     real, counted = getattr(owner, operation), [0]
 

@@ -32,7 +32,7 @@ def make_project(folder: Path, system: str, model: str = "int8", *options: str) 
 
 
 def said(text: str) -> bool:
-    """Whether an example has made its calls and found nothing."""
+    """True if an example has made its calls and found nothing."""
     return re.fullmatch(r"tosaic_m: [13] calls, OK\n", text) is not None
 
 

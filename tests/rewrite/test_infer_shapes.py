@@ -181,7 +181,7 @@ def test_a_rule_says_of_an_open_extent_what_holds_for_every_extent(name: str) ->
 
 
 def holds(partly: Type, known: Type) -> bool:
-    """Whether what a type says is so for another one, which says all."""
+    """True if what a type says is so for another one, which says all."""
     if not isinstance(partly, TensorType) or not isinstance(known, TensorType):
         return partly == known
     shape = partly.shape or ()

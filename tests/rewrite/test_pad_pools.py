@@ -34,7 +34,7 @@ def module(least: float | None, element: ElementType, *how: object) -> Module:
 
 
 def has_pad(before: Module, element: ElementType) -> bool:
-    """Whether the pad is left, after a check that results stay, interpreted and compiled."""
+    """True if the pad is left, after a check that results stay, interpreted and compiled."""
     after = prune(pad_pools(before))
     verify(after)
     x = (np.random.default_rng(3).standard_normal(EVEN) * 30).astype(element.dtype)

@@ -149,7 +149,7 @@ class Maker:
 
 
 def possible(where: list[Range], axes: tuple[Axis, ...]) -> bool:
-    """Whether there are values of the axes for which all conditions hold."""
+    """True if there are values of the axes for which all conditions hold."""
     inside = guard(where, Const(1, "int32"), 0)
     return bool(evaluate(inside, axes).any())
 

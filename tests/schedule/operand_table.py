@@ -297,7 +297,7 @@ def results_of(lowered: Lowered, data: Sequence[Array]) -> Sequence[Array]:
 
 
 def chosen(lowered: Lowered, row: Row) -> bool:
-    """Whether the row's strategy runs a kernel."""
+    """True if the row's strategy runs a kernel."""
     request = ScheduleRequest(lowered.target, lowered.options.precision)
     found = [getattr(s, "inner", s) if isinstance(row.strategy, str) else s
              for k in lowered.kernels.kernels for s in strategies_of(k, request)]
@@ -305,7 +305,7 @@ def chosen(lowered: Lowered, row: Row) -> bool:
 
 
 def run_cell(row: str, kind: str, threads: int, rows: RowPolicy | None) -> bool:
-    """Whether the row's strategy was chosen; an AssertionError where values differ."""
+    """True if the row's strategy was chosen; an AssertionError where values differ."""
     g, traced, options = of_cell(row, kind, threads, rows)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="tosaic compiles .* without ", category=RuntimeWarning)

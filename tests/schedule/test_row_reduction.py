@@ -170,7 +170,7 @@ SHARED = replace(V4, costs=replace(V4.costs, shared_cache_bytes=40 << 20))
 
 
 def stores(f: Function) -> set[bool]:
-    """Whether the stores of results go past the caches."""
+    """True if the stores of results go past the caches."""
     return {s.streaming for s in walk(f.body) if isinstance(s, StoreTo) and s.address.buffer.role == "result"}
 
 

@@ -59,7 +59,7 @@ def convolution(d: Draft, types: Types) -> Sequence[Value]:
 
 
 def has_scales(d: Draft, element: ElementType) -> bool:
-    """Whether the list holds scales, too: floats of 8 bits go with and without."""
+    """True if the list holds scales, too: floats of 8 bits go with and without."""
     return element in SETS["V"] and (element not in SETS["F8"] or d.chance(0.5))
 
 

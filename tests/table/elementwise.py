@@ -124,7 +124,7 @@ def rescale(d: Draft, types: Types) -> Sequence[Value]:
 
 
 def signs(d: Draft, source: ElementType, target: ElementType) -> tuple[bool, bool]:
-    """Whether the input and the output are unsigned: at most one, and neither beside more than 16 bits."""
+    """True if the input and the output are unsigned: at most one, and neither beside more than 16 bits."""
     if "unsigned" in (source.kind, target.kind):
         return source.kind == "unsigned", target.kind == "unsigned"
     if max(source.bits, target.bits) > 16:

@@ -46,7 +46,7 @@ class TypesOnly(Draft):
 
 
 def is_taken(name: str, types: Types) -> bool:
-    """Whether the operator takes these types and gives the one that the table says it gives."""
+    """True if the operator takes these types and gives the one that the table says it gives."""
     draft = TypesOnly(random.Random(0))
     try:
         prepared(draft.module(*GENERATORS[name](draft, types), variables=draft.variables))

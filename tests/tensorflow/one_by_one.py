@@ -20,7 +20,7 @@ RESULT_TYPE = {"tf.Cast": "DstT", "tf.Bitcast": "type", "tf.Shape": "out_type", 
 
 
 def takes(module: Module) -> bool:
-    """Whether every operation is one that the runtime has: no lists, no handles, no control flow, no complex numbers, no
+    """True if every operation is one that the runtime has: no lists, no handles, no control flow, no complex numbers, no
     strings; and no ScatterNd of f64, which only has a place in TOSA where its indices are constants of a graph."""
     return all((spelling(o) == CONST and isinstance(o.results[0].type, TensorType) and find(o, "value") is not None)
                or (is_function(spelling(o)) and not is_scattered_f64(o)

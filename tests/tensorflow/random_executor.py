@@ -45,7 +45,7 @@ class Writer:
         self.islands: Callable[[Frame], None] | None = None
         """Adds an island of several operations to a frame, where the graph has them."""
         self.adds_in_loops = False
-        """Whether loops add to the variable, which nothing else changes or reads then: the order does not matter."""
+        """True if loops add to the variable, which nothing else changes or reads then: the order does not matter."""
         self.anchor = ""
         """What keeps a constant in the frame of a loop: a control result that is live in each iteration."""
 

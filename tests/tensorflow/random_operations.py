@@ -30,7 +30,7 @@ class Maker:
         self.name, self.random = name, random.Random(f"{name} {seed}")
         self.definition: Mapping[str, Any] = definitions()[name]
         self.wild = self.random.random() < 0.7
-        """Whether something is wrong, maybe."""
+        """True if something is wrong, maybe."""
         self.counts: dict[str, int] = {}
         self.types: dict[str, str] = {}
         self.base = self.random.choice(SHAPES)

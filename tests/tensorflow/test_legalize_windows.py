@@ -158,7 +158,7 @@ def test_places_that_single_precision_moves_are_not_those_of_resize() -> None:
 
 
 def gathers_like_tosa(line: ResizedAxis) -> bool:
-    """Whether whole numbers say the same as single precision."""
+    """True if whole numbers say the same as single precision."""
     return bool((np.arange(line.after) * line.before // line.after == line.nearest()).all())
 
 

@@ -1,4 +1,4 @@
-"""Whether two modules are equal: the same structure, operators, types and data, whatever their values are called."""
+"""Equality of modules: the same structure, operators, types and data, whatever their values are called."""
 from __future__ import annotations
 
 import dataclasses

@@ -77,7 +77,7 @@ def rows(body: str) -> str:
 
 
 def is_divided(body: str) -> bool:
-    """Whether the loop of the rows is; loops inside it may be, as each part goes through all rows then."""
+    """True if the loop of the rows is; loops inside it may be, as each part goes through all rows then."""
     found = divide(function(body, "scratch(@s)"), 2, V4.costs)
     return found is not None and not all(isinstance(s.low, Literal) for s in found.body if isinstance(s, For))
 

@@ -324,7 +324,7 @@ def many() -> Engine:
 
 
 def counted(many: Engine, pool: ThreadPool, number: int, jobs: int, parts: int) -> bool:
-    """Whether in each of `jobs` jobs every task has run once, and the caller has seen all of it."""
+    """True if in each of `jobs` jobs every task has run once, and the caller has seen all of it."""
     cells = np.zeros(64, np.int64)
     words = np.array([pool.of(number), jobs, cells.ctypes.data, parts], np.int64)
     many.function("many")(words.ctypes.data)

@@ -143,7 +143,7 @@ def limit_of(operation: Operation, operands: Sequence[Array]) -> Limit | None:
 
 
 def is_whole(array: Array, value: Value) -> bool:
-    """Whether all numbers are whole, or halves."""
+    """True if all numbers are whole, or halves."""
     if not isinstance(value.type, TensorType) or array.dtype.names or array.dtype.kind in "iu":
         return False
     with np.errstate(all="ignore"):

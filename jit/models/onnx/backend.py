@@ -45,7 +45,7 @@ class TosaicBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **options: Any) -> bool:
-        """Whether the model can be compiled; of one with open shapes whether it can be read."""
+        """True if the model can be compiled; of one with open shapes whether it can be read."""
         try:
             entry = from_onnx(model).entry()
             if not entry.is_dynamic:

@@ -73,7 +73,7 @@ def checked(value: Value, given: Any) -> Array:
 
 
 def is_parameter(array: Array) -> bool:
-    """Whether code is made for each value of such an input."""
+    """True if code is made for each value of such an input."""
     return array.size <= (MOST_ELEMENTS if array.dtype.kind in "biu" else MOST_FLOATS)
 
 

@@ -28,7 +28,7 @@ INFERENCE = re.compile(r"__inference_(.+?)_\d+")
 
 
 def is_tensorflow(module: Module) -> bool:
-    """Whether a module's functions are made of TensorFlow's operations."""
+    """True if a module's functions are made of TensorFlow's operations."""
     from ....lowering.dialects.onnx.node import is_onnx
     from ....lowering.graph.verify import is_foreign
     return is_foreign(module) and not is_onnx(module)
@@ -132,7 +132,7 @@ def label(operation: Operation) -> str:
 
 
 def is_followed(operation: Operation) -> bool:
-    """Whether it is control flow, a call, or of a variable."""
+    """True if it is control flow, a call, or of a variable."""
     from ....lowering.dialects.tf.interpret import SPECIAL
     from ....lowering.graph.foreign import spelling
     return spelling(operation) in SPECIAL or spelling(operation).startswith("tf_executor.")

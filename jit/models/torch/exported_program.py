@@ -31,7 +31,7 @@ class ProgramInterface:
 
     @property
     def is_open(self) -> bool:
-        """Whether an input has an extent that is not fixed."""
+        """True if an input has an extent that is not fixed."""
         return not all(isinstance(extent, int) for tensor in self.input_tensors for extent in tensor.shape)
 
     def types(self, has_state: bool) -> tuple[dict[str, TensorType], tuple[TensorType, ...]]:
@@ -92,7 +92,7 @@ def opened(program: Any, name: str) -> ProgramInterface:
 
 
 def is_written(spec: Any, name: str) -> bool:
-    """Whether a result is the new value of a buffer (or parameter)."""
+    """True if a result is the new value of a buffer (or parameter)."""
     from torch.export.graph_signature import OutputKind
     if spec.kind == OutputKind.USER_INPUT_MUTATION:
         raise Problem(f"the forward of {name} writes into its argument {spec.target}", kind="unsupported",

@@ -54,7 +54,7 @@ def operations_of(program: Any) -> Any:
 
 
 def is_observed(node: Any) -> bool:
-    """Whether a node's result is one tensor, and no write into a buffer."""
+    """True if a node's result is one tensor, and no write into a buffer."""
     import torch
     return (node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor)
             and node.target is not torch.ops.aten.copy_.default)

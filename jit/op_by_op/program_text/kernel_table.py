@@ -89,5 +89,5 @@ SIGNATURES: dict[str, KernelType] = dict(map(signature_of, [
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a kernel of that name."""
+    """True if there is a kernel of that name."""
     return name in SIGNATURES or name in OPEN

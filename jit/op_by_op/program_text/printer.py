@@ -104,7 +104,7 @@ Form: TypeAlias = Callable[[FunctionPrinter, Kernel], str]
 
 
 def is_used(kernel: Kernel) -> bool:
-    """Whether the results have names; those that a reader made have none and are used all the same."""
+    """True if the results have names; those that a reader made have none and are used all the same."""
     return bool(kernel.results) and (kernel.results[0].name is not None or kernel.name == "tfrt.new.chain")
 
 

@@ -15,7 +15,7 @@ KERNEL_PROGRAM = re.compile(r'(?:^|[{])[ \t]*(?:%[^=\n]*=[ \t]*)?"?(?:tfrt|corer
 
 
 def is_program(text: str | bytes) -> bool:
-    """Whether a text is a kernel program: one of its lines is a kernel of `tfrt` or `corert`."""
+    """True if a text is a kernel program: one of its lines is a kernel of `tfrt` or `corert`."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     return KERNEL_PROGRAM.search(text) is not None

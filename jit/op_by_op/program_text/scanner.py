@@ -65,7 +65,7 @@ class Scanner:
         return self.text.startswith(literal, self.at)
 
     def accept(self, literal: str) -> bool:
-        """Whether the literal stands here, which is then taken; a word must end there, too."""
+        """True if the literal stands here, which is then taken; a word must end there, too."""
         if not self.sees(literal):
             return False
         end = self.at + len(literal)

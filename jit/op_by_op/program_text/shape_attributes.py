@@ -9,7 +9,7 @@ SHAPE = re.compile(r"#corert\.shape<(\*|(?:(?:\?|[0-9]+)(?:x(?:\?|[0-9]+))*)?)>"
 
 
 def is_shape(value: Attribute) -> bool:
-    """Whether an attribute is a shape."""
+    """True if an attribute is a shape."""
     if isinstance(value, tuple):
         return all(isinstance(item, Number) and isinstance(item.value, int) for item in value)
     return isinstance(value, Text) and SHAPE.fullmatch(value.text) is not None

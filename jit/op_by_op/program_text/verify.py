@@ -1,6 +1,6 @@
-"""Whether a kernel program keeps the rules: known kernels, operand and result types, attributes, functions that are called.
+"""The verifier of kernel programs: known kernels, operand and result types, attributes, functions that are called.
 
-SSA form is the reader's: a name is defined before its use, once. What is wrong is a Problem at the kernel.
+The reader checks SSA form: each name is defined once, before its use. A violation is a Problem at the kernel.
 """
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def check_filling(kernel: Kernel) -> None:
 
 
 def fits(value: Attribute, type: str) -> bool:
-    """Whether a number is of the type."""
+    """True if a number is of the type."""
     return type == "i1" if isinstance(value, bool) else isinstance(value, Number) and value.type.name == type
 
 
@@ -333,7 +333,7 @@ SETTER_WORDS = {"bool": "true or false", "str": "a string", "dense": "a constant
 
 
 def is_of(value: Attribute, type: str) -> bool:
-    """Whether an attribute is one that the setter of `type` takes."""
+    """True if an attribute is one that the setter of `type` takes."""
     match type:
         case "bool":
             return isinstance(value, bool) or fits(value, "i1")

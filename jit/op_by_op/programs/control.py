@@ -28,7 +28,7 @@ def forward(found: Sequence[Register], results: Sequence[Register]) -> None:
 
 
 def stop(execution: Execution, results: Sequence[Register], *deciding: AsyncValue) -> bool:
-    """Whether an error among what decides, or a cancellation, has become the results."""
+    """True if an error among what decides, or a cancellation, has become the results."""
     error = first_error(deciding) or execution.cancelled
     if error is not None:
         execution.fail(results, error)

@@ -188,7 +188,7 @@ class SourceComparison:
     tally: Tally = field(default_factory=Tally)
     fault: str = ""
     goes_on: bool = False
-    """Whether calls behind one with which both sides end are compared, too."""
+    """True if calls behind one with which both sides end are compared, too."""
 
     def run(self) -> Difference | None:
         """The first difference that is not within its bound."""

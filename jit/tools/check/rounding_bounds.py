@@ -121,7 +121,7 @@ EXACT = frozenset({"reshape", "transpose", "slice", "concat", "pad", "tile", "re
 
 
 def rounds(operation: Operation, element: ElementType) -> bool:
-    """Whether a float result is a rounded one."""
+    """True if a float result is a rounded one."""
     return operation.op.name.startswith("tosa.") and operation.op.name.removeprefix("tosa.") not in EXACT and element.is_float
 
 

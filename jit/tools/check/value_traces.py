@@ -82,7 +82,7 @@ def writes_apart(source: Mapping[str, Sequence[tuple[Operation, Array]]], transl
 
 
 def apart(source: Sequence[Any] | None, translated: Sequence[Any] | None, is_carried: bool) -> bool:
-    """Whether what a value was, one time after the other, differs; of values that one side has computed at other times nothing
+    """True if what a value was, one time after the other, differs; of values that one side has computed at other times nothing
     is known, but of those that a loop carries."""
     if not source or not translated or (len(source) != len(translated) and not is_carried):
         return False

@@ -214,7 +214,7 @@ class BoardFit:
 
     @property
     def verdict(self) -> str:
-        """Whether it fits, and by how much it does not."""
+        """True if it fits, and by how much it does not."""
         if not self.memories:
             return "does not compile"
         over = [f"{line.memory} over by {line.over:,}" for line in self.memories if line.over and line.memory != "stack"]

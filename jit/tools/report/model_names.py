@@ -70,7 +70,7 @@ class Known:
         return cls(values, written, {b: name for b, name in zip(program.outputs, results) if name}, sizes)
 
     def is_whole(self, label: str, buffer: Buffer) -> bool:
-        """Whether the value in a buffer may be all of what is called so: in any layout, and type."""
+        """True if the value in a buffer may be all of what is called so: in any layout, and type."""
         names = (buffer.name, NUMBERED.sub("", buffer.name))
         types = [type for name in names for called, type in self.values.get(name, ()) if called == label]
         own, wanted = [t for t in types if is_type_of(t, buffer)] or types, self.sizes.get(label)

@@ -55,6 +55,6 @@ def cells(held: Sequence[BufferLine], marks: Mapping[str, str], axis: Columns, n
 
 
 def overlap(buffer: BufferLine, row: int, step: float) -> bool:
-    """Whether a buffer holds the middle of a row of the picture."""
+    """True if a buffer holds the middle of a row of the picture."""
     middle = (row + 0.5) * step
     return (buffer.offset or 0) <= middle < buffer.end

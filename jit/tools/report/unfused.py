@@ -14,7 +14,7 @@ from ....lowering.memory.lifetimes import KernelAccess
 
 
 def compilable(function: Function) -> bool:
-    """Whether the size of every value of a function is known."""
+    """True if the size of every value of a function is known."""
     values = [*function.arguments, *(v for op in function.body.walk() for v in op.results),
               *(v for op in function.body.walk() for region in op.regions for v in region.arguments)]
     return all(v.type.is_static and v.type.element.storage in ITEM_SIZES

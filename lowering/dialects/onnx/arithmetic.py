@@ -98,7 +98,7 @@ def lowered_quotient(a: Term, b: Term) -> Term:
 
 
 def below(a: Term, b: Term) -> Term:
-    """Whether a is less than b, both i64 that stand for numbers without a sign."""
+    """True if a is less than b, both i64 that stand for numbers without a sign."""
     return (a ^ a.term(TOP)) < (b ^ b.term(TOP))
 
 

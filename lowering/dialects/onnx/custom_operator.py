@@ -37,7 +37,7 @@ class CustomOperator(Operator):
 
 
 def is_custom(operation: Operation, module: Module) -> bool:
-    """Whether a user has registered a class for the operator of a node."""
+    """True if a user has registered a class for the operator of a node."""
     domain, _, short = spelling(operation).removeprefix(PREFIX).rpartition(".")
     return (domain, short) in IMPLEMENTATIONS
 

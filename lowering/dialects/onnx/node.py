@@ -36,7 +36,7 @@ class OnnxOp(ForeignOp):
 
 
 def is_onnx(module: Module) -> bool:
-    """Whether a module is a model of ONNX."""
+    """True if a module is a model of ONNX."""
     return OPSETS in module.attributes
 
 

@@ -59,5 +59,5 @@ def moved(e: Emitter, x: Value, distance: Value, sign: int) -> list[Origin]:
 
 
 def is_within(inner: ElementType, outer: ElementType) -> bool:
-    """Whether integers stay what they are in another type."""
+    """True if integers stay what they are in another type."""
     return inner.is_integer and inner.kind == outer.kind and inner.bits <= outer.bits

@@ -170,7 +170,7 @@ class Resizing(Operator):
         return np.asarray(first + at * (last - first) / F(line.after - 1), F)
 
     def moves(self, line: ResizedAxis) -> bool:
-        """Whether an output is something else than the input of its number."""
+        """True if an output is something else than the input of its number."""
         return not np.array_equal(self.places(line), np.arange(line.before, dtype=F)) or bool(self.antialias)
 
     def nearest(self, line: ResizedAxis) -> Array:

@@ -85,7 +85,7 @@ class GridSample(Operator):
 
     @property
     def is_cubic(self) -> bool:
-        """Whether its 4 inputs along an axis are looked up beyond the border, place by place."""
+        """True if its 4 inputs along an axis are looked up beyond the border, place by place."""
         return self.mode in ("cubic", "bicubic")
 
     def bounds(self, extent: int) -> tuple[float, float]:

@@ -1,5 +1,5 @@
-"""Whether operations of TensorFlow are what TensorFlow's registry of operators says: how many operands and results, of which
-element types, and which attributes with which values. What is not is a Problem when a module is verified.
+"""The verifier of TensorFlow's operations against TensorFlow's operator registry: numbers of operands and results, element
+types, attributes and their values. A violation is a Problem when a module is verified.
 
 `definitions.json` holds the registry's entries for the operators that are interpreted or compiled, with the defaults of
 attributes, which a text may leave out (`default_of`). An operand is `T` (of the

@@ -26,7 +26,7 @@ STANDARD = frozenset({"func.call", "scf.while", "tosaic.blocks"})
 
 
 def has_effect(operation: Operation) -> bool:
-    """Whether one operation, its regions not counted, does more than compute its results."""
+    """True if one operation, its regions not counted, does more than compute its results."""
     name = spelling(operation)
     if not is_tensorflow(operation):
         return name in STANDARD

@@ -41,7 +41,7 @@ class Environment:
     variables: dict[str, Array | None] = field(default_factory=dict)
     rendezvous: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     rfc_merge: bool = False
-    """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+    """True if a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
     depth: int = 0
     observe: Callable[[Operation, Sequence[Datum]], None] | None = None
     """Called after every operation that has run, with its results; None for a dead one of an executor graph."""

@@ -36,5 +36,5 @@ class TensorFlowOp(ForeignOp):
 
 
 def is_tensorflow(operation: Operation, *names: str) -> bool:
-    """Whether it is an operation of the dialect, and of one of these names if there are any."""
+    """True if it is an operation of the dialect, and of one of these names if there are any."""
     return isinstance(operation.op, TensorFlowOp) and (not names or operation.op.spelling in names)

@@ -54,5 +54,5 @@ def exported_names(function: Function) -> tuple[str, ...]:
 
 
 def is_initializer(function: Function) -> bool:
-    """Whether a function only restores variables."""
+    """True if a function only restores variables."""
     return INITIALIZER in function.attributes

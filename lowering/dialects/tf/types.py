@@ -42,17 +42,17 @@ def tensorflow_tensor(shape: Shape, element: TensorFlowType) -> TensorFlowTensor
 
 
 def is_tensor(type: Type) -> bool:
-    """Whether values of the type are tensors, of numbers or of TensorFlow's own elements."""
+    """True if values of the type are tensors, of numbers or of TensorFlow's own elements."""
     return isinstance(type, TensorType | TensorFlowTensor) or str(type).startswith("tensor<")
 
 
 def is_string(type: object) -> TypeGuard[TensorFlowTensor]:
-    """Whether values of the type are tensors of strings."""
+    """True if values of the type are tensors of strings."""
     return isinstance(type, TensorFlowTensor) and type.element.name == "string"
 
 
 def is_resource(type: object) -> TypeGuard[TensorFlowTensor]:
-    """Whether values of the type are handles of variables or other resources."""
+    """True if values of the type are handles of variables or other resources."""
     return isinstance(type, TensorFlowTensor) and type.element.name == "resource"
 
 
@@ -69,7 +69,7 @@ def variable_type(type: Type) -> TensorType | None:
 
 
 def can_be_equal(a: Type, b: Type) -> bool:
-    """Whether values of both types may be the same value: what one type leaves open, the other may say."""
+    """True if values of both types may be the same value: what one type leaves open, the other may say."""
     match a, b:
         case TensorType(), TensorType():
             return a.element == b.element and shapes_can_be_equal(a.shape, b.shape)

@@ -1,7 +1,7 @@
-"""Whether TensorFlow's operations with regions keep the rules of its dialect: how many regions there are, which arguments they
-have, and what they yield. What is wrong is a Problem at its place.
+"""The verifier of TensorFlow's operations with regions: the number of regions, their arguments, and the values they yield. A
+violation is a Problem at the operation.
 
-A branch has no arguments, it captures what it reads, and yields the operation's results. The condition of a loop yields one i1,
+A branch has no arguments: it captures what it reads, and yields the operation's results. The condition of a loop yields one i1,
 behind which it may forward its arguments; the body yields the state of the next iteration.
 """
 from __future__ import annotations

@@ -157,13 +157,13 @@ def wrapped(operation: Operation) -> Operation | None:
 
 
 def is_send(operation: Operation) -> bool:
-    """Whether an island is a Send, which runs even when it is dead."""
+    """True if an island is a Send, which runs even when it is dead."""
     inner = wrapped(operation)
     return inner is not None and is_tensorflow(inner, *SEND)
 
 
 def is_receive(operation: Operation) -> bool:
-    """Whether an island is a Recv, which runs even when it is dead."""
+    """True if an island is a Recv, which runs even when it is dead."""
     inner = wrapped(operation)
     return inner is not None and is_tensorflow(inner, *RECEIVE)
 

@@ -16,5 +16,5 @@ INDEX_TYPE = TensorType((), I32)
 
 
 def is_data(type: Type) -> bool:
-    """Whether values of the type are neither control nor tokens."""
+    """True if values of the type are neither control nor tokens."""
     return type not in (CONTROL, TOKEN)

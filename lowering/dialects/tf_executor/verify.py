@@ -1,8 +1,8 @@
-"""Whether operations of the executor keep the rules of their dialect; what is wrong is a Problem at its place.
+"""The verifier of single operations of the executor dialect: operands, results, types, and the region that each may be in. A
+violation is a Problem at the operation.
 
-Here are the rules of single operations, by their operands, results and types, and where each may stand. `verify_graph.py`
-has those of a whole graph: terminators, pairs of Source and Sink, frames. Use before definition is found by the verifier
-of all graphs.
+`verify_graph.py` has the rules of a whole graph: terminators, pairs of Source and Sink, frames. The verifier of all graphs
+finds uses before definitions.
 """
 from __future__ import annotations
 

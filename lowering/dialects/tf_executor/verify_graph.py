@@ -1,4 +1,4 @@
-"""Whether a whole executor graph keeps the rules of its dialect: its nodes, what it fetches, its loops, its messages.
+"""The verifier of a whole executor graph: its nodes, what it fetches, its loops, its messages.
 
 A loop is closed by a NextIteration, whose Source and Sink share a token: one of each, of one type. Every node has all its
 inputs in one frame, and what is fetched is in the root frame.

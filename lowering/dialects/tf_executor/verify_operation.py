@@ -1,5 +1,5 @@
-"""Whether an operation of the executor stands where it may, and keeps the rules of its dialect: what the graph's verifier
-asks of it."""
+"""The entry from the verifier of all graphs: an operation of the executor is in a region that may hold it, and keeps the rules
+of its dialect."""
 from __future__ import annotations
 
 from ...graph.graph import Operation

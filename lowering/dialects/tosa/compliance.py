@@ -84,7 +84,7 @@ def double_function(name: str, x: Array, exact: Array, element: ElementType) -> 
 
 
 def leaves_range(x: Array, axis: int, element: ElementType) -> Array:
-    """Whether products of some of the factors may overflow or underflow in float32 (f64: in float64), whatever the product
+    """True if products of some of the factors may overflow or underflow in float32 (f64: in float64), whatever the product
     of all is."""
     logarithms, most = np.abs(np.log2(np.abs(x))), 1022 if element.name == "f64" else 126
     return np.asarray(np.where(np.isfinite(logarithms), logarithms, 0).sum(axis=axis, keepdims=True) > most)

@@ -137,7 +137,7 @@ def as_number(x: Expr) -> Expr:
 
 
 def is_integer(x: Array | Expr) -> bool:
-    """Whether arithmetic on it is that of integers."""
+    """True if arithmetic on it is that of integers."""
     return not is_float(x.dtype if isinstance(x, Expr) else x.dtype.name)
 
 

@@ -238,7 +238,7 @@ LEFT_OPEN = "-1 stands for a number that MLIR could not infer; here it has to be
 
 
 def is_left_open(number: int, extent: int | None) -> bool:
-    """Whether a number of PAD or TILE is one that MLIR leaves open, along an axis whose extent is not known either."""
+    """True if a number of PAD or TILE is one that MLIR leaves open, along an axis whose extent is not known either."""
     return number == -1 and extent is None
 
 

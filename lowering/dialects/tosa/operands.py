@@ -84,7 +84,7 @@ def zero_point(operand: Operand, element: ElementType, what: str) -> None:
 
 
 def same(a: int | None, b: int | None) -> bool:
-    """Whether two extents can be equal."""
+    """True if two extents can be equal."""
     return a is None or b is None or a == b
 
 

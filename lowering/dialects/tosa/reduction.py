@@ -42,7 +42,7 @@ class Reduction(Op):
 
 
 class ReduceAll(Reduction, name="tosa.reduce_all"):
-    """Whether all are true."""
+    """True if all are true."""
     elements = (I1,)
 
     def primitive(self, element: ElementType) -> str:
@@ -53,7 +53,7 @@ class ReduceAll(Reduction, name="tosa.reduce_all"):
 
 
 class ReduceAny(Reduction, name="tosa.reduce_any"):
-    """Whether any is true."""
+    """True if any is true."""
     elements = (I1,)
 
     def primitive(self, element: ElementType) -> str:

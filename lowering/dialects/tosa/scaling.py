@@ -84,7 +84,7 @@ class ConstantFactors:
 
     @property
     def are_defined(self) -> bool:
-        """Whether the specification defines what they do."""
+        """True if the specification defines what they do."""
         return bool((self.multiplier >= 0).all() and (self.shift >= 2).all() and (self.shift <= 62).all())
 
     def product(self, value: Expr, channel: Affine) -> Expr:
@@ -142,7 +142,7 @@ class Scaling:
         return clamp(clamp(result, -1 << 30, 1 << 30) + self.offset, self.low, self.high)
 
     def is_nudged(self, factors: ConstantFactors) -> bool:
-        """Whether the nudge's sign matters: not for results that are clipped below zero."""
+        """True if the nudge's sign matters: not for results that are clipped below zero."""
         return factors.is_double and not (isinstance(self.offset, int) and self.low >= self.offset)
 
     def exact(self, value: Expr, factors: Factors, channel: Affine) -> Expr:

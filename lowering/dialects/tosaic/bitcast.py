@@ -11,7 +11,7 @@ from ..tosa.elementwise import tensor
 
 
 def has_bits(element: ElementType) -> bool:
-    """Whether every pattern of its bytes is a number of that type."""
+    """True if every pattern of its bytes is a number of that type."""
     return (element.is_integer or element.is_float) and element not in (I4, I48)
 
 

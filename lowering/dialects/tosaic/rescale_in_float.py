@@ -83,7 +83,7 @@ class FloatForm:
 
     @property
     def is_right(self) -> bool:
-        """Whether it gives what the specification says for each value, if the specification says it."""
+        """True if it gives what the specification says for each value, if the specification says it."""
         if not self.factors.are_defined:
             return False
         least, greatest = self.domain

@@ -85,5 +85,5 @@ class WordForm:
 
 
 def has_room(scaling: Scaling, ahead: int) -> bool:
-    """Whether operands, less a zero point, can be shifted so far."""
+    """True if operands, less a zero point, can be shifted so far."""
     return not ahead or max(map(abs, scaling.domain)) << ahead + 1 < 1 << 31

@@ -77,7 +77,7 @@ _answers: WeakKeyDictionary[Function, dict[tuple[Buffer, Buffer], bool]] = WeakK
 
 
 def may_overwrite(function: Function, read: Buffer, written: Buffer) -> bool:
-    """Whether `written` may lie on the same bytes as `read`: no element of `read` is loaded after one has been stored
+    """True if `written` may lie on the same bytes as `read`: no element of `read` is loaded after one has been stored
     there. Found out once."""
     known = _answers.setdefault(function, {})
     if (read, written) not in known:
@@ -87,7 +87,7 @@ def may_overwrite(function: Function, read: Buffer, written: Buffer) -> bool:
 
 
 def is_before(loaded: Integers, read: Buffer, stored: Integers, written: Buffer) -> bool:
-    """Whether each byte that both buffers have is loaded earlier than stored; given are the times of the elements."""
+    """True if each byte that both buffers have is loaded earlier than stored; given are the times of the elements."""
     sizes = [b.nbytes // max(b.size, 1) for b in (read, written)]
     if sizes[0] != sizes[1]:
         loaded, stored = np.repeat(loaded, sizes[0]), np.repeat(stored, sizes[1])

@@ -22,11 +22,11 @@ class Dependence:
         self.accesses = Accesses.of(function)
 
     def are_independent(self, loop: For, buffers: Buffers) -> bool:
-        """Whether no iteration of a loop touches an element of these buffers that another one touches."""
+        """True if no iteration of a loop touches an element of these buffers that another one touches."""
         return are_independent(self.accesses, loop, buffers)
 
     def is_carried(self, loop: For, buffers: Buffers) -> bool:
-        """Whether an iteration may load from one of these buffers what was stored in another one, or before the loop."""
+        """True if an iteration may load from one of these buffers what was stored in another one, or before the loop."""
         inside = self.accesses.inside(loop.body)
         both = frozenset(buffers) & inside.loaded & inside.stored
         if not both or self.accesses.iterations[loop.index] == 1:

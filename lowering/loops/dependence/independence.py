@@ -1,5 +1,5 @@
-"""Whether the iterations of a loop are independent: what one stores, no other stores or loads. Then they may run at the same
-time.
+"""Independence of a loop's iterations: no iteration loads or stores an element that another one stores. Independent iterations
+may run at the same time.
 
 Iterations are independent where all accesses of one lie in a window narrower than the step from iteration to iteration, at
 least modulo a number of which everything else is a multiple (the stride of an outer dimension).
@@ -18,7 +18,7 @@ PLAIN = 1 << 50
 
 
 def are_independent(accesses: Accesses, loop: For, buffers: Set[Buffer]) -> bool:
-    """Whether the iterations of a loop, whatever those of the loops around it, are independent in these buffers."""
+    """True if the iterations of a loop, whatever those of the loops around it, are independent in these buffers."""
     if accesses.iterations[loop.index] == 1:
         return True
     found = accesses.inside(loop.body).accesses

@@ -1,5 +1,5 @@
-"""Whether an iteration of a loop may load what an earlier one has stored: a loop-carried dependence through scratch. Such a
-loop is not divided among threads, because each task begins with scratch of its own.
+"""Loop-carried dependences through scratch: an iteration may load what an earlier one has stored. Such a loop is not divided
+among threads, because each task begins with scratch of its own.
 
 Nothing is carried where all iterations are alike: each stores before it loads, and where and under which conditions it does so
 is independent of the iteration, or moves on with it. Then what the first iteration loads, it has stored (a function loads
@@ -47,18 +47,18 @@ class Iteration:
         self.block(loop.body, frozenset())
 
     def is_carried(self, buffer: Buffer) -> bool:
-        """Whether one iteration may load what another has stored, or what was stored before the loop."""
+        """True if one iteration may load what another has stored, or what was stored before the loop."""
         return self.stores_late(buffer) or not self.covers(buffer)
 
     def stores_late(self, buffer: Buffer) -> bool:
-        """Whether an iteration may load a place before it has stored there."""
+        """True if an iteration may load a place before it has stored there."""
         found = self.found[buffer]
         if not any(a.is_store for a in found) or all(a.is_store for a in found):
             return False
         return not found[0].is_store or found[0].step is None or len({(a.step, a.around) for a in found}) > 1
 
     def covers(self, buffer: Buffer) -> bool:
-        """Whether what an iteration loads lies between the first and the last place that it stores to."""
+        """True if what an iteration loads lies between the first and the last place that it stores to."""
         found = self.found[buffer]
         stored, loaded = (hull([a.span for a in found if a.is_store is is_store]) for is_store in (True, False))
         return len({outer(a.shape) for a in found}) == 1 and stored[0] <= loaded[0] and loaded[1] <= stored[1]
@@ -105,7 +105,7 @@ class Iteration:
         return frozenset(x for x in operands if isinstance(x, Var) and self.varies(x))
 
     def varies(self, x: Var) -> bool:
-        """Whether a value depends on the iteration: what is loaded, or goes from iteration to iteration of an inner loop,
+        """True if a value depends on the iteration: what is loaded, or goes from iteration to iteration of an inner loop,
         may."""
         if not self.is_inside(x):
             return x is self.index
@@ -123,11 +123,11 @@ class Iteration:
                 return True
 
     def is_inside(self, x: Var) -> bool:
-        """Whether a value is defined in the loop's body: of those that can be used there, the ones that are as deep."""
+        """True if a value is defined in the loop's body: of those that can be used there, the ones that are as deep."""
         return x.depth >= self.index.depth and x is not self.index
 
     def is_inner(self, symbol: int) -> bool:
-        """Whether a symbol is an index of an inner loop, or made of what is known there by an operation."""
+        """True if a symbol is an index of an inner loop, or made of what is known there by an operation."""
         x = self.symbols.origins.get(symbol)
         return x is not None and self.is_inside(x) and (
             x in self.known.loops or isinstance(self.symbols.definitions.get(x), Let | Shuffle))
@@ -145,7 +145,7 @@ class Iteration:
         return Moving(access.is_store, step, around, (const, access.extent, places), span)
 
     def moves(self, symbol: int) -> bool:
-        """Whether a symbol depends on the iteration in a way that a form does not say."""
+        """True if a symbol depends on the iteration in a way that a form does not say."""
         x = self.symbols.origins.get(symbol)
         return symbol != self.symbol and (x is None or self.varies(x))
 

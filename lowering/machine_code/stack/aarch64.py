@@ -68,7 +68,7 @@ def loaded(word: int) -> tuple[int, ...]:
 
 
 def moves_base(word: int) -> bool:
-    """Whether a load or a store may move the register with its address."""
+    """True if a load or a store may move the register with its address."""
     match word >> 27 & 7:
         case 5:
             return bool(word >> 23 & 1)

@@ -183,7 +183,7 @@ class Walk:
                 raise UnknownStack(f"{self.code.name} moves the stack at {at:#x}, where nothing goes")
 
     def may_end_in_a_call(self) -> bool:
-        """Whether a jump to a register that leaves no stack behind may be a call of a function that is given. Where there is
+        """True if a jump to a register that leaves no stack behind may be a call of a function that is given. Where there is
         one such jump alone, and code that only it can reach, it goes there."""
         return self.ends > (1 if self.has_tables and len(self.before_tables) == 1 else 0)
 

@@ -59,7 +59,7 @@ def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Co
 
 
 def are_few(costs: Costs) -> bool:
-    """Whether all assignments of buffers to pools can be looked at."""
+    """True if all assignments of buffers to pools can be looked at."""
     count = 1
     for c in costs.values():
         count = min(count * len(c), MOST_ASSIGNMENTS + 1)
@@ -79,7 +79,7 @@ class Assigning:
                      for name, c in self.own.items() for values in [list(c.values())]}
         self.is_small = are_few(costs)
         self.is_certain = True
-        """Whether all that was said about sizes is proved."""
+        """True if all that was said about sizes is proved."""
         self.score: tuple[int, list[int]] | None = None
         self.homes: Homes = {}
         self.homeless: tuple[str, ...] | None = None
@@ -100,7 +100,7 @@ class Assigning:
                           self.is_small and are_all_tried and self.is_certain)
 
     def is_proved(self, prices: Prices) -> bool:
-        """Whether no assignment can cost less than the best so far."""
+        """True if no assignment can cost less than the best so far."""
         return self.score is not None and prices.scaled(self.score[0] * self.unit) <= prices.bound
 
     def note(self, homes: Homes) -> bool:
@@ -117,7 +117,7 @@ class Assigning:
         return True
 
     def fits(self, homes: Homes) -> bool:
-        """Whether each pool is found to hold what it has."""
+        """True if each pool is found to hold what it has."""
         held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name]) for pool in self.pools]
         limited = [(limit, inside) for limit, inside in held if limit is not None]
         return all(self.packer.bound(inside) <= limit for limit, inside in limited) and all(

@@ -1,4 +1,4 @@
-"""Whether buffers of one pool fit into a given size: the kernel of `search_kernel`, run with many orders of the buffers.
+"""A search for a plan of one pool within a given size: the kernel of `search_kernel`, run with many orders of the buffers.
 
 How long a search takes varies by orders of magnitude with the order of the buffers, and most instances have an order
 that leads to a plan almost at once. So there are many short runs: first with orders that often work, then with ones

@@ -60,7 +60,7 @@ def compiled(entry: Function, record: type) -> MachineCode | None:
 
 
 def is_compiled(entry: Function) -> bool:
-    """Whether its machine code is there already."""
+    """True if its machine code is there already."""
     return MADE.get(entry) is not None
 
 

@@ -53,7 +53,7 @@ class Placer:
 
     @property
     def is_small(self) -> bool:
-        """Whether the numbers of the machine code have enough bits."""
+        """True if the numbers of the machine code have enough bits."""
         return sum(b.size_bytes + b.alignment for b in self.buffers) * len(self.buffers) < HUGE
 
     def natively(self, code: MachineCode, order: Sequence[BufferInfo]) -> Placed:

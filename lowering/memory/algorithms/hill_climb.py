@@ -51,7 +51,7 @@ def cost(placed: Placed) -> int:
 
 
 def is_taken(draw: random.Random, found: int, now: int) -> bool:
-    """Whether to go on from a try. Products alone, which are the same on every machine."""
+    """True if to go on from a try. Products alone, which are the same on every machine."""
     close = max(0.0, 1 - (found - now) / (WORSE * now))
     return found <= now or draw.random() < close * close * close
 

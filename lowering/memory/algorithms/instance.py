@@ -54,7 +54,7 @@ class Instance:
 
     @functools.cached_property
     def is_intervals(self) -> bool:
-        """Whether the conflicts are those of buffers that are live together."""
+        """True if the conflicts are those of buffers that are live together."""
         spans = spans_of(self.buffers)
         return spans is not None and self.live is not None and self.follows_from(spans, self.live)
 
@@ -74,7 +74,7 @@ class Instance:
         return self.sections.turned(len(self))
 
     def follows_from(self, spans: Spans, live: RaggedRows) -> bool:
-        """Whether the conflicts are exactly those of buffers that are live together."""
+        """True if the conflicts are exactly those of buffers that are live together."""
         owner, first, last = spans
         if len(distinct(owner)) < len(owner):  # several spans of one buffer
             covered = [0] * len(self)

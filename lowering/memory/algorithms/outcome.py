@@ -29,6 +29,6 @@ def judged(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], allocations
 
 
 def is_only(homes: Mapping[str, str], costs: Costs) -> bool:
-    """Whether every other assignment of buffers to pools costs more."""
+    """True if every other assignment of buffers to pools costs more."""
     return all(all(cost > of_buffer[homes[name]] for pool, cost in of_buffer.items() if pool != homes[name])
                for name, of_buffer in costs.items())

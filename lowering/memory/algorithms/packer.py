@@ -55,7 +55,7 @@ class Packer:
         return self.ask(buffers, self.bound(buffers), limit, self.effort.visits // questions)
 
     def fits(self, buffers: Sequence[BufferInfo], limit: int) -> bool:
-        """Whether a plan of at most `limit` bytes is found."""
+        """True if a plan of at most `limit` bytes is found."""
         return self.bound(buffers) <= limit and self.ask(buffers, limit, limit, self.effort.visits // SHARE).size <= limit
 
     def know(self, buffers: Sequence[BufferInfo], offsets: Mapping[str, int]) -> Packed:

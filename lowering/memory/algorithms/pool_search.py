@@ -88,7 +88,7 @@ class PoolSearch:
         return room
 
     def enters(self, b: int, pool: int, room: Sequence[Array | None]) -> bool:
-        """Whether a buffer has room in a pool, which it then takes."""
+        """True if a buffer has room in a pool, which it then takes."""
         left, taken = room[pool], self.taken[b]
         if left is None:
             return True

@@ -70,7 +70,7 @@ def search(s: Search, buffers: int, sections: int, capacity: int, most_nodes: in
 
 
 def bears_on(s: Search, frame: int) -> int:
-    """Whether a decision placed a buffer in the section that the search is stuck in, or in a section of an open buffer of it
+    """True if a decision placed a buffer in the section that the search is stuck in, or in a section of an open buffer of it
     that lies too high there."""
     i, stuck = s.chosen[frame], s.now[STUCK]
     if s.low[i] <= stuck and stuck < s.high[i]:
@@ -110,7 +110,7 @@ def choose(s: Search, component: int, after: int, after_rank: int, capacity: int
 
 
 def has_room(s: Search, low: int, high: int, after: int, after_rank: int, roof: int) -> int:
-    """Whether each section has an open buffer that can lie so low that the section's open bytes fit above."""
+    """True if each section has an open buffer that can lie so low that the section's open bytes fit above."""
     for k in range(low, high):
         if s.total[k] > 0:
             w, room = s.hint[k], s.limit[k] - s.total[k]
@@ -125,7 +125,7 @@ def has_room(s: Search, low: int, high: int, after: int, after_rank: int, roof: 
 
 
 def is_passed(s: Search, i: int, after: int, after_rank: int) -> int:
-    """Whether an open buffer was passed over: it will lie on top of one that is placed later, so not below the roof."""
+    """True if an open buffer was passed over: it will lie on top of one that is placed later, so not below the roof."""
     if s.offset[i] < after or (s.offset[i] == after and s.rank[i] <= after_rank):
         return 1
     return 0
@@ -175,7 +175,7 @@ def place(s: Search, i: int, frame: int) -> int:
 
 
 def fits(s: Search, frame: int, capacity: int) -> int:
-    """Whether everything that the last decision raised still ends within the capacity."""
+    """True if everything that the last decision raised still ends within the capacity."""
     for t in range(s.frame_trail[frame], s.now[TRAIL]):
         j = s.trail_buffer[t]
         if s.offset[j] + s.size[j] > capacity:

@@ -57,7 +57,7 @@ class Search:
     chosen: Ints
     parent: Ints
     free: Ints
-    """Whether nothing can lie on top of the chosen buffer: no other choice is better."""
+    """True if nothing can lie on top of the chosen buffer: no other choice is better."""
     frame_trail: Ints
     frame_component: Ints
     frame_pending: Ints

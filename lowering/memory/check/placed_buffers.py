@@ -44,11 +44,11 @@ class Layout:
         return Use(buffer, 0, buffer.nbytes)
 
     def is_shared(self, buffer: Buffer) -> bool:
-        """Whether another buffer has some of its bytes at some time."""
+        """True if another buffer has some of its bytes at some time."""
         return buffer in self.shared
 
     def meets(self, one: Buffer, other: Buffer) -> bool:
-        """Whether two buffers have bytes in common at some time."""
+        """True if two buffers have bytes in common at some time."""
         a, b = self.placed.get(one), self.placed.get(other)
         same_pool = a is not None and b is not None and one is not other and a.pool == b.pool
         return same_pool and overlap(self.at[one], self.at[other])
@@ -60,7 +60,7 @@ class Layout:
         return (self.pools[self.placed[buffer].pool].near(self.at[buffer]) - {buffer}) & among
 
     def share(self, one: Use, other: Use) -> bool:
-        """Whether two uses have a byte in common."""
+        """True if two uses have a byte in common."""
         if not self.meets(one.buffer, other.buffer):
             return False
         a, b = self.at[one.buffer][0], self.at[other.buffer][0]

@@ -129,7 +129,7 @@ class Replay:
                 self.faults.append(f"{step.name} uses {pair} at once, which share bytes")
 
     def is_over(self, kernel: int, read: Buffer, written: Buffer) -> bool:
-        """Whether the one lies exactly on the other, and the loops go well with that."""
+        """True if the one lies exactly on the other, and the loops go well with that."""
         return (self.layout.at[read][0] == self.layout.at[written][0]
                 and may_overwrite(self.program.functions[kernel], read, written))
 

@@ -1,4 +1,4 @@
-"""Whether two buffers that one step uses may share bytes: part of the verifier's replay (`replay`).
+"""Bytes that two buffers of one step share: part of the verifier's replay (`replay`).
 
 Each byte that both have is either done with in the one buffer before it is used in the other, or it is not. A step reads an
 operand until its last access, and needs a result from its first one on; scratch it needs between both. A byte that no access

@@ -1,5 +1,5 @@
-"""Whether a plan is right, found out without the code that made it. An algorithm's answer is held against the conflicts
-that it was given; a whole plan is held against the program, by replaying the steps (`replay`). Runs on every compilation.
+"""The verifier of plans, which shares no code with the planner. It holds an algorithm's answer against the conflicts that the
+algorithm was given, and a whole plan against the program, by replaying the steps (`replay`). Runs on every compilation.
 """
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def last_read(function: Function, tick: int, live: Mapping[Buffer, tuple[Ticks, 
 
 
 def may_write_over(kernel: Kernel, function: Function, operand: Buffer) -> bool:
-    """Whether the result of a kernel may lie on the bytes of an operand of the same type and size: each element of that is
+    """True if the result of a kernel may lie on the bytes of an operand of the same type and size: each element of that is
     loaded before something is stored at its place."""
     out = kernel.out
     return (operand is not out and (operand.dtype, operand.nbytes) == (out.dtype, out.nbytes)

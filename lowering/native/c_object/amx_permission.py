@@ -11,7 +11,7 @@ from ...machine_code.llvm_writer import Value, Writer, constant
 
 
 def uses_tiles(program: Program) -> bool:
-    """Whether one of the functions gives tiles their shapes. It stands in the outermost block."""
+    """True if one of the functions gives tiles their shapes. It stands in the outermost block."""
     return any(isinstance(stmt, ShapeTiles) for f in program.functions for stmt in f.body)
 
 

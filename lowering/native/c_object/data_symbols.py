@@ -86,7 +86,7 @@ class ObjectConstants:
         self.lines += (self._included if self._is_included(contents) else self._written)(name, contents, alignment, section)
 
     def _is_included(self, contents: bytes) -> bool:
-        """Whether the bytes come from a file: if they are many, and LLVM's assembler for the target is here (the
+        """True if the bytes come from a file: if they are many, and LLVM's assembler for the target is here (the
         host's)."""
         from ...target.presets import host
         same = self.target.architecture == host().architecture

@@ -102,7 +102,7 @@ class CEntry:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether inputs and outputs lie in the workspace."""
+        """True if inputs and outputs lie in the workspace."""
         tensors = (*self.program.inputs, *self.program.outputs)
         assert len({b in self.places for b in tensors}) < 2, "some inputs and outputs have a place in the plan, others have not"
         return any(b in self.places for b in tensors)
@@ -186,7 +186,7 @@ class CInterface:
         return f"{self.prefix}.initialize"
 
     def takes_state(self, entry: CEntry) -> bool:
-        """Whether the caller gives a run of `entry` the memory of the variables."""
+        """True if the caller gives a run of `entry` the memory of the variables."""
         return self.caller_state is not None and bool(entry.program.variables)
 
     # ---- what the caller gives ---------------------------------------------------------------------------------------

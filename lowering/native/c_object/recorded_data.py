@@ -94,7 +94,7 @@ def entry_arrays(entry: CEntry, calls: Sequence[RecordedCall]) -> list[str]:
 
 
 def is_bounded(calls: Sequence[RecordedCall], number: int) -> bool:
-    """Whether an output has bounds in some call."""
+    """True if an output has bounds in some call."""
     return any(call.outputs and call.outputs[number].least is not None for call in calls)
 
 

@@ -181,7 +181,7 @@ class CDriver:
         raise TypeError(step)
 
     def is_set(self, condition: Buffer) -> str:
-        """Whether the byte there is not 0."""
+        """True if the byte there is not 0."""
         return f"*({self.places.buffers[condition].pointer}) != 0"
 
     # ---- tasks -------------------------------------------------------------------------------------------------------

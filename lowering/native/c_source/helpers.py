@@ -13,7 +13,7 @@ from ..llvm.llvm_text import KINDS
 from .c_text import BITS, SCALARS, SHORT, WRAPPING, memory_type, vector, vector_definition
 
 PAIRS = "defined(__ARM_FEATURE_SIMD32)"
-"""Whether a compiler has the instructions for pairs of 16 bits, by Arm's rules for C (ACLE)."""
+"""True if a compiler has the instructions for pairs of 16 bits, by Arm's rules for C (ACLE)."""
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 

@@ -41,7 +41,7 @@ class Indices:
         return widest([width_of(self.span(x)) for x in values])
 
     def decided(self, stmt: Stmt) -> bool | None:
-        """Whether a comparison of integers is always true, or never; None where that depends."""
+        """True if a comparison of integers always holds, False if it never does, None where that depends."""
         match stmt:
             case Let(op="xor", args=(x, y)) if x is y and x.type.dtype == "bool":
                 return False
@@ -61,7 +61,7 @@ class Indices:
         return None
 
     def is_exact(self, stmt: Let) -> bool:
-        """Whether an index may be computed in a narrow type, in which it does not overflow."""
+        """True if an index may be computed in a narrow type, in which it does not overflow."""
         integers = [a for a in stmt.args if a.type.dtype in LIMITS]
         if stmt.result.type is not INDEX or self.width(stmt.result, *integers) == "int64":
             return False

@@ -482,7 +482,7 @@ class KernelFunction:
                 self.line(f"(void){self.unsigned.get(param, self.names[param])};")
 
     def wraps(self, f: For, value: Operand) -> bool:
-        """Whether a loop carries an integer with a sign that a wrapping operator makes. It is kept without one, as the operator
+        """True if a loop carries an integer with a sign that a wrapping operator makes. It is kept without one, as the operator
         computes: gcc 12 drops half of the sums where several are carried with a sign, x = (int)((unsigned)x + (unsigned)y) four
         times in a loop (int32 with AVX2, int16 and int8 with SSE2), and has them right without conversions between."""
         if not isinstance(value, Var) or value.type.lanes > 1 or value.type is INDEX or KINDS[value.type.dtype] != "signed":

@@ -157,7 +157,7 @@ def load(interface: CInterface) -> str:
 
 
 def check_constants(interface: CInterface) -> str:
-    """Whether the constant pools that the caller gives hold the model's constants."""
+    """True if the constant pools that the caller gives hold the model's constants."""
     pools, pieces = interface.memories.of_kind("constant"), constants_given(interface)
     sums = [f"crc32_of((const unsigned char *)constant_pools->{pools[g.number].name}, {g.nbytes}) != "
             f"{pools[g.number].checksum}u" for g in pieces]

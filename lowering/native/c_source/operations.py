@@ -94,7 +94,7 @@ class Operations:
         return f"{self.helpers.wrapping(op, dtype)}({texts[0]}, {texts[1]})"
 
     def wraps(self, op: str, dtype: str, args: Sequence[Operand]) -> bool:
-        """Whether integers are added, subtracted or multiplied by way of the type without a sign, because they may overflow."""
+        """True if integers are added, subtracted or multiplied by way of the type without a sign, because they may overflow."""
         if op == "fma":
             return True
         if op not in SIGNS:
@@ -132,7 +132,7 @@ class Operations:
 
 
 def within(found: Interval, dtype: str) -> bool:
-    """Whether an integer type holds all of these."""
+    """True if an integer type holds all of these."""
     return LIMITS[dtype][0] <= found[0] and found[1] <= LIMITS[dtype][1]
 
 

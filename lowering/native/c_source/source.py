@@ -55,7 +55,7 @@ def source_text(interface: CInterface, checksum: int) -> CSource:
 
 
 def has_fma(target: Target) -> bool:
-    """Whether an object for the target rounds products and sums once: then C source for it does."""
+    """True if an object for the target rounds products and sums once: then C source for it does."""
     return "float32" in target.fused_floats
 
 

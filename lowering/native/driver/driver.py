@@ -203,7 +203,7 @@ class Driver:
                 w.store(constant("i8", 1), self.pointer(w, self.places.flags[variable]))
 
     def is_set(self, w: Writer, place: Place) -> Value:
-        """Whether the byte there is not 0."""
+        """True if the byte there is not 0."""
         return w.compare("ne", w.load(self.pointer(w, place), "i8"), 0)
 
     def look(self, w: Writer) -> None:

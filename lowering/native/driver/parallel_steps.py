@@ -21,7 +21,7 @@ def most_tasks(program: Program) -> int:
 
 
 def is_parallel(program: Program) -> bool:
-    """Whether steps of a program are divided into tasks."""
+    """True if steps of a program are divided into tasks."""
     return most_tasks(program) > 1
 
 

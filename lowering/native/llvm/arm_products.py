@@ -65,7 +65,7 @@ class Products:
         return [stmt for stmt in self.operations.values() if self.is_sum(stmt)]
 
     def is_sum(self, stmt: Let) -> bool:
-        """Whether a statement adds a product to a sum."""
+        """True if a statement adds a product to a sum."""
         return stmt.op == "dot_pairs" or (stmt.op == "add" and self.is_product(stmt.args[1]))
 
     def is_product(self, x: Operand) -> bool:
@@ -73,7 +73,7 @@ class Products:
 
 
 def orders_products(target: Target) -> bool:
-    """Whether such loops are written for a target: one without vectors. Counted on RV64: without them sums and factors of a
+    """True if such loops are written for a target: one without vectors. Counted on RV64: without them sums and factors of a
     register tile were spilled, and convolutions took 1.5 to 1.8 times as many instructions."""
     return target.architecture in ("arm", "riscv") and target.vector_bytes == 1
 

@@ -82,7 +82,7 @@ class HelpedWriter(Writer):
 
 
 def is_simple(op: str, y: str) -> bool:
-    """Whether the second operand is a number with which the instruction is a few others: a shift."""
+    """True if the second operand is a number with which the instruction is a few others: a shift."""
     number = re.fullmatch(r"(?:splat \(i\d+ )?(\d+)\)?", y)
     return number is not None and (op in ("shl", "lshr", "ashr") or (op == "mul" and int(number[1]).bit_count() <= 1))
 

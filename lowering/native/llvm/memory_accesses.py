@@ -21,7 +21,7 @@ class MemoryAccesses:
     writer: Writer
     target: Target
     streams: bool = False
-    """Whether the function writes past the caches."""
+    """True if the function writes past the caches."""
 
     # ---- pieces ------------------------------------------------------------------------------------------------------
     def pieces(self, lanes: int, active: int, nbytes: int) -> Iterator[tuple[int, int, int]]:

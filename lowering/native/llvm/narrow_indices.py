@@ -74,7 +74,7 @@ class NarrowIndices:
         return None
 
     def is_narrow(self, stmt: Let) -> bool:
-        """Whether the result and the operands fit, and the operation gives the same in 32 bits."""
+        """True if the result and the operands fit, and the operation gives the same in 32 bits."""
         if stmt.op == "cast":
             return KINDS[stmt.args[0].type.dtype] in ("signed", "unsigned", "bool") and self.fits(stmt.result)
         return (stmt.op in SAME or stmt.op in EXTREMES) and all(map(self.fits, (stmt.result, *stmt.args)))

@@ -126,7 +126,7 @@ def text() -> str:
 
 
 def is_supported() -> bool:
-    """Whether loops of this process look at the flag: where there are the signals of POSIX."""
+    """True if loops of this process look at the flag: where there are the signals of POSIX."""
     return os.name == "posix"
 
 

@@ -104,12 +104,12 @@ def steps_of(program: Program, target: Target) -> float:
 
 
 def has_loops(program: Program) -> bool:
-    """Whether a run may go on for ever."""
+    """True if a run may go on for ever."""
     return any(isinstance(s, Loop) for s in walk(program.steps))
 
 
 def is_interruptible(program: Program) -> bool:
-    """Whether a run in this process can be ended by the interrupt flag."""
+    """True if a run in this process can be ended by the interrupt flag."""
     return has_loops(program) and interrupt_flag.is_supported()
 
 

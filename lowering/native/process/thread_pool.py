@@ -86,7 +86,7 @@ SET_SIGNALS, SIGNALS_BYTES = 2, 128
 
 
 def is_supported() -> bool:
-    """Whether this process can have a pool."""
+    """True if this process can have a pool."""
     return sys.platform == "linux" and host().architecture in PROCESSORS and "64" in host().triple.split("-")[0]
 
 

@@ -112,7 +112,7 @@ class Functionalization(Conditions):
                 pending = self.under_condition(pending, self.chosen(bit), care, known)
 
     def is_always(self, item: Item) -> bool:
-        """Whether it is for what reads it, dead or alive: a message travels dead, too."""
+        """True if it is for what reads it, dead or alive: a message travels dead, too."""
         return item.operation is not None and (is_send(item.operation) or is_receive(item.operation))
 
     def chosen(self, bit: Bit) -> Bit:

@@ -119,7 +119,7 @@ TRIVIAL = ("tf.Identity", "tf.Const", "tf.NoOp")
 
 
 def is_free(operation: Operation) -> bool:
-    """Whether it does nothing when running: it hands values on, or chooses between them."""
+    """True if it does nothing when running: it hands values on, or chooses between them."""
     if isinstance(operation.op, Island):
         body = operation.regions[0]
         return is_send(operation) or is_receive(operation) or all(is_tensorflow(o, *TRIVIAL) for o in body.operations)

@@ -195,7 +195,7 @@ class Liveness:
         return found
 
     def is_effect(self, unit: Unit) -> bool:
-        """Whether it must stay in order with others that touch what outlives the graph."""
+        """True if it must stay in order with others that touch what outlives the graph."""
         if isinstance(unit, Frame):
             return any(map(self.is_effect, (*self.inside.get(unit, ()), *self.children.get(unit, ()))))
         return any(map(self.touching.block, unit.regions)) and not is_send(unit) and not is_receive(unit)

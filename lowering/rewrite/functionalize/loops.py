@@ -70,7 +70,7 @@ class Emission:
         return (loop.again, items) if pure and not any(map(self.acts_at_the_end, self.rest())) else None
 
     def acts_at_the_end(self, item: Item) -> bool:
-        """Whether an item has an effect in the last iteration, too, behind which a loop that tests first does nothing."""
+        """True if an item has an effect in the last iteration, too, behind which a loop that tests first does nothing."""
         bits = self.f.bits
         return has_effect(item) and bits.conjunction(self.care, item.bit, bits.negation(self.loop.again)) != FALSE
 
@@ -236,7 +236,7 @@ class Emission:
 
 
 def has_effect(item: Item) -> bool:
-    """Whether it is one of those that must stay in order."""
+    """True if it is one of those that must stay in order."""
     return any(isinstance(r, Effect) for r in item.reads)
 
 

@@ -17,11 +17,11 @@ class Touching:
         self.functions: dict[str, bool] = {}
 
     def block(self, block: Block) -> bool:
-        """Whether one of its operations does, in functions that they call, too."""
+        """True if one of its operations does, in functions that they call, too."""
         return any(map(self.operation, block.walk()))
 
     def operation(self, operation: Operation) -> bool:
-        """Whether one operation does; those in its regions are not counted."""
+        """True if one operation does; those in its regions are not counted."""
         if not operation.op.foreign:
             return False
         called = [f for names in callees(operation).values() for f in names]

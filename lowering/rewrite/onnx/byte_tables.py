@@ -24,7 +24,7 @@ MOST_NODES = 32
 
 
 def tabulated(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """Whether what a QuantizeLinear takes was written as a table."""
+    """True if what a QuantizeLinear takes was written as a table."""
     found = Slice(graph)
     if not to.is_byte or not to.of_tensor or not found.reaches(operation.operands[0]) or found.source is None:
         return False
@@ -46,7 +46,7 @@ class Slice:
         self.known: dict[Value, Any] = {}
 
     def reaches(self, value: Value, depth: int = 0) -> bool:
-        """Whether all that a value is made of is one tensor of bytes, and numbers; `nodes` is in order then."""
+        """True if all that a value is made of is one tensor of bytes, and numbers; `nodes` is in order then."""
         if value in self.known:
             return True
         constant = self.graph.constant(value)

@@ -33,7 +33,7 @@ class Steps:
     zero: Array
     axis: int | None
     was_unsigned: bool = False
-    """Whether they are bytes with a sign that stand for bytes without one."""
+    """True if they are bytes with a sign that stand for bytes without one."""
 
     @property
     def is_byte(self) -> bool:
@@ -41,11 +41,11 @@ class Steps:
 
     @property
     def of_tensor(self) -> bool:
-        """Whether there is one scale for all."""
+        """True if there is one scale for all."""
         return self.axis is None
 
     def same(self, other: Steps) -> bool:
-        """Whether the same integers stand for the same numbers."""
+        """True if the same integers stand for the same numbers."""
         return (self.element == other.element and self.of_tensor and other.of_tensor and self.scale == other.scale
                 and self.zero == other.zero)
 

@@ -42,7 +42,7 @@ def factors_of(graph: EditedGraph, operation: Operation) -> Factors | None:
 
 
 def fits(operation: Operation, w: Steps) -> bool:
-    """Whether scales differ from output to output, if they do."""
+    """True if scales differ from output to output, if they do."""
     if w.axis is None:
         return True
     match name_of(operation):
@@ -66,7 +66,7 @@ def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
 
 # ---- with bytes behind them ----------------------------------------------------------------------------------------------
 def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """Whether a product whose result becomes bytes was written on integers."""
+    """True if a product whose result becomes bytes was written on integers."""
     factors = factors_of(graph, operation)
     if factors is None:
         return False
@@ -91,7 +91,7 @@ def gemm(graph: EditedGraph, operation: Operation, operands: list[Value], bias: 
 
 # ---- with floats behind them ---------------------------------------------------------------------------------------------
 def product_in_floats(graph: EditedGraph, operation: Operation) -> bool:
-    """Whether a product whose result stays a float was written on integers."""
+    """True if a product whose result stays a float was written on integers."""
     factors = factors_of(graph, operation)
     if factors is None:
         return False

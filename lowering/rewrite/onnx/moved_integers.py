@@ -16,7 +16,7 @@ ORDERED = ("MaxPool", "ReduceMax", "ReduceMin", "GlobalMaxPool")
 
 
 def moved(graph: EditedGraph, operation: Operation) -> bool:
-    """Whether the node was written on integers."""
+    """True if the node was written on integers."""
     steps = graph.dequantized(operation.operands[0]) if operation.operands and not operation.regions else None
     if steps is None:
         return False
@@ -36,7 +36,7 @@ def moved(graph: EditedGraph, operation: Operation) -> bool:
 
 
 def has_border(operation: Operation) -> bool:
-    """Whether a Resize may give numbers that are none of its operand's."""
+    """True if a Resize may give numbers that are none of its operand's."""
     return find(operation, "coordinate_transformation_mode") == "tf_crop_and_resize"
 
 

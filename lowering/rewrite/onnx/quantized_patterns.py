@@ -76,7 +76,7 @@ def node(graph: EditedGraph, operation: Operation) -> None:
 
 # ---- QuantizeLinear ------------------------------------------------------------------------------------------------------
 def quantizing(graph: EditedGraph, operation: Operation) -> bool:
-    """Whether a QuantizeLinear and what is before it was written on integers."""
+    """True if a QuantizeLinear and what is before it was written on integers."""
     result = operation.results[0]
     to = graph.steps(operation, result)
     if to is None or find(operation, "precision") is not None:
@@ -153,7 +153,7 @@ def limits_of(graph: EditedGraph, operation: Operation, to: Steps) -> list[tuple
 
 
 def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """Whether a node whose result becomes bytes was written on integers."""
+    """True if a node whose result becomes bytes was written on integers."""
     name = name_of(operation)
     if name in PRODUCTS:
         return product(graph, operation, to, result)
@@ -180,7 +180,7 @@ def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value)
 
 
 def is_bytes_later(graph: EditedGraph, operation: Operation) -> bool:
-    """Whether the result of a product is only read by a QuantizeLinear, bounds between them or not."""
+    """True if the result of a product is only read by a QuantizeLinear, bounds between them or not."""
     value = operation.results[0]
     while graph.has_one_reader(value):
         reader = graph.readers[value][0]

@@ -228,7 +228,7 @@ UNKNOWN = object()
 
 
 def is_known(datum: Datum) -> bool:
-    """Whether it is left out, or an array of integers, bools or strings that is known when compiling."""
+    """True if it is left out, or an array of integers, bools or strings that is known when compiling."""
     match datum:
         case None:
             return True

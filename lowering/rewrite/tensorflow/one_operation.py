@@ -33,7 +33,7 @@ MOST_RESULTS = 8
 
 
 def is_function(name: str) -> bool:
-    """Whether an operation is a function of tensors of numbers that has a place in TOSA."""
+    """True if an operation is a function of tensors of numbers that has a place in TOSA."""
     return name in LEGALIZATIONS and name not in WITHOUT_RESULTS and not name.startswith(WITH_HANDLES)
 
 

@@ -50,7 +50,7 @@ class Bindings:
     constants: Mapping[str, Array] = field(default_factory=dict)
     arguments: Mapping[str, Array] = field(default_factory=dict)
     rfc_merge: bool = False
-    """Whether a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+    """True if a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
 
 
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, bindings: Bindings | None = None) -> Module:

@@ -59,13 +59,13 @@ def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, 
 
 
 def can_block(pattern: Contraction, lanes: int, constant: bool, target: Target) -> bool:
-    """Whether K is one axis, all of it is summed everywhere, and panels are filled for one product only."""
+    """True if K is one axis, all of it is summed everywhere, and panels are filled for one product only."""
     whole = len(pattern.reduce.axes) == 1 and not pattern.reduce.where and not pattern.nest.where
     return whole and lanes > 1 and target.has_cache and (constant or pattern.outer == pattern.batch)
 
 
 def contiguous(pattern: Contraction) -> bool:
-    """Whether columns of b are neighbours in memory, and terms are not."""
+    """True if columns of b are neighbours in memory, and terms are not."""
     return all(x.index[0].coefficient(pattern.n) == 1 and not x.index[0].hidden for x in loads(pattern.b))
 
 

@@ -43,7 +43,7 @@ class ContractionChoice:
     group: int | None = None
     """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
     wide_weights: bool = False
-    """Whether weights of bytes are kept as numbers of 16 bits."""
+    """True if weights of bytes are kept as numbers of 16 bits."""
 
     def cut(self, columns: int, target: Target) -> Cut:
         """The panels of the columns, and the vectors of each."""
@@ -61,7 +61,7 @@ class ContractionChoice:
 
 
 def in_pairs(pattern: Contraction, target: Target) -> bool:
-    """Whether weights can lie two in a byte, which are of neighbouring columns."""
+    """True if weights can lie two in a byte, which are of neighbouring columns."""
     if not target.keeps_int4 or is_float(pattern.reduce.dtype) or pattern.n.extent % 2:
         return False
     return have_four_bits(constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes)))
@@ -77,7 +77,7 @@ def packing_of(pattern: Contraction) -> str:
 
 
 def has_byte_products(pattern: Contraction, target: Target) -> bool:
-    """Whether four products of bytes are done at a time in each lane."""
+    """True if four products of bytes are done at a time in each lane."""
     return (target.dot_product is not None and bytes_of(pattern) is not None and lanes_of_sums(pattern, target) >= 4
             and places_with_conditions(pattern) <= MAX_PADDED_PLACES)
 
@@ -104,14 +104,14 @@ def places_with_conditions(pattern: Contraction) -> int:
 
 
 def may_repeat(pattern: Contraction, lanes: int) -> bool:
-    """Whether rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
+    """True if rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
     the iterations of a loop may do so."""
     read = [x for x in loads_beside(pattern.nest.value, pattern.reduce) if x.buffer.data is None]
     return has_outer_iterations(pattern, lanes) and not any(pattern.m in x.index[0].axes for x in read)
 
 
 def has_outer_iterations(pattern: Contraction, lanes: int) -> bool:
-    """Whether other loops than that over rows are there to be divided among threads, or there is little to divide."""
+    """True if other loops than that over rows are there to be divided among threads, or there is little to divide."""
     iterations = pattern.iterations * math.prod(a.extent for a in pattern.outer)
     return (
         iterations >= MIN_OUTER_ITERATIONS
@@ -120,7 +120,7 @@ def has_outer_iterations(pattern: Contraction, lanes: int) -> bool:
 
 
 def aliased(pattern: Contraction, target: Target) -> bool:
-    """Whether all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
+    """True if all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
     stride = target.costs.cache_set_stride_bytes
     return pattern.m is not None and any(x.index[0].coefficient(pattern.m) * ITEM_SIZES[x.dtype] % stride == 0
                                       and bytes_read(pattern, x) > target.l2_bytes for x in loads(pattern.a))

@@ -99,13 +99,13 @@ def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) 
 
 
 def is_near(pattern: Contraction, target: Target) -> bool:
-    """Whether rows are in the second-level cache as tiles read them: no copy of them is better."""
+    """True if rows are in the second-level cache as tiles read them: no copy of them is better."""
     return isinstance(pattern.a, Load) and bytes_read(pattern, pattern.a) <= target.l2_bytes and all(
         pattern.a.index[0].coefficient(k) in (0, 1) for k in pattern.reduce.axes)
 
 
 def run_interleaved(nests: Sequence[Nest], target: Target) -> bool:
-    """Whether the pieces of a nest are contractions that can run over the places where conditions on their outer axes and their
+    """True if the pieces of a nest are contractions that can run over the places where conditions on their outer axes and their
     rows hold, and over just the values of K that these leave; others may be without sums."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
     return all(runs_interleaved(nest, target) for nest in sums)

@@ -54,14 +54,14 @@ def without_sum(nest: Nest) -> Expr | None:
 
 
 def is_same(value: Expr, background: Expr) -> bool:
-    """Whether the value of a piece is that without a sum: a term has a load, or an operation, of its own."""
+    """True if the value of a piece is that without a sum: a term has a load, or an operation, of its own."""
     if sums_of(value) or len(list(nodes(value))) != len(list(nodes(background))):
         return False
     return {x.buffer for x in loads(value)} == {x.buffer for x in loads(background)}
 
 
 def is_better(whole: Nest, constant: Sequence[Nest], others: Sequence[Nest], target: Target) -> bool:
-    """Whether the lines that are saved are worth the outputs that are written twice; without sums it must not be slower."""
+    """True if the lines that are saved are worth the outputs that are written twice; without sums it must not be slower."""
     saved, share = sum(map(lines, constant)) - lines(whole), share_of(others[0].value)
     before, beside = (sum(cycles(piece, target) for piece in pieces) for pieces in (constant, others))
     slower = cycles(whole, target) - before

@@ -81,7 +81,7 @@ def pattern_of(nest: Nest) -> GemvPattern | None:
 
 
 def plain(x: Load, m: Axis, k: Axis) -> bool:
-    """Whether terms are neighbours, and what is read at all is known."""
+    """True if terms are neighbours, and what is read at all is known."""
     i = x.index[0]
     return all(isinstance(t, Axis) for t, _ in i.terms) and i.coefficient(k) in (0, 1) and (
         i.coefficient(m) == 0 or abs(i.coefficient(m)) >= k.extent)

@@ -70,7 +70,7 @@ def group_of(target: Target) -> int | None:
 
 
 def is_worthwhile(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> bool:
-    """Whether windows have no gap between them or between their columns, and rows cannot be read as they are."""
+    """True if windows have no gap between them or between their columns, and rows cannot be read as they are."""
     length, step = math.prod(a.extent for a in run), x.index[0].coefficient(pattern.m)
     lines = pattern.reduce.axes[:-len(run)]
     overlap = any(2 * abs(x.index[0].coefficient(a)) < length_of(pattern, x, run) for a in lines if a not in x.index[0].hidden)
@@ -79,7 +79,7 @@ def is_worthwhile(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> bool:
 
 
 def is_small(lines: LineBuffers | None, run: tuple[Axis, ...], target: Target) -> bool:
-    """Whether the copy is little for the machine."""
+    """True if the copy is little for the machine."""
     assert lines
     if target.has_cache:
         return lines.buffer.nbytes <= target.l1_bytes // LINES_L1_PART
@@ -112,7 +112,7 @@ def length_of(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> int:
 
 
 def is_run_of_weights(pattern: Contraction, run: tuple[Axis, ...]) -> bool:
-    """Whether weights of a run lie evenly, too, and no condition is on them alone."""
+    """True if weights of a run lie evenly, too, and no condition is on them alone."""
     inner = [math.prod(a.extent for a in run[i + 1:]) for i in range(len(run))]
     even = all(y.index[0].coefficient(a) == y.index[0].coefficient(run[-1]) * n and not set(run) & y.index[0].hidden
                for y in loads(pattern.b) for a, n in zip(run, inner))

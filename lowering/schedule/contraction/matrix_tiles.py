@@ -67,7 +67,7 @@ def panels_of(extent: int, width: int = LANES) -> Cut:
 
 
 def is_plain(pattern: Contraction, known: Expr) -> bool:
-    """Whether sums are outputs, if `known` is what they are the values of, and whole tiles of them."""
+    """True if sums are outputs, if `known` is what they are the values of, and whole tiles of them."""
     nest, m = pattern.nest, pattern.m
     straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
     return nest.value is known and straight and pattern.n.extent % LANES == 0

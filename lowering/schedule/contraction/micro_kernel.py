@@ -44,7 +44,7 @@ class Step(Protocol):
 
     @property
     def packs_rows(self) -> bool:
-        """Whether rows are packed."""
+        """True if rows are packed."""
 
     def pack(self, place: Place) -> None:
         """Pack the rows of a tile."""

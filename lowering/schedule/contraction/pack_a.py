@@ -49,7 +49,7 @@ class RowPacking:
     first: Affine = START
     """Where the first row goes."""
     fills: bool = True
-    """Whether `pack` fills K up; else `fill_up` does, once for all tiles."""
+    """True if `pack` fills K up; else `fill_up` does, once for all tiles."""
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,

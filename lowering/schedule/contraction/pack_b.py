@@ -112,17 +112,17 @@ def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...],
 
 
 def have_four_bits(data: Array) -> bool:
-    """Whether integers are those of int4, and enough to be worth it."""
+    """True if integers are those of int4, and enough to be worth it."""
     return data.size >= LEAST_NIBBLES and data.dtype.kind == "i" and int(data.min()) >= -8 and int(data.max()) < 8
 
 
 def has_even_panels(cut: Cut) -> bool:
-    """Whether two columns that share a byte are of one panel."""
+    """True if two columns that share a byte are of one panel."""
     return all(t.start % 2 == 0 and t.size % 2 == 0 and width_of(vectors) % 2 == 0 for t, vectors in cut)
 
 
 def has_nibbles(buffer: Buffer) -> bool:
-    """Whether a constant has two numbers in a byte: of packed weights, only those have bytes without a sign."""
+    """True if a constant has two numbers in a byte: of packed weights, only those have bytes without a sign."""
     return buffer.role == "constant" and buffer.dtype == "uint8" and buffer.name.endswith(PACKED)
 
 

@@ -101,7 +101,7 @@ class BlockPacking(PlainPacking):
 
     @property
     def is_along_k(self) -> bool:
-        """Whether terms lie next to each other in memory, and columns do not."""
+        """True if terms lie next to each other in memory, and columns do not."""
         found = [x.index[0] for x in loads(self.source)]
         return self.lanes >= 4 and all(i.coefficient(self.k) in (0, 1) for i in found) and any(
             i.coefficient(self.n) not in (0, 1) for i in found)
@@ -161,7 +161,7 @@ def over_panels(b: Builder, cut: Cut, run: Callable[[Affine, tuple[Piece, ...]],
 
 
 def is_packed_singly(source: Expr, n: Axis, layout: PanelLayout) -> bool:
-    """Whether elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
+    """True if elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
     slower = SINGLE_FLOAT8_PACK_CYCLES if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else (
         SINGLE_PACK_CYCLES)
     return scattered(source, n) and n.extent * layout.depth * slower <= price_of(share_of(source)) * GATHER_LINES

@@ -122,7 +122,7 @@ class SumOfProducts:
 
 
 def is_finite(b: Expr) -> bool:
-    """Whether b is data, of finite numbers."""
+    """True if b is data, of finite numbers."""
     match b:
         case (Load() as x) | Cast(Load() as x, bits=False):
             with np.errstate(invalid="ignore"):  # floats of 8 bits that are NaN
@@ -131,7 +131,7 @@ def is_finite(b: Expr) -> bool:
 
 
 def is_plain(x: Load) -> bool:
-    """Whether there is an affine index for each dimension."""
+    """True if there is an affine index for each dimension."""
     return len(x.index) == len(x.buffer.shape) and all(isinstance(t, Axis) for i in x.index for t, _ in i.terms)
 
 
@@ -149,7 +149,7 @@ def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
 
 
 def is_worthwhile(p: SumOfProducts) -> bool:
-    """Whether rows meet conditions; or narrow floats are converted again at each place of a window."""
+    """True if rows meet conditions; or narrow floats are converted again at each place of a window."""
     summed = set(p.reduce.axes)
     if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MAX_TERMS:
         return False
@@ -181,7 +181,7 @@ def of_product(nest: Nest, p: SumOfProducts, constraints: Constraints) -> Padded
 
 
 def is_outer(p: SumOfProducts, axis: Axis) -> bool:
-    """Whether all that is read moves on with this axis alone."""
+    """True if all that is read moves on with this axis alone."""
     moved = [i for i in p.read.index if axis in i.axes]
     return len(moved) == 1 and moved[0].terms == ((axis, 1),) and not any(
         axis in w.index.axes for w in (*p.reduce.where, *p.nest.where))

@@ -27,7 +27,7 @@ MIN_STEPS = 64
 
 
 def is_worthwhile(pattern: Contraction, rows: int, target: Target) -> bool:
-    """Whether panels of constants are prefetched: they are read by few tiles of `rows` rows, and by more than one row,
+    """True if panels of constants are prefetched: they are read by few tiles of `rows` rows, and by more than one row,
     which would leave no time for it."""
     return target.has_cache and not pattern.batch and 1 < pattern.passes <= MAX_TILES_OF_PANEL * rows
 
@@ -91,6 +91,6 @@ def beside(pattern: Contraction, target: Target) -> Iterator[tuple[Buffer, Affin
 
 
 def moves(pattern: Contraction, index: Affine) -> bool:
-    """Whether an index is another one in each row, and columns are neighbours."""
+    """True if an index is another one in each row, and columns are neighbours."""
     plain = all(isinstance(t, Axis) for t, _ in index.terms)
     return plain and pattern.m is not None and index.coefficient(pattern.m) != 0 and index.coefficient(pattern.n) == 1

@@ -41,7 +41,7 @@ def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contracti
 
 
 def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> bool:
-    """Whether rows that are not adjacent meet no condition, and take hardly more cycles than those of the first pattern."""
+    """True if rows that are not adjacent meet no condition, and take hardly more cycles than those of the first pattern."""
     if pattern.tested or PaddingConditions.of(pattern.reduce, pattern.m,
                                               pattern.n).rows or are_summed_in_lanes(pattern, target):
         return False
@@ -84,7 +84,7 @@ def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
 
 
 def fits(pattern: Contraction) -> bool:
-    """Whether the factors are what the tile needs: b does not change from row to row, nor a from column to column, and no
+    """True if the factors are what the tile needs: b does not change from row to row, nor a from column to column, and no
     column is left out."""
     in_a, in_b = free_axes(pattern.a), free_axes(pattern.b)
     if any(pattern.n in w.index.axes for w in pattern.nest.where):
@@ -102,10 +102,10 @@ def fits(pattern: Contraction) -> bool:
 
 
 def in_range(pattern: Contraction) -> bool:
-    """Whether b can be read at all values of K for which the conditions on b alone hold."""
+    """True if b can be read at all values of K for which the conditions on b alone hold."""
     return all(kept_in_range(x, pattern.inside) for x in loads(pattern.b))
 
 
 def contiguous(pattern: Contraction) -> bool:
-    """Whether b can be read as it lies: whole vectors, no index that comes from data."""
+    """True if b can be read as it lies: whole vectors, no index that comes from data."""
     return all(x.index[0].coefficient(pattern.n) in (0, 1) and pattern.n not in x.index[0].hidden for x in loads(pattern.b))

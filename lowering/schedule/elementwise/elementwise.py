@@ -171,7 +171,7 @@ def weight(value: Expr, axis: Axis) -> int:
 
 
 def streams(nest: Nest, lanes: int, target: Target, divided: bool) -> bool:
-    """Whether the outputs go past the caches: more than these hold, in whole vectors, and not what another kernel is going
+    """True if the outputs go past the caches: more than these hold, in whole vectors, and not what another kernel is going
     to read. Where threads have `divided` the work, a cache that they share may hold them, with what is read."""
     n = nest.axes[-1] if nest.axes else None
     large = nest.out.role != "temporary" and nest.out.nbytes >= target.streaming_bytes
@@ -191,21 +191,21 @@ def large_inputs(nest: Nest, target: Target) -> list[Load]:
 
 
 def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
-    """Whether neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
+    """True if neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
     are only more code."""
     return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target))
                and is_strided(e.index[0], axis) for e in nodes(value))
 
 
 def is_strided(index: Affine, axis: Axis) -> bool:
-    """Whether what neighbours read is too far apart for shuffles, or anywhere."""
+    """True if what neighbours read is too far apart for shuffles, or anywhere."""
     if axis in index.hidden:
         return shared_by(index, axis) is None
     return abs(index.coefficient(axis)) > MAX_SHUFFLED_STRIDE
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
-    """Whether the reductions are better walked along their terms, one output at a time: where neighbouring outputs
+    """True if the reductions are better walked along their terms, one output at a time: where neighbouring outputs
     read far apart, and neighbouring terms do not."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
         k = r.axes[-1]
@@ -217,7 +217,7 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
 
 
 def loads_under_masks(nest: Nest, axis: Axis) -> bool:
-    """Whether little work has sums of small elements that neighbouring outputs read with a stride, and conditions that differ
+    """True if little work has sums of small elements that neighbouring outputs read with a stride, and conditions that differ
     between neighbours, without which an index may leave its buffer: then each is loaded alone, under a mask, which is much code
     and no faster than one sum at a time, whose loop has bounds."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
@@ -230,7 +230,7 @@ def loads_under_masks(nest: Nest, axis: Axis) -> bool:
 
 
 def stays_inside(x: Load) -> bool:
-    """Whether an index is in its buffer whatever conditions say."""
+    """True if an index is in its buffer whatever conditions say."""
     low, high = x.index[0].bounds
     return low >= 0 and high < x.buffer.size
 
@@ -243,7 +243,7 @@ def columns(nest: Nest, axis: Axis, size: int, group: int) -> list[Tiles]:
 
 
 def is_long(nest: Nest, axis: Axis) -> bool:
-    """Whether the last outputs are so much code that rather some are computed twice. They must not lie where something is that
+    """True if the last outputs are so much code that rather some are computed twice. They must not lie where something is that
     is read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
     each, count = weight(nest.value, axis), math.prod(a.extent for a in nest.axes)
     divided = len(nest.axes) == 1 and count * each > MAX_UNDIVIDED_INSTRUCTIONS
@@ -253,7 +253,7 @@ def is_long(nest: Nest, axis: Axis) -> bool:
 
 
 def may_repeat(nest: Nest, axis: Axis) -> bool:
-    """Whether outputs with sums may be computed twice: they could not lie where something is that is read with the sums."""
+    """True if outputs with sums may be computed twice: they could not lie where something is that is read with the sums."""
     sums = [e for e in exposed(nest.value) if axis in free_axes(e)]
     return len(sums) == 1 and not any(x.buffer.data is None and axis in x.index[0].axes
                                       for x in loads_beside(nest.value, sums[0]))

@@ -16,7 +16,7 @@ def is_constant(e: Expr) -> bool:
 
 
 def stays_half(e: Expr, target: Target) -> bool:
-    """Whether an expression is of numbers of float16 that stay so, and are converted where they are used."""
+    """True if an expression is of numbers of float16 that stay so, and are converted where they are used."""
     is_half = isinstance(e, Cast) and (e.arg.dtype, e.dtype, e.bits) == ("float16", "float32", False)
     return is_half and target.keeps_float16
 

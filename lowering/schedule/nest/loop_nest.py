@@ -231,7 +231,7 @@ def exposed(e: Expr, kind: type[Reduce] = Reduce) -> list[Reduce]:
 
 
 def is_dense(nest: Nest) -> bool:
-    """Whether all outputs are written, and neighbours along the last axis are neighbours in memory."""
+    """True if all outputs are written, and neighbours along the last axis are neighbours in memory."""
     return not nest.where and (not nest.axes or nest.index.coefficient(nest.axes[-1]) == 1)
 
 

@@ -38,7 +38,7 @@ def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[
 
 
 def kept_in_range(x: Load, where: Sequence[Range]) -> bool:
-    """Whether x is inside its buffer where the conditions hold, as far as one of them for each of its terms says."""
+    """True if x is inside its buffer where the conditions hold, as far as one of them for each of its terms says."""
     rest, low, high = x.index[0], 0, 0
     for w in where:
         if not w.index.terms:
@@ -77,7 +77,7 @@ class PaddingConditions:
 
     @property
     def by_single_rows(self) -> bool:
-        """Whether border rows are better computed one by one, because unrolling their windows is too much code."""
+        """True if border rows are better computed one by one, because unrolling their windows is too much code."""
         return math.prod(a.extent for a in self.tapped) > MAX_UNROLLED_PLACES
 
     def fractions(self, m: Axis) -> list[float]:

@@ -40,7 +40,7 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], te
         return tuple([w.substitute(p).known for w in where if w.index.coefficient(axis) for p in here])
 
     def settled(axis: Axis, run: range) -> bool:
-        """Whether what is known of each value is known of all at once: not where a condition fails below its range for some
+        """True if what is known of each value is known of all at once: not where a condition fails below its range for some
         and above it for others."""
         found = ways(axis, Affine.of(Axis(axis.name, len(run))) + run.start)
         return (tested or None not in found) and found == ways(axis, Affine.of(run.start))

@@ -34,10 +34,10 @@ MIN_INNER_PLACES = 4
 class PhaseUses(Protocol):
     """What the strategies make of the phases of a nest, on which it depends how it is cut."""
     def share_contraction(self, nests: Sequence[Nest]) -> bool:
-        """Whether they are contractions that can run as the iterations of one loop."""
+        """True if they are contractions that can run as the iterations of one loop."""
 
     def is_elementwise(self, nest: Nest) -> bool:
-        """Whether a nest runs element by element, if none of its rows are asked for by themselves."""
+        """True if a nest runs element by element, if none of its rows are asked for by themselves."""
 
 
 def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Nest]:
@@ -61,7 +61,7 @@ def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Ne
 
 
 def sums_along_terms(nest: Nest) -> bool:
-    """Whether the last axis has a quotient, and neighbouring terms of the sums are neighbours in memory: so that a sum goes
+    """True if the last axis has a quotient, and neighbouring terms of the sums are neighbours in memory: so that a sum goes
     along its terms, where neighbouring outputs would read anywhere."""
     sums = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
     return nest.axes[-1] in quotients(nest, nest.axes) and bool(sums) and all(
@@ -70,7 +70,7 @@ def sums_along_terms(nest: Nest) -> bool:
 
 
 def are_maps(nests: Sequence[Nest], uses: PhaseUses) -> bool:
-    """Whether all that has sums has no better strategy than element by element: its sums are the same code for each phase."""
+    """True if all that has sums has no better strategy than element by element: its sums are the same code for each phase."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
     return bool(sums) and all(uses.is_elementwise(collapse(nest)) for nest in sums)
 
@@ -137,7 +137,7 @@ def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
 
 
 def are_shared(every: Sequence[Expr], axis: Axis) -> bool:
-    """Whether neighbours along an axis share, some at a time, what they read at a quotient of it, and have no remainder."""
+    """True if neighbours along an axis share, some at a time, what they read at a quotient of it, and have no remainder."""
     hidden = [i for e in every for i in indices_of(e) if axis in i.hidden]
     return bool(hidden) and all(shared_by(i, axis) for i in hidden)
 

@@ -54,7 +54,7 @@ class RowPattern:
     passes: tuple[RowPass, ...]
     twins: Mapping[Reduce, Reduce]
     across: bool
-    """Whether neighbours lie in neighbouring rows, not in one row."""
+    """True if neighbours lie in neighbouring rows, not in one row."""
 
 
 def recognise(nest: Nest) -> RowPattern | None:
@@ -84,7 +84,7 @@ def recognise(nest: Nest) -> RowPattern | None:
 
 
 def plain(e: Expr) -> bool:
-    """Whether it is arithmetic on elements whose places are known, and no condition stands before it."""
+    """True if it is arithmetic on elements whose places are known, and no condition stands before it."""
     match e:
         case Const() | Apply() | Cast():
             return True
@@ -256,7 +256,7 @@ def uniform(p: RowPass, numbers: ValueNumbers) -> Iterator[Expr]:
 
 
 def worth_storing(e: Expr, lanes: Axis | None, numbers: ValueNumbers) -> bool:
-    """Whether a value takes longer to compute again than to store and to load."""
+    """True if a value takes longer to compute again than to store and to load."""
     return e.dtype != "bool" and sum(cost(x, lanes) for x in below((e,)) if x in numbers.varying) >= MIN_STORED_OPERATIONS
 
 

@@ -120,13 +120,13 @@ class EpilogueWriter:
             self.store(block, row, 0, unit, known, [outer] * len(unit))
 
     def is_long(self, sums: int) -> bool:
-        """Whether a loop is so much less code that it pays."""
+        """True if a loop is so much less code that it pays."""
         vectors = math.prod(a.extent for a in self.nest.axes) / self.target.lanes(4)
         long = LONG if self.packable is None else LONG_PACKED
         return long.pays(self.operations * sums, self.steps, self.terms, vectors)
 
     def is_less_code(self, block: OutputBlock, sums: int) -> bool:
-        """Whether a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
+        """True if a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
         if self.steps == 0 or sums < 2 or self.share == SLOWDOWN_FRACTION:
             return False
         kinds = len({(p.lanes, p.active) for p in block.pieces})

@@ -53,7 +53,7 @@ class Vectorizer:
         return Vectorizer(self.b, self.target, at, axis, lanes, active, outer=self, mask=self.uniform_mask())
 
     def uniform_mask(self) -> Operand | None:
-        """Whether any lane is wanted."""
+        """True if any lane is wanted."""
         if self.mask is None or self.mask.type.lanes == 1:
             return self.mask
         return self.b.op("reduce_or", self.mask, type=Type("bool"))
@@ -161,7 +161,7 @@ class Vectorizer:
         return self.masked[condition]
 
     def holds(self, where: Iterable[Range]) -> Operand | bool:
-        """Whether all conditions hold: known, or a bool, or a bool for each lane."""
+        """True if all conditions hold: known, or a bool, or a bool for each lane."""
         tests: list[Operand] = []
         for r in where:
             i, stride, vectors = self.place(r.index)

@@ -69,7 +69,7 @@ class WindowChoice:
     vectors: int
     lanes: int
     alone: bool = False
-    """Whether every row is a tile, those inside like those at the border."""
+    """True if every row is a tile, those inside like those at the border."""
     group: int = 1
 
     @property
@@ -138,12 +138,12 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
 
 
 def fits(n: Axis, size: int) -> bool:
-    """Whether tiles of `size` columns leave no remainder, which is code of its own, or one that is small beside the rest."""
+    """True if tiles of `size` columns leave no remainder, which is code of its own, or one that is small beside the rest."""
     return n.extent >= 2 * size or n.extent % size == 0
 
 
 def are_near(x: Load, axis: Axis) -> bool:
-    """Whether neighbours along an axis read neighbours, or the same, perhaps some at a time."""
+    """True if neighbours along an axis read neighbours, or the same, perhaps some at a time."""
     index = x.index[0]
     if axis in index.hidden:
         return shared_by(index, axis) is not None
@@ -185,12 +185,12 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
 
 
 def has_outer_iterations(nest: Nest) -> bool:
-    """Whether there is something to be divided among threads beside the tiles of rows."""
+    """True if there is something to be divided among threads beside the tiles of rows."""
     return len(nest.axes) > 2 or nest.axes[-1].extent >= MIN_SHARED_COLUMNS
 
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
-    """Whether outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
+    """True if outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
     return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL_DIVISOR
                    for x in loads_beside(nest.value, r))
 
@@ -310,7 +310,7 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
 
 
 def tests_tiles(target: Target) -> bool:
-    """Whether tiles at the border are those inside, with tests. Counted: with them RISC-V's vectors made 4.8 products of a
+    """True if tiles at the border are those inside, with tests. Counted: with them RISC-V's vectors made 4.8 products of a
     depthwise convolution an instruction instead of 5.6, and a Cortex-M55 took 3 % more instructions for visual wake words."""
     return target.has_masked and target.has_cache and not target.has_vector_length
 
@@ -397,7 +397,7 @@ class WindowTile:
 
 
 def shares(r: Reduce, m: Axis | None) -> bool:
-    """Whether neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
+    """True if neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
     k = r.axes[-1]
     for x in nodes(r.body):
         if isinstance(x, Load) and m and (step := abs(x.index[0].coefficient(k))):

@@ -79,10 +79,10 @@ def along(pattern: Contraction, tap: Axis, places: Sequence[Axis]) -> Axis | Non
 
 
 def keeps(w: Range, place: Axis, tap: Axis) -> bool:
-    """Whether a condition keeps the window in range along one axis."""
+    """True if a condition keeps the window in range along one axis."""
     return w.index.axes == {place, tap} and not w.index.hidden and w.index.coefficient(place) == w.index.coefficient(tap) == 1
 
 
 def are_finite(pattern: Contraction) -> bool:
-    """Whether all weights are finite, so that zeros of a border add nothing."""
+    """True if all weights are finite, so that zeros of a border add nothing."""
     return all(bool(np.isfinite(np.asarray(x.buffer.data, np.float32)).all()) for x in loads(pattern.b))

@@ -30,7 +30,7 @@ class Task:
     results: str
     option: str = ""
     is_cold: bool = False
-    """Whether `kept` is empty: this process compiles."""
+    """True if `kept` is empty: this process compiles."""
 
     def text(self) -> str:
         return json.dumps(asdict(self))

@@ -67,7 +67,7 @@ class Checks:
         return self.compared(builder, self.rng.choice(numbers)) if numbers else None
 
     def compared(self, builder: BlockBuilder, x: Value) -> Value:
-        """Whether an element is at least as large as a number, mostly a small one."""
+        """True if an element is at least as large as a number, mostly a small one."""
         def shape(*extents: int) -> Value:
             return builder.add(OPERATORS["tosa.const_shape"](values=np.array(extents, np.int64)))[0]
 

@@ -257,5 +257,5 @@ def thresholds(rng: random.Random, labels: Counter[tuple[str, str]]) -> Iterator
 
 
 def is_refusal(problem: Problem) -> bool:
-    """Whether a Problem is what the options deserve: pools that are too small, a pin that does not fit."""
+    """True if a Problem is what the options deserve: pools that are too small, a pin that does not fit."""
     return problem.kind in ("memory", "option") and "plan is wrong" not in problem.message

@@ -64,7 +64,7 @@ class Eraser:
 
 
 def is_data(operation: Operation) -> bool:
-    """Whether an operation is a constant: its data have the shape that they have."""
+    """True if an operation is a constant: its data have the shape that they have."""
     return operation.op.name in ("tosa.const", "tosa.const_shape")
 
 
@@ -132,7 +132,7 @@ def on_lines(function: Function) -> Function:
 
 
 def is_carried(operation: Operation, operand: int) -> bool:
-    """Whether arguments of the operation's regions take the type of an operand, whatever it is."""
+    """True if arguments of the operation's regions take the type of an operand, whatever it is."""
     return operand >= len(operation.operands) - len(operation.regions[-1].arguments)
 
 
@@ -150,7 +150,7 @@ def wrong_types(type: Type, rng: random.Random) -> list[Type]:
 
 
 def is_refused(operation: Operation) -> bool:
-    """Whether the operator's rule refuses its operands, whatever results are declared."""
+    """True if the operator's rule refuses its operands, whatever results are declared."""
     try:
         operation.op.types(operation.operands, operation.regions)
     except Problem:

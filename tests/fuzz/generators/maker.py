@@ -209,7 +209,7 @@ class Maker(Graph):
 
 
 def broadcasts(a: Sequence[int], b: Sequence[int], most: int) -> bool:
-    """Whether two shapes go together, and give no tensor that is too large."""
+    """True if two shapes go together, and give no tensor that is too large."""
     return (len(a) == len(b) and all(m == n or 1 in (m, n) for m, n in zip(a, b))
             and math.prod(map(max, a, b)) <= most)
 

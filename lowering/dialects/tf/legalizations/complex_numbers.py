@@ -56,7 +56,7 @@ def part(written: str) -> float:
 
 
 def takes_complex(name: str, operands: Sequence[Datum]) -> bool:
-    """Whether an operation is written here: one of the tables, with a complex operand."""
+    """True if an operation is written here: one of the tables, with a complex operand."""
     return any(isinstance(o, ComplexTensor) for o in operands) and (name in MOVING or name in ARITHMETIC)
 
 

@@ -90,7 +90,7 @@ def roll(e: Emitter, operation: Operation, x: Value, shift: Value, axis: Value) 
 
 # ---- space, depth and batch ------------------------------------------------------------------------------------------
 def channels_first(operation: Operation) -> bool:
-    """Whether the data format has channels before space."""
+    """True if the data format has channels before space."""
     layout = find(operation, "data_format", "NHWC") or "NHWC"
     if layout not in ("NHWC", "NCHW"):
         raise Problem(f"the data format {layout} cannot be compiled", kind="unsupported")

@@ -65,7 +65,7 @@ def normalized(e: Emitter, x: Value, axis: int, scale: Value, offset: Value, mea
 
 
 def is_near(factor: Value, mean: Value, scale: Value, offset: Value) -> bool:
-    """Whether the mean is of the magnitude of what comes out."""
+    """True if the mean is of the magnitude of what comes out."""
     f, m, s, o = (np.abs(np.asarray(v.constant, np.float64)) for v in (factor, mean, scale, offset))
     return bool((f * m <= FAR * (s + o)).all())
 

@@ -117,7 +117,7 @@ def lines_of(operation: Operation, x: Value, size: Value) -> list[ResizedAxis]:
 
 
 def reads(grid: tuple[int, int, int, int], line: ResizedAxis) -> bool:
-    """Whether `resize` takes the inputs that TensorFlow takes."""
+    """True if `resize` takes the inputs that TensorFlow takes."""
     n, d, offset, _ = grid
     whole, rest = np.divmod(np.arange(line.after, dtype=np.int64) * d + offset, n)
     taken = np.where(2 * rest >= n, np.minimum(whole + 1, line.before - 1), np.maximum(whole, 0))

@@ -80,7 +80,7 @@ class AxisOrder:
 
 
 def channels_first(operation: Operation, spatial: int) -> bool:
-    """Whether channels come right behind the batch."""
+    """True if channels come right behind the batch."""
     found = find(operation, "data_format", "") or "last"
     if found in ("last", *(("NHWC",) if spatial == 2 else ("NDHWC",))):
         return False

@@ -161,14 +161,14 @@ def refusal(pattern: Contraction, target: Target, precision: str) -> str | None:
 
 
 def is_possible(pattern: Contraction) -> bool:
-    """Whether rows of a can be split: by vectors along K, or copied before; and b packed."""
+    """True if rows of a can be split: by vectors along K, or copied before; and b packed."""
     if pattern.reduce.dtype != "float32" or pattern.inside or any(computed(x.index) for x in loads(pattern.b)):
         return False
     return is_direct(pattern) or (packs_rows(pattern) and is_constant(pattern.b))
 
 
 def is_direct(pattern: Contraction) -> bool:
-    """Whether vectors of a can be read, or computed, along K."""
+    """True if vectors of a can be read, or computed, along K."""
     (k, *others), m = pattern.reduce.axes, pattern.m
     found = loads(pattern.a)
     return not others and not pattern.reduce.where and bool(found) and all(
@@ -177,7 +177,7 @@ def is_direct(pattern: Contraction) -> bool:
 
 
 def packs_rows(pattern: Contraction) -> bool:
-    """Whether rows can be copied first, so that K lies in one run and conditions are settled."""
+    """True if rows can be copied first, so that K lies in one run and conditions are settled."""
     x = pattern.a
     return (isinstance(x, Load) and x.dtype == "float32" and not computed(x.index)
             and x.index[0].coefficient(pattern.reduce.axes[-1]) == 1 and len(border_blocks(pattern)) <= MAX_SETTLED_BLOCKS)

@@ -63,7 +63,7 @@ class LimbPanels:
         return self.panels.place(at, column, step * STEP, LANES, limb)
 
     def flag(self, column: Affine, block: Affine) -> Operand:
-        """Whether columns from a multiple of 16 on are out of range, in a block of K."""
+        """True if columns from a multiple of 16 on are out of range, in a block of K."""
         assert self.flags
         return self.b.load(self.flags, flag_place(self.shape, column, block))
 

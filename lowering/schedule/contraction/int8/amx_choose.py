@@ -141,7 +141,7 @@ def cycles_of_dot4(pattern: Contraction, target: Target) -> float:
 
 
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
-    """Whether tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
+    """True if tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
     fall neither into the same few sets of the cache, nor, where they are read often, across its lines."""
     x = found.x
     if found.of_y or not is_one_run(pattern, x) or pattern.m is None or pattern.m in x.index[0].hidden:
@@ -156,7 +156,7 @@ def is_direct(pattern: Contraction, found: Bytes) -> bool:
 
 
 def is_aligned(pattern: Contraction, x: Load) -> bool:
-    """Whether rows begin with a line of the cache. Who calls may pass arrays that do not."""
+    """True if rows begin with a line of the cache. Who calls may pass arrays that do not."""
     index = x.index[0]
     strides = [c for term, c in index.terms if term not in pattern.reduce.axes]
     return x.buffer.role in ("temporary", "constant", "scratch") and not any(n % TILE_BYTES for n in (index.const, *strides))

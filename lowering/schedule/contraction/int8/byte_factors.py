@@ -57,25 +57,25 @@ def constant_bytes(pattern: Contraction) -> Bytes | None:
 
 
 def are_summed_in_lanes(pattern: Contraction, target: Target) -> bool:
-    """Whether several products are done at a time in each lane, of rows that are packed."""
+    """True if several products are done at a time in each lane, of rows that are packed."""
     found = bytes_of(pattern)
     return found is not None and (target.dot_product is not None or (target.multiplies_int16_pairs and is_constant(found.y)))
 
 
 def is_one_run(pattern: Contraction, x: Load) -> bool:
-    """Whether K is one run of memory in x, of which nothing is left out."""
+    """True if K is one run of memory in x, of which nothing is left out."""
     return not pattern.reduce.where and run_of(x, pattern.reduce.axes, ()) == pattern.reduce.axes
 
 
 def has_words(pattern: Contraction) -> bool:
-    """Whether K's last axis has whole groups, and padding leaves out none of one."""
+    """True if K's last axis has whole groups, and padding leaves out none of one."""
     last = pattern.reduce.axes[-1]
     return last.extent % GROUP == 0 and not any(
         w.index.coefficient(last) or last in w.index.hidden for w in pattern.reduce.where)
 
 
 def can_pack(pattern: Contraction, y: Load) -> bool:
-    """Whether panels can be packed at run time, and that pays."""
+    """True if panels can be packed at run time, and that pays."""
     *outer, last = pattern.reduce.axes
     whole = not outer or last.extent % GROUP == 0
     return whole and not pattern.inside and not computed(y.index) and pattern.passes >= MIN_PASSES

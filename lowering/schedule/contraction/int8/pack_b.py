@@ -47,7 +47,7 @@ class BytePanels:
     known: Expr
     """What sums are the values of that start so: the reduction, or that plus constants."""
     is_zero: bool
-    """Whether all of them start from 0."""
+    """True if all of them start from 0."""
     fill: Callable[[At, Affine, Cut], None] | None = None
 
     def start(self, at: At, column: Affine) -> Affine:
@@ -140,12 +140,12 @@ class BytePacking(PanelPacking):
 
     @property
     def is_little(self) -> bool:
-        """Whether columns one by one take hardly longer than the exchange, which is more code."""
+        """True if columns one by one take hardly longer than the exchange, which is more code."""
         return self.pattern.depth * self.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
 
     @property
     def has_groups(self) -> bool:
-        """Whether the elements of a group are neighbours, and those of a row are not."""
+        """True if the elements of a group are neighbours, and those of a row are not."""
         i = self.source.index[0]
         return i.coefficient(self.k) == 1 and abs(i.coefficient(self.n)) > 1 and not {self.k, self.n} & i.hidden
 

@@ -31,7 +31,7 @@ class WordPanels(Panels):
 
 
 def has_pairs(buffer: Buffer) -> bool:
-    """Whether a constant has bytes as numbers of 16 bits."""
+    """True if a constant has bytes as numbers of 16 bits."""
     return buffer.role == "constant" and buffer.name.endswith(PAIRS_PACKED)
 
 

@@ -96,7 +96,7 @@ class ByteTiles:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the panels of a group are packed while running."""
+        """True if the panels of a group are packed while running."""
         return self.packed.fill is not None
 
     # ---- blocks of rows ----------------------------------------------------------------------------------------------

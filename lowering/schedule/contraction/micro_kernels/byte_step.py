@@ -37,7 +37,7 @@ class ByteStep:
     group: int = 1
     unroll: int = 1
     packs_many_rows: bool = False
-    """Whether all rows, or those of a group, are packed, one after the other; else those of a tile are."""
+    """True if all rows, or those of a group, are packed one after the other; False if those of a tile are."""
     groups: Axis | None = None
 
     @property
@@ -55,7 +55,7 @@ class ByteStep:
 
     @property
     def reads_lines(self) -> bool:
-        """Whether bytes are read from line buffers."""
+        """True if bytes are read from line buffers."""
         return self.rows is None and self.pattern.lines is not None
 
     @property

@@ -71,7 +71,7 @@ def by_packed_rows(pattern: Contraction, step: str, row_bytes: int, constraints:
 
 
 def can_pack_all_rows(pattern: Contraction, row_bytes: int, target: Target) -> bool:
-    """Whether the rows of a product with constants can be packed all at once, and stay in the second-level cache beside a
+    """True if the rows of a product with constants can be packed all at once, and stay in the second-level cache beside a
     panel: so that a panel that is read once passes all of them."""
     plain = is_constant(pattern.b) and not (pattern.batch or pattern.inside or pattern.nest.where)
     return plain and pattern.passes * pattern.depth * row_bytes <= target.l2_bytes // ALL_ROWS_L2_PART
@@ -88,7 +88,7 @@ def rows_of_group(pattern: Contraction, tile: int, row_bytes: int, target: Targe
 
 
 def is_direct(pattern: Contraction, found: Bytes, group: int) -> bool:
-    """Whether rows can be read where they lie: they have whole groups, in one run, of which nothing is left out."""
+    """True if rows can be read where they lie: they have whole groups, in one run, of which nothing is left out."""
     x, m = found.x, pattern.m
     plain = x.dtype == "int8" and not found.of_y and not (m and m in x.index[0].hidden)
     whole = pattern.reduce.axes[-1].extent if pattern.lines else pattern.depth

@@ -52,7 +52,7 @@ def tile_of(pattern: Contraction, target: Target) -> Tile:
 
 
 def is_staged(pattern: Contraction, tile: Tile) -> bool:
-    """Whether rows are widened before all columns: what each tile then has less to do makes up for it. For a single row that is
+    """True if rows are widened before all columns: what each tile then has less to do makes up for it. For a single row that is
     an eighth of its work, and it would take twice the row's memory."""
     if pattern.tested or (pattern.rows == 1 and has_words(pattern)):
         return False

@@ -50,7 +50,7 @@ def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
 
 
 def is_direct(pattern: Contraction, x: Load) -> bool:
-    """Whether rows are read as they lie: whole vectors of signed bytes."""
+    """True if rows are read as they lie: whole vectors of signed bytes."""
     return is_one_run(pattern, x) and pattern.depth % GROUP == 0 and x.dtype == "int8"
 
 

@@ -103,6 +103,6 @@ class WideningMultiply(ByteStep):
 
 
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
-    """Whether rows can be read where they lie: in line buffers, or in one run, of which nothing is left out."""
+    """True if rows can be read where they lie: in line buffers, or in one run, of which nothing is left out."""
     is_run = is_one_run(pattern, found.x) and not (pattern.m and pattern.m in found.x.index[0].hidden)
     return pattern.lines is not None or is_run
