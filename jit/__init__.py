@@ -1,4 +1,4 @@
-"""tosaic.jit, what a user holds: functions and models, their stages, tools, the command line. It may import lowering and
+"""tosaic.jit, the public objects: functions and models, their stages, tools, the command line. It may import lowering and
 runtime.
 
     @tosaic.jit
@@ -23,7 +23,7 @@ class CallableModule(ModuleType):
 
     @property
     def __signature__(self) -> Any:
-        """What `inspect.signature` and `help` say of a call."""
+        """The signature of a call, for `inspect.signature` and `help`."""
         import inspect
 
         from .api import jit

@@ -1,5 +1,5 @@
-"""Ahead of time: programs become an object file and the C header that declares them, files of their constant pools, and where
-the user wants them a static library and a C program to start from.
+"""Ahead-of-time compilation: write programs as an object file, the C header that declares them and the files of their constant
+pools and, on request, a static library and a C program to start from.
 """
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 
 STATES: Mapping[str, Owner] = {"own": "object", "caller": "caller"}
-"""Who holds the variables, as users say it."""
+"""The owner of the variables, by the user's word for it."""
 EMITTED = "object", "c"
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactForm:
-    """What becomes of a model besides an object and a header. A `self_contained` object has its workspace and constant pools
-    inside; else `pool_form` says whether files beside it have the constants as "binary" or as an "array" of C. `library` is
-    the object and its constants in a static library, too; `main` a C program that calls the model. Objects of one `namespace`
-    share variables of one name; `state` says who holds them, the object ("own") or the "caller". `emit` says whether there
-    is an "object", or "c" source in its place. With `debug`, the object has the lines of the model for debuggers."""
+    """The options of a model's files. A `self_contained` object contains its workspace and constant pools; otherwise
+    `pool_form` selects whether separate files hold the constants as "binary" or as a C "array". `library` adds a static library
+    of the object and its constants, `main` a C program that calls the model. Objects of one `namespace` share variables of the
+    same name. `state` names the owner of the variables: the object ("own") or the "caller". `emit` selects an "object", or "c"
+    source in its place. With `debug`, the object has debug information for the lines of the model."""
     self_contained: bool = False
     library: bool = False
     main: bool = False
@@ -76,9 +76,9 @@ class ArtifactForm:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The files of a model, and what they amount to. `object` is the C source, where that is what was asked for; `needs` are
-    functions that it calls and does not define; `others` are the files besides these two. `pools` are those of all entry
-    functions together, `stack` what calls of an object take (None of C source)."""
+    """The files of a model, with their sizes. `object` is the C source if that was requested; `needs` are the functions that it
+    calls and does not define; `others` are the files besides these two. `pools` are those of all entry functions together;
+    `stack` is the stack that calls of an object use (None for C source)."""
     object: Path
     header: Path
     needs: tuple[str, ...]
@@ -98,12 +98,12 @@ class Artifact:
 
 def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str,
          form: ArtifactForm = ArtifactForm()) -> Artifact:
-    """Write lowered functions of one model, made for one target, as one object file and its header."""
+    """Write the lowered functions of one model, all for one target, as one object file and its header."""
     return write_interface(interface_of(entries, name, form), directory, form)
 
 
 def interface_of(entries: Sequence[LoweredData], name: str, form: ArtifactForm) -> CInterface:
-    """The C interface of lowered functions of one model."""
+    """Return the C interface of the lowered functions of one model."""
     if not entries:
         raise Problem("the model has no entry function", kind="model")
     programs = [(e.program, e.plan) for e in entries]
@@ -115,12 +115,11 @@ def interface_of(entries: Sequence[LoweredData], name: str, form: ArtifactForm) 
 def write(programs: Program | Sequence[tuple[Program, Plan]], plan: Plan | None, directory: str | os.PathLike[str],
           name: str, target: Target | None = None, elements: Mapping[Buffer, str] | None = None,
           quantized: Mapping[Buffer, Quantized] | None = None, form: ArtifactForm = ArtifactForm()) -> Artifact:
-    """Write `<name>.o` and `tosaic_<name>.h` to a directory, which is made if there is none.
+    """Write `<name>.o` and `tosaic_<name>.h` to a directory, and create the directory if necessary.
 
-    One program with its plan becomes `tosaic_<name>_run`; a list of (program, plan), with `plan` None, becomes one
-    function `tosaic_<name>_<program>_run` each, and the programs share their variables and pools. `target` None is this
-    machine. Raises a Problem where names clash in C, pools are too small for all programs together, or a file cannot be
-    written.
+    One program with its plan becomes `tosaic_<name>_run`; a list of (program, plan), with `plan` None, becomes one function
+    `tosaic_<name>_<program>_run` each, and the programs share their variables and pools. If `target` is None, it is this
+    machine. Raises a Problem if names clash in C, pools are too small for all programs together, or a file cannot be written.
     """
     interface = CInterface(name, pairs(programs, plan), target or host(), elements, quantized, form.self_contained,
                            form.variables)
@@ -148,7 +147,8 @@ def write_interface(interface: CInterface, directory: str | os.PathLike[str], fo
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """The files of a model, made and not yet written: its code, an object or C source, its header, and the `others` by name."""
+    """The files of a model, generated and not yet written: its code (an object or C source), its header, and the `others` by
+    name."""
     code_name: str
     code: bytes
     header_name: str
@@ -159,7 +159,7 @@ class ModelFiles:
     stack: ModelStack | None
 
     def artifact(self, interface: CInterface, code: Path, header: Path, others: tuple[Path, ...]) -> Artifact:
-        """What they amount to, once they are written to these paths."""
+        """Return the artifact for these paths, to which the files have been written."""
         pools = interface.memories.pools
         given = 0 if interface.self_contained else sum(p.nbytes for p in pools if p.kind == "constant")
         return Artifact(code, header, self.needs, self.constant_bytes + given,
@@ -178,7 +178,7 @@ def model_files(interface: CInterface, form: ArtifactForm) -> ModelFiles:
 
 
 Code = tuple[bytes, tuple[str, ...], int, ModelStack | None]
-"""An object or source, what it needs from elsewhere, the bytes of its constants, and of an object the stack that it takes."""
+"""An object or source, the symbols it needs from elsewhere, the bytes of its constants, and the stack that an object uses."""
 
 
 def object_code(interface: CInterface, checksum: int, debug: bool) -> Code:
@@ -215,7 +215,7 @@ def pool_objects(interface: CInterface) -> dict[str, bytes]:
 
 
 def keep_main(folder: Path, files: Mapping[str, bytes]) -> None:
-    """A Problem where the C program to start from would take the place of one that somebody has changed."""
+    """Raise a Problem if the C program to start from would replace one that somebody has changed."""
     path = folder / "main.c"
     if "main.c" in files and path.exists() and not (path.is_file() and path.read_bytes() == files["main.c"]):
         raise Problem(f"{path} is there already", kind="file", help="move it away, or do without a new one")
@@ -227,7 +227,7 @@ def is_bare(target: Target) -> bool:
 
 
 def write_files(folder: Path, files: Mapping[Path, bytes]) -> None:
-    """Write whole files: an error leaves an old one as it was."""
+    """Write files atomically: an error leaves the old file as it was."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, data in files.items():

@@ -1,5 +1,5 @@
-"""What `import tosaic` offers first: `jit`, `load`, `compile`. Kept cheap: NumPy and the compiler are imported when they are
-used, so that `tosaic --help` waits for neither."""
+"""The first names that `import tosaic` offers: `jit`, `load`, `compile`. To keep them cheap, NumPy and the compiler are
+imported on first use, so that `tosaic --help` waits for neither."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,10 +54,10 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
         @tosaic.jit(static=("n",), options=tosaic.CompileOptions(threads=2))
         def power(x, n): ...
 
-    `static` names (or numbers) parameters whose values Python needs; `options` say how to compile (`tosaic.CompileOptions`:
-    target, threads, precision, rows, order, tuning, memory); `context` is the namespace of the variables that the function
-    uses (a `tosaic.Context`; without it, the process). `target`, `memory`, `num_threads` and `precision` are deprecated: they
-    are options.
+    `static` gives the names (or numbers) of the parameters whose values Python needs; `options` say how to compile
+    (`tosaic.CompileOptions`: target, threads, precision, rows, order, tuning, memory); `context` is the namespace of the
+    variables that the function uses (a `tosaic.Context`; by default, the process). `target`, `memory`, `num_threads` and
+    `precision` are deprecated: they are options.
     """
     with seldom_collecting():
         from .decorator import Jit
@@ -69,8 +69,8 @@ def jit(function: Callable[..., Any] | None = None, *, static: str | int | Itera
 
 
 def called(function: Any) -> Any:
-    """The function; of a model, an entry or code that is compiled, one that calls it."""
-    if isinstance(function, FunctionType):  # most are, and need no models
+    """Return the function itself or, for a model, an entry or compiled code, a function that calls it."""
+    if isinstance(function, FunctionType):  # most are, and then the models are not needed
         return function
     from .compiled import Compiled
     from .models.entry import Entry
@@ -93,32 +93,33 @@ def each(values: Any) -> list[Any]:
 def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[int] | int] | None = None,
          variables: Mapping[str, Any] | None = None, context: Context | None = None, level: str = "none",
          limits: Limits | None = None, rfc_merge: bool = False) -> Model:
-    """A model: a path, an open binary file, bytes, or MLIR text. What it is shows in its content: MLIR text (TOSA, or
+    """Load a model: a path, an open binary file, bytes, or MLIR text. Its content determines its format: MLIR text (TOSA, or
     TensorFlow's dialects) or bytecode, .tosa, .tflite, ONNX, an exported program of PyTorch (.pt2), a Keras file (.keras,
-    HDF5), a SavedModel's folder, a graph of TensorFlow. The last four are read by PyTorch and TensorFlow, which take a model
-    for a program.
+    HDF5), a SavedModel's folder, a graph of TensorFlow. The last four are read by PyTorch and TensorFlow, which treat a model
+    as a program.
 
-    `shapes` gives inputs their shapes, by name, where the model leaves extents open (`{"image": (1, 224, 224, 3)}`). Without
-    it, a batch that a `.tflite` or an ONNX model leaves open is what the file states, or 1, for everything that needs a known
-    shape, which the logger `tosaic` says; calls with other shapes are compiled for these. Other open extents wait for a call.
+    `shapes` maps names of inputs to their shapes, for extents that the model leaves open (`{"image": (1, 224, 224, 3)}`).
+    Without it, everything that needs a known shape takes an open batch of a `.tflite` or an ONNX model as the file states it,
+    or as 1, and the logger `tosaic` reports it; calls with other shapes are compiled for those. Other open extents are
+    determined by a call.
 
-    Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. `variables` are for TensorFlow's texts, which
-    leave open what an argument that is a handle of a variable stands for: a name for each argument, and the first values by
-    the variables' names: `{"arg1": "count", "count": np.int32(0)}`. Raises a Problem with the place for anything that is wrong
-    in it.
+    Its entry functions are attributes and items: `tosaic.load("m.mlir").main`. `variables` is for TensorFlow's texts, in which
+    an argument may be a handle of a variable that the text does not name: it gives a name for each such argument, and the
+    initial values by the variables' names: `{"arg1": "count", "count": np.int32(0)}`. Raises a Problem with the position of any
+    error in the model.
 
-    A model has variables of its own, `model.context`; MLIR and .tosa name those of the process, so that such models share what
-    they call the same. With `context`, a `tosaic.Context`, they are that one's. A call may name another one:
-    `model.main(x, context=c)`.
+    A model has variables of its own, `model.context`; MLIR and .tosa refer to those of the process, so that such models share
+    variables of the same name. With `context`, a `tosaic.Context`, the variables are that context's. A call may name another
+    context: `model.main(x, context=c)`.
 
-    `level="8K"` refuses a graph that is beyond a limit of TOSA's level 8K: rank 6, kernels, pads and strides of 8192, a scale
-    of 256, 64 tensors in a list, 16 extents in a shape. Without a level none of these holds; control flow nested 6 deep and a
-    tensor of 2^31 - 1 bytes are the limits with and without.
+    `level="8K"` rejects a graph that exceeds a limit of TOSA's level 8K: rank 6, kernels, pads and strides of 8192, a scale of
+    256, 64 tensors in a list, 16 extents in a shape. Without a level none of these applies; the limits of control flow nested 6
+    deep and of 2^31 - 1 bytes for a tensor always apply.
 
-    `limits`, a `tosaic.Limits`, bounds operators, bytes and seconds, here and each time that an entry is compiled.
+    `limits`, a `tosaic.Limits`, bounds operators, bytes and seconds, here and whenever an entry is compiled.
 
-    `rfc_merge` is for TensorFlow's executor graphs: a Merge with a dead control input is dead, as the design document of the
-    dialects has it. In TensorFlow, and without this option, it is live.
+    `rfc_merge` is for TensorFlow's executor graphs: a Merge with a dead control input is dead, as in the design document of the
+    dialects. In TensorFlow, and without this option, such a Merge is live.
     """
     with seldom_collecting():
         from ..runtime.variables import checked_context
@@ -141,13 +142,13 @@ def load(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[
 @public("tosaic.from_tflite")
 def from_tflite(source: Any, name: str | None = None, *, shapes: Mapping[str, Sequence[int]] | None = None,
                 context: Context | None = None) -> Model:
-    """The model of a .tflite: a path, an open binary file, or bytes. `load` of such a file is the same, and takes the same
-    `shapes`.
+    """Load the model of a .tflite: a path, an open binary file, or bytes. `load` does the same with such a file, and takes the
+    same `shapes`.
 
-    Its entry functions are the file's signatures by their names, or `main` where there are none; inputs are called what the
-    signature calls them, and come in the order of the file. All signatures share the file's variables, which are the model's
-    own (`model.context`), or those of `context`, or of that of the call. What TOSA's operators are needed for comes from Arm's
-    converter (the extra `tflite`). Raises a Problem at the operator that is wrong or not supported.
+    Its entry functions are the file's signatures by their names, or `main` where there are none; inputs have the names that the
+    signature gives them, in the order of the file. All signatures share the file's variables, which belong to the model
+    (`model.context`), to `context`, or to the context of the call. Arm's converter (the extra `tflite`) does the conversion to
+    TOSA's operators. Raises a Problem at the operator that is wrong or not supported.
     """
     with seldom_collecting():
         from ..runtime.variables import checked_context
@@ -162,8 +163,8 @@ def from_tflite(source: Any, name: str | None = None, *, shapes: Mapping[str, Se
 def compile(source: Any, *arguments: Any, entry: str | None = None, options: CompileOptions | None = None,
             context: Context | None = None, target: Target | None = None, memory: Memory | None = None,
             num_threads: int | None = None, precision: str | None = None, limits: Limits | None = None) -> Compiled[Lowered]:
-    """Compile a model (loaded, or as `load` takes it), or a Python function for these arguments; options are those of `jit`.
-    `limits` bounds operators and bytes, and seconds of reading and compiling together."""
+    """Compile a model (loaded, or in any form that `load` takes) or a Python function for these arguments; options are those of
+    `jit`. `limits` bounds operators, bytes, and the seconds of reading and compiling together."""
     from ..runtime.variables import checked_context
     options = given("tosaic.compile", options, target=target, memory=memory, num_threads=num_threads, precision=precision)
     checked_context(context)
@@ -177,7 +178,7 @@ def compile(source: Any, *arguments: Any, entry: str | None = None, options: Com
 
 
 def loaded_entry(source: Any, name: str | None) -> Entry | None:
-    """The entry of a model that is loaded, or the entry that `source` is; None for anything else."""
+    """Return the entry of a loaded model, or `source` if it is an entry; None for anything else."""
     from .models.entry import Entry
     from .models.model import Model
     match source:

@@ -1,5 +1,5 @@
-"""What a call of a jitted function is compiled for: static values, nests, and the types of the tensors in them. It says which
-arguments are wrong, and makes arrays of the others that native code reads.
+"""The signature that a call of a jitted function is compiled for: static values, nests, and the types of the tensors in them.
+Wrong arguments are reported here, and the others become arrays that native code reads.
 """
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .tracing.trees import kinds
 @public_class
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`). An extent of None
-    is open: `compile` then gives what is compiled for the shapes of each call (`open_compiled`)."""
+    """An argument without values: its shape, and a dtype or the name of an element type (`i8`, `float32`). An extent of None is
+    open: `compile` then returns a function that is compiled for the shapes of each call (`open_compiled`)."""
     shape: tuple[int | None, ...]
     dtype: Any = "f32"
     is_tensor_spec: ClassVar[bool] = True
-    """It is a leaf, and no dataclass of tensors."""
+    """Marks the class as a leaf, rather than a dataclass of tensors."""
 
     @property
     def type(self) -> TensorType:
@@ -48,7 +48,8 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments of one call: static values and nests of tensors, by parameter. It is the key of what is kept."""
+    """The arguments of one call: static values and nests of tensors, by parameter. The key of the compiled functions that are
+    kept."""
     static: tuple[tuple[str, Any, Any], ...]
     structures: tuple[tuple[str, Structure], ...]
     types: tuple[TensorType, ...]
@@ -70,7 +71,7 @@ def static_names(signature: inspect.Signature, static: Iterable[str | int]) -> f
 
 
 def kind_of(name: str, value: Any) -> Any:
-    """What distinguishes static values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
+    """Return a key that distinguishes static values that compare equal: 1, 1.0 and True, 0.0 and -0.0."""
     try:
         hash(value)
     except TypeError:
@@ -80,7 +81,7 @@ def kind_of(name: str, value: Any) -> Any:
 
 
 def array_or_number(function: str, name: str, leaf: Any) -> Any:
-    """A leaf of the arguments; of an object of another library the array over its memory."""
+    """Return a leaf of the arguments; for an object of another library, the array over its memory."""
     if isinstance(leaf, np.ndarray | bool | int | float | complex | TensorSpec | Tensor) or not has_memory(leaf):
         return leaf
     try:
@@ -91,7 +92,7 @@ def array_or_number(function: str, name: str, leaf: Any) -> Any:
 
 
 def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType:
-    """The type of a tensor argument, or of the part of a parameter's nest that is called `name`."""
+    """Return the type of the tensor argument called `name`, or of the part of a parameter's nest of that name."""
     if isinstance(leaf, TensorSpec):
         return leaf.type
     if isinstance(leaf, bool | int | float):
@@ -115,7 +116,7 @@ def leaf_type(function: str, name: str, parameter: str, leaf: Any) -> TensorType
 
 
 def as_array(leaf: Any, type: TensorType) -> Array:
-    """A leaf as an array that native code can read."""
+    """Return a leaf as an array that native code can read."""
     if isinstance(leaf, int) and not isinstance(leaf, bool) and not -(1 << 31) <= leaf < 1 << 31:
         raise ValueProblem(f"{leaf} does not fit i32, the type of a Python int", caller(), kind="argument")
     is_pair = isinstance(leaf, complex) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "c")

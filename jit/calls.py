@@ -1,8 +1,8 @@
 """Calls of compiled functions from Python: the ordinary one, which takes any argument, and the quick one, a built-in function
-object, where the program allows it.
+object, if the program allows it.
 
-Objects that can be called keep what their call does in a slot named `__call__`, which Python's own lookup finds: first a
-function of ours, and after the first call that went well, the built-in one.
+Callable objects store their call in a slot named `__call__`, which Python's own lookup finds: first a function of this module
+and, after the first successful call, the built-in one.
 """
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ if TYPE_CHECKING:
     from .tracing.pytree import Structure
 
 CONTEXTS = 64
-"""Namespaces of variables that a compiled function remembers at most."""
+"""Maximum number of contexts for which a compiled function keeps a binding of its variables."""
 
 Call = Callable[..., Any]
 Results: TypeAlias = "Array | tuple[Array, ...] | Any"
-"""What a call gives: an array, or a tuple of several. How many, a type checker cannot know; `Any` lets code take it for
-either."""
+"""The results of a call: an array, or a tuple of several. A type checker cannot know the number of results; `Any` lets code
+take them as either."""
 Numbers: TypeAlias = "Array | tuple[Array, ...] | dict[str, Array] | Any"
-"""What a conversion gives: an array, a tuple of several, or a dict for a mapping by name."""
+"""The result of a conversion: an array, a tuple of several, or a dict for a mapping by name."""
 
 
 def not_yet(*arguments: Any, **named: Any) -> Any:
-    """Stands for a quick call that there is going to be, but not after this call."""
+    """A marker: there will be a quick call, but not yet after this call."""
     raise AssertionError("it is never called")
 
 
 
 class Calls:
-    """How an executable is called; results come as one array, as a tuple of several, or in the nest `structure`."""
+    """The calls of an executable; results are returned as one array, as a tuple of several, or in the nest `structure`."""
 
     def __init__(self, executable: Executable, structure: Structure | None) -> None:
         self.executable = executable
         single = len(executable.signature.outputs) == 1
         self._rebuild: Callable[[Sequence[Array]], Any] = (lambda arrays: arrays[0]) if single else tuple
         self.graph: Callable[[], ModelGraph] | None = None
-        """What the code was made of: it becomes a part of a function that is traced when this is called."""
+        """Returns the graph of the code, which is inlined into a function that is being traced if that function makes the
+        call."""
         self._bound: dict[Context, Executable] = {}
         self._in_tuple: bool | None = not single
         """True if results come in a tuple; None for another nest."""
@@ -60,8 +61,8 @@ class Calls:
 
     def ordinary(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
                  **named: Any) -> Any:
-        """Run it; a Problem for a wrong argument, or an error that only a run shows (then no variable has changed). Inputs may
-        be `named`."""
+        """Run the executable. Raises a Problem for a wrong argument, or an error that only a run detects (then no variable has
+        changed). Inputs may be `named`."""
         if self.graph is not None and are_traced(inputs, named):
             from .tracing.inlined_models import inlined
             return inlined(self.graph(), self.executable.context if context is None else context, inputs, named)
@@ -72,15 +73,15 @@ class Calls:
         return self._rebuild(run(*inputs, out=out, num_threads=num_threads))
 
     def quick(self, slow: Call | None = None, gate: ctypes.c_int64 | None = None) -> Call | None:
-        """The built-in function, which leaves to `slow` what it cannot do, and everything while `gate` is not 0; None where
-        the program cannot be called like this."""
+        """Return the built-in function, which delegates to `slow` all calls that it cannot handle, and all calls while `gate`
+        is not 0; None if the program cannot be called this way."""
         if self._in_tuple is None or self.executable.code.steps > MAX_LOCKED_STEPS:
             return None
         from ..runtime.function_object import NEVER, function_object
         return function_object(self.executable, slow or self.ordinary, self._in_tuple, NEVER if gate is None else gate)
 
     def bound(self, context: Context) -> Executable:
-        """The code with the variables of `context`; a Problem where that is none."""
+        """Return the code with the variables of `context`; raise a Problem if `context` is no context."""
         if context is self.executable.context:
             return self.executable
         checked_context(context)
@@ -105,8 +106,8 @@ def is_traced(value: Any) -> bool:
 
 
 def until_quick(owner: Any, call: Call, quick: Callable[[], Call | None]) -> Call:
-    """What an owner's `__call__` is at first: `call`, which is not kept from going away with the owner; when it has
-    returned, the owner's `__call__` becomes what `quick` gives, or stays `call`. Where that is `not_yet`, the next call asks
+    """Return the first `__call__` of an owner: `call`, which does not keep the owner alive. After `call` returns, the owner's
+    `__call__` becomes the result of `quick`, or `call` if that is None. If the result is `not_yet`, the next call asks
     again."""
     reference = weakref.ref(owner)
 
@@ -120,7 +121,7 @@ def until_quick(owner: Any, call: Call, quick: Callable[[], Call | None]) -> Cal
 
 
 def through(owner: Any, method: str) -> Call:
-    """A method of the owner, called without keeping the owner alive."""
+    """Return a method of the owner that does not keep the owner alive."""
     reference = weakref.ref(owner)
 
     def call(*arguments: Any, **named: Any) -> Any:

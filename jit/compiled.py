@@ -1,4 +1,4 @@
-"""A compiled function: what a caller gets, whether its code was made now or comes from the cache. The stages before it are in
+"""A compiled function, the same for a caller whether its code is new or comes from the cache. The stages before it are in
 `stages`, which a start from the cache does not even import.
 """
 from __future__ import annotations
@@ -27,11 +27,11 @@ Stage = TypeVar("Stage", bound="LoweredData", covariant=True)
 
 @public_class
 class Compiled(Generic[Stage]):
-    """A function as machine code. Call it with arrays, in the order of `inputs`, by their names, or as one mapping by name.
+    """A function as machine code. Call it with arrays in the order of `inputs`, by name, or as one mapping by name.
 
-    It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the
-    arrays that the outputs are written to, `context=` the namespace of variables of this call (without it, that which it has
-    been compiled with), `num_threads=` how many threads it may use at most (no more than it has been compiled for).
+    It returns one array, a tuple of several, or the nest of arrays that the Python function returned. `out=` takes the arrays
+    that the outputs are written to; `context=` the namespace of variables of this call (by default, that of the compile);
+    `num_threads=` the maximum number of threads (no more than at compile time).
     """
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
@@ -47,7 +47,7 @@ class Compiled(Generic[Stage]):
 
     @property
     def lowered(self) -> Stage:
-        """The stage before. Where the code came from the cache, the function is lowered now."""
+        """The stage before. If the code came from the cache, the function is lowered on first access."""
         return self._lowered()
 
     @property
@@ -66,12 +66,12 @@ class Compiled(Generic[Stage]):
 
     @property
     def variables(self) -> tuple[TensorDescriptor, ...]:
-        """Descriptors of the variables that it uses; as strings, names."""
+        """Descriptors of the variables that the function uses; as strings, names."""
         return described(d.tensor for d in self.executable.code.variables)
 
     @property
     def context(self) -> Context:
-        """The namespace of its variables."""
+        """The namespace of the function's variables."""
         return self.executable.context
 
     @property
@@ -80,15 +80,15 @@ class Compiled(Generic[Stage]):
         return Interface(self.name, self.inputs, self.outputs)
 
     def quantize(self, *inputs: Any, **named: Any) -> Numbers:
-        """The stored arrays of float inputs: by position, by name, or one mapping by name (`Entry.quantize`)."""
+        """Return the stored arrays of float inputs: by position, by name, or as one mapping by name (`Entry.quantize`)."""
         return self._interface.quantized(inputs, named)
 
     def dequantize(self, *outputs: Any) -> Numbers:
-        """The real numbers of stored outputs (`Entry.dequantize`)."""
+        """Return the real numbers of stored outputs (`Entry.dequantize`)."""
         return self._interface.dequantized(outputs)
 
     def show(self, stage: str = "loops") -> str:
-        """One stage of how it was made, as text."""
+        """Return one stage of the function's compilation as text."""
         return self.lowered.show(stage)
 
     def __str__(self) -> str:
@@ -98,56 +98,57 @@ class Compiled(Generic[Stage]):
         return f"<Compiled {self.executable.signature}>"
 
     def report(self) -> Report:
-        """Memory and time: the arena and what of it is live at once, constants, variables, kernels, seconds of each stage."""
+        """Return memory and time: the arena and its bytes that are live at once, constants, variables, kernels, seconds of each
+        stage."""
         from .tools.report import report
         return report(self.lowered)
 
     def bind(self, context: Context) -> Compiled[Stage]:
-        """The same code with its variables in another context. Closing one closes both."""
+        """Return the same code with its variables in another context. Closing one closes both."""
         return Compiled(self._lowered, self.calls.bound(context), self._results)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the graph and the options; the receiving process has the code in its cache, or makes it."""
+        """Pickle the graph and the options; the receiving process takes the code from its cache, or compiles it."""
         return compiled_again, (self.executable.checked_recipe(), self.executable.context)
 
     def __copy__(self) -> Compiled:
         return self
 
     def __deepcopy__(self, memo: object) -> Compiled:
-        """Code is shared, as functions are; its variables are a context's."""
+        """Return the object itself: code is shared, as functions are, and its variables belong to a context."""
         return self
 
     def close(self) -> None:
-        """Give the code's memory back; it happens by itself when nobody refers to it any more."""
+        """Release the code's memory; this also happens when nothing refers to the code any more."""
         self.executable.close()
 
 
 def described(tensors: Iterable[Tensor]) -> tuple[TensorDescriptor, ...]:
-    """Descriptors of compiled code's tensors; a call needs none, so that a start does not import them."""
+    """Return descriptors of compiled code's tensors; a call needs none, so that a start does not import them."""
     from .descriptors import TensorDescriptor
     return tuple(map(TensorDescriptor.of, tensors))
 
 
 # ---- made again in another process -----------------------------------------------------------------------------------------
 class CompilableGraph(Protocol):
-    """`stages.Traced`, as far as it is needed here."""
+    """The part of `stages.Traced` that this module needs."""
     def compile(self, options: CompileOptions | None = None, context: Context | None = None) -> Compiled: ...
 
 
 class CompilableLoops(Protocol):
-    """`stages.Lowered`, as far as it is needed here."""
+    """The part of `stages.Lowered` that this module needs."""
     def compile(self, context: Context | None = None) -> Compiled: ...
 
 
 @dataclass(frozen=True, slots=True)
 class GraphRecipe:
-    """What a pickle has in place of code: a graph (a `Later`, which pickles as its value), and the options that it was compiled
-    with. Where it is made again, the code comes from the cache there, or is made for the machine there."""
+    """The content of a pickle in place of code: a graph (a `Later`, which pickles as its value), and the options of the
+    compile. The receiving process takes the code from its cache, or compiles it for its machine."""
     traced: Callable[[], CompilableGraph]
     options: CompileOptions | None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without what the graph was made from, which has its constants once more: code is not checked."""
+        """Omit the source of the graph, which holds its constants once more: the unpickled code is not checked."""
         from dataclasses import replace
         traced: Any = self.traced()
         return GraphRecipe, (now(replace(traced, source=None, imported=None)), self.options)
@@ -161,7 +162,7 @@ class GraphRecipe:
 
 @dataclass(frozen=True, slots=True)
 class LoweredRecipe:
-    """The same of a function that was compiled from its lowered stage: that very stage, for the machine it is for."""
+    """The recipe of a function that was compiled from its lowered stage: that very stage, for the machine it is for."""
     lowered: CompilableLoops
 
     def compiled(self, context: Context) -> Compiled:

@@ -1,8 +1,8 @@
 """`tosaic.jit`: a Python function that is traced, compiled and kept once for every signature that it is called with.
 
-A signature is the nest of the arguments, the dtype and shape of every array in it, and the values of static arguments.
-Python numbers are tensors of rank 0; parameters that a call leaves out keep their default, untraced. Of several threads
-that come with a new signature, one compiles and the others wait.
+A signature is the nest of the arguments, the dtype and shape of every array in it, and the values of static arguments. Python
+numbers are tensors of rank 0; parameters that a call leaves out keep their default, untraced. If several threads call with the
+same new signature, one compiles and the others wait.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ JIT_OPTIONS = {name: f"{name}=..." for name in ("static", "static_argnums", "opt
     name: f"options=tosaic.CompileOptions({field}=...)" for name, field in (
         ("target", "target"), ("memory", "memory"), ("num_threads", "threads"), ("threads", "threads"),
         ("precision", "precision"), ("rows", "rows"), ("weights", "weights"))}
-"""What `tosaic.jit` takes, and a call does not; and how it is spelled there."""
+"""Options that `tosaic.jit` takes and a call does not, each with its spelling in `tosaic.jit`."""
 
 READABLE = 0x0001 | 0x0100
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
@@ -54,7 +54,7 @@ READABLE = 0x0001 | 0x0100
 
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
-    """What a compiled function has kept: the signatures, and how often it compiled since the last clearing."""
+    """Contents of a jitted function's cache: the signatures, and the number of compiles since the cache was last cleared."""
     compiles: int
     signatures: tuple[str, ...]
 
@@ -64,8 +64,8 @@ class CacheInfo:
 
 
 class Pending:
-    """A compile that one thread is doing; `compiled` stays None where it failed. `outside` is what the function has read from
-    outside of its arguments."""
+    """A compile that one thread is doing; `compiled` stays None if it failed. `outside` holds the outside values that the
+    function has read."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -73,12 +73,12 @@ class Pending:
         self.outside: Outside | None = None
 
     def is_old(self) -> bool:
-        """True if what the function has read has changed since."""
+        """True if the values that the function has read have changed since."""
         return self.compiled is not None and self.outside is not None and not self.outside.is_now()
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The parameters of a function; a Problem for what can be called and has none that Python knows."""
+    """Return the parameters of a function; raise a Problem for a callable whose parameters Python does not know."""
     if isinstance(function, np.vectorize):
         raise TypeProblem("numpy.vectorize calls a Python function for each number, and a traced tensor has none",
                           tracing.caller(), kind="argument", help="tosaic.jit of the function itself: operators and tosaic.ops "
@@ -93,7 +93,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 @public_class
 class Jit(Generic[Given, Result]):
-    """A function that compiles itself when it is called. Inside another traced function it becomes part of that one."""
+    """A function that compiles itself when it is called. Inside another traced function it becomes part of that function."""
     if TYPE_CHECKING:
         @overload
         def __call__(self: Jit[Given, Tensor], *arguments: Given.args, **named: Given.kwargs) -> Array: ...
@@ -126,7 +126,7 @@ class Jit(Generic[Given, Result]):
         self._compiles = 0
         self._methods: MethodsOf | None = None
         self.keeps_empty = False
-        """True if a graph has arguments and results without elements, too: it is then interpreted, and never compiled."""
+        """True to keep arguments and results without elements in the graph, which is then interpreted and never compiled."""
         self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
         functools.update_wrapper(self, function)
 
@@ -134,8 +134,8 @@ class Jit(Generic[Given, Result]):
         return f"<tosaic.jit of {self.name}>"
 
     def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
-        """A pickle has its module and name, as that of a function; cloudpickle has the function itself where no other process
-        can import it; the options go along then."""
+        """Pickle the module and name, as for a function. If no other process can import it, cloudpickle stores the function
+        itself, with the options."""
         from .pickled_function import importable_name
         name = importable_name(self)
         if name is not None:
@@ -146,7 +146,7 @@ class Jit(Generic[Given, Result]):
         return self
 
     def __deepcopy__(self, memo: object) -> Jit:
-        """Functions are shared, and their code with them."""
+        """Return the object itself: functions are shared, and their code with them."""
         return self
 
     @overload
@@ -155,7 +155,7 @@ class Jit(Generic[Given, Result]):
     def __get__(self: Jit[Concatenate[Any, More], Result], instance: object, owner: type | None = None
                 ) -> Jit[More, Result]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A method: bound to its object, which it follows (`methods`), unless the object is a static argument."""
+        """Return a method bound to its object, whose changes it follows (`methods`), unless the object is a static argument."""
         if instance is None:
             return self
         first = next(iter(self.signature.parameters), None)
@@ -174,7 +174,8 @@ class Jit(Generic[Given, Result]):
 
     # ---- calls -------------------------------------------------------------------------------------------------------
     def _dispatch(self, *arguments: Any, **named: Any) -> Any:
-        """Run it, compiled for these arguments; results come as the function returns them, with arrays for tensors."""
+        """Run the function, compiled for these arguments; results have the structure that the function returns, with arrays for
+        tensors."""
         if tracing.is_tracing():
             return self.function(*arguments, **named)
         if not named:
@@ -207,7 +208,7 @@ class Jit(Generic[Given, Result]):
         return result
 
     def _guarded(self, call: Callable[..., Any], outside: Outside | None) -> Callable[..., Any]:
-        """A quick call, as long as nothing has changed of what the function has read from outside."""
+        """Return a quick call that applies while no outside value that the function has read has changed."""
         if outside is None or not outside.places:
             return call
         again = through(self, "_again")
@@ -217,7 +218,7 @@ class Jit(Generic[Given, Result]):
         return guarded
 
     def _again(self, *arguments: Any, **named: Any) -> Any:
-        """A call that finds what the function has read changed."""
+        """Handle a call that finds a change in the values that the function has read."""
         if tracing.is_tracing():
             return self.function(*arguments, **named)
         self._quick = {}
@@ -225,16 +226,16 @@ class Jit(Generic[Given, Result]):
         return self._call(arguments, named)
 
     def trace(self, *arguments: Any, **named: Any) -> Traced:
-        """The graph for these arguments: arrays, numbers, or TensorSpecs."""
+        """Return the graph for these arguments: arrays, numbers, or TensorSpecs."""
         return self._trace(self._bind(arguments, named)[0])
 
     def lower(self, *arguments: Any, **named: Any) -> Lowered:
-        """Loops and memory plan for these arguments."""
+        """Return the loops and the memory plan for these arguments."""
         return self.trace(*arguments, **named).lower(self.options)
 
     def compile(self, *arguments: Any, **named: Any) -> Compiled[Lowered]:
-        """The compiled function for these arguments, kept for calls; it takes the tensors in order, without a nest. Where a
-        TensorSpec has open extents, code is made for the shapes of each call."""
+        """Return the compiled function for these arguments, which is kept for calls; it takes the tensors in order, without a
+        nest. If a TensorSpec has open extents, code is compiled for the shapes of each call."""
         call = self._bind(arguments, named)[0]
         if all(type.is_static for type in call.types):
             return self._compiled(call)
@@ -243,18 +244,18 @@ class Jit(Generic[Given, Result]):
             replace(call, types=types)))
 
     def _typed(self, name: str, value: Any) -> tuple[Any, TensorType]:
-        """An argument of a call with open extents, as an array."""
+        """Return an argument of a call with open extents as an array, with its type."""
         leaf = array_or_number(self.name, name, value)
         type = leaf_type(self.name, name, name, leaf)
         return as_array(leaf, type), type
 
     def cache_info(self) -> CacheInfo:
-        """What is kept."""
+        """Return the contents of the function's cache."""
         with self._lock:
             return CacheInfo(self._compiles, tuple(str(call) for call, p in self._kept.items() if p.compiled))
 
     def cache_clear(self) -> None:
-        """Forget what has been compiled; its memory is given back when no call runs in it any more."""
+        """Forget all compiled code; its memory is released when no call runs in it any more."""
         with self._lock:
             self._kept, self._quick, self._compiles = {}, {}, 0
         self.__call__ = through(self, "_dispatch")  # type: ignore[method-assign]
@@ -266,7 +267,7 @@ class Jit(Generic[Given, Result]):
         return compiled
 
     def _current(self, call: Call) -> Pending:
-        """The compiled function of a signature, for what it reads from outside now."""
+        """Return the compiled function of a signature, for the current outside values that it reads."""
         while True:
             known = self._kept.get(call)
             is_old = known is not None and known.is_old()
@@ -296,8 +297,8 @@ class Jit(Generic[Given, Result]):
             pending.done.set()
 
     def _traced_outside(self, call: Call, pending: Pending) -> Traced:
-        """The graph, and what tracing has read from outside. What the first run makes and keeps, such as a cached property, the
-        second one finds; what each run changes is a Problem."""
+        """Return the graph, and record the outside values that tracing has read. A value that the first run computes and keeps,
+        such as a cached property, is found by the second run; a value that each run changes is a Problem."""
         static = {name: value for name, value, _ in call.static}
         for _ in range(2):
             try:
@@ -313,7 +314,7 @@ class Jit(Generic[Given, Result]):
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
     def _bind(self, arguments: Sequence[Any], named: dict[str, Any]) -> tuple[Call, list[Any]]:
-        """The signature of a call, and the leaves of its arguments that are tensors."""
+        """Return the signature of a call, and the leaves of its arguments that are tensors."""
         try:
             bound = self.signature.bind(*arguments, **named)
         except TypeError as error:
@@ -330,7 +331,7 @@ class Jit(Generic[Given, Result]):
         return Call(tuple(static), tuple(structures), types), leaves
 
     def _help(self, named: Iterable[str]) -> str:
-        """What a call that fits no parameters may have meant."""
+        """Return a hint for a call that fits no parameters."""
         names = list(self.signature.parameters)
         wrong = next((n for n in named if n not in names), None)
         if wrong in JIT_OPTIONS:
@@ -371,7 +372,7 @@ class Jit(Generic[Given, Result]):
                       None if structure == LEAF else structure, context=trace.context(self.context))
 
     def _endless(self, error: RecursionError) -> Problem:
-        """The Problem of a function whose calls nest without an end, at its own call."""
+        """Return the Problem of a function whose calls nest without end, at its own call."""
         return Problem(f"{self.name} calls itself, or what it calls does, deeper than Python can: a traced function has "
                        "no values that end a recursion", first_place(error) or self.position(), kind="argument",
                        help="tosaic.while_loop repeats while it runs; a recursion over Python's own values needs them static: "
@@ -381,7 +382,7 @@ class Jit(Generic[Given, Result]):
         return not self.keeps_empty and is_empty(result)
 
     def _run(self, values: dict[str, Any]) -> Any:
-        """The Python function on traced tensors."""
+        """Run the Python function on traced tensors."""
         bound = inspect.BoundArguments(self.signature, {})
         for name in self.signature.parameters:
             if name in values:
@@ -389,20 +390,20 @@ class Jit(Generic[Given, Result]):
         return self.function(*bound.args, **bound.kwargs)
 
     def position(self) -> Position | None:
-        """Where the function is defined."""
+        """Return the position of the function's definition."""
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         return Position(Source(code.co_filename), code.co_firstlineno, 1) if code else None
 
 
 def argument(scope: tracing.Scope, type: TensorType, name: str, position: Position | None) -> Tensor:
-    """An argument of the function; one without elements is known, and no input of the graph."""
+    """Return an argument of the function; an argument without elements is a constant, and no input of the graph."""
     if tracing.has_no_elements(type):
         return Tensor(tracing.empty_value(type, position), scope)
     return scope.argument(type, name, position)
 
 
 def returned(function: str, value: Any) -> Tensor:
-    """A result as a tensor."""
+    """Return a result as a tensor."""
     from .tracing.complex_tensor import leaf_tensor
     try:
         return leaf_tensor(value)
@@ -417,7 +418,7 @@ def is_empty(tensor: Tensor) -> bool:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names as symbols of the graph, each once."""
+    """Return the names as unique symbols of the graph."""
     found: dict[str, None] = {}
     for name in names:
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name) or "_"

@@ -1,5 +1,5 @@
-"""What a model says of its tensors: names, types, shapes, and what their integers stand for; and what can be done with that:
-float arrays to stored ones, and back. A graph gives it (`stage_data`), compiled code has it from there, the cache keeps it.
+"""Descriptors of a model's tensors: names, types, shapes, and quantization, with the conversion of float arrays to stored ones
+and back. A graph provides the descriptors (`stage_data`), compiled code takes them from it, and the cache keeps them.
 """
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from ..lowering.graph.types import Array
 
 Shape = tuple[int | None, ...] | None
-"""An extent is None where it is open, the whole where the rank is not known."""
+"""The extents of a tensor: an open extent is None, and so is the whole shape if the rank is not known."""
 
 
 class TensorDescriptor(str):
     """A tensor of a model: `name`, `dtype` (of the NumPy array that stores it), `shape`, `strides` (in elements), `element`
-    (its type in MLIR), and where the model says what its integers stand for its `scale` and `zero_point`, or several along
-    `axis`.
+    (its type in MLIR), and, if the model gives its quantization, its `scale` and `zero_point`, or several along `axis`.
 
-    It is a string, too, as the lists of inputs and outputs had them before: a name, or a name and a type.
+    A descriptor is also a string, as earlier lists of inputs and outputs held strings: a name, or a name and a type.
     """
     name: str
     dtype: str
@@ -47,17 +46,17 @@ class TensorDescriptor(str):
 
     @classmethod
     def of(cls, tensor: Tensor) -> TensorDescriptor:
-        """A tensor of compiled code, which lists call by its name."""
+        """Return the descriptor of a tensor of compiled code; lists show it by its name."""
         return cls(tensor.name, tensor.name, tensor.dtype, tensor.shape, tensor.element, tensor.quantization)
 
     @property
     def strides(self) -> Shape:
-        """Elements from one index to the next along each axis; None where extents behind it are open."""
+        """Elements from one index to the next along each axis; None if a later extent is open."""
         return None if self.shape is None else strides_of(self.shape)
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """One scale, or one for each index along `axis`; none where the model says none."""
+        """One scale, or one for each index along `axis`; empty if the model gives none."""
         return self.quantization.scales if self.quantization else ()
 
     @property
@@ -66,22 +65,22 @@ class TensorDescriptor(str):
 
     @property
     def axis(self) -> int | None:
-        """The axis that scales differ along; None where there is one scale, or none."""
+        """The axis along which scales differ; None if there is one scale, or none."""
         return self.quantization.axis if self.quantization else None
 
     @property
     def scale(self) -> float | Array | None:
-        """The scale, an array of them where they differ along an axis, None where the model says none."""
+        """The scale, an array of scales if they differ along an axis, None if the model gives none."""
         return None if self.quantization is None else self.scales[0] if self.axis is None else np.array(self.scales)
 
     @property
     def zero_point(self) -> int | Array | None:
-        """The zero point, an array of them where scales differ along an axis, None where the model says none."""
+        """The zero point, an array of zero points if scales differ along an axis, None if the model gives none."""
         return None if self.quantization is None else self.zero_points[0] if self.axis is None else np.array(self.zero_points)
 
     def quantize(self, values: Any) -> Array:
-        """The stored array of real numbers: of a float tensor its array, of one that is quantized the nearest integers. Of a
-        tensor that is being traced a tensor."""
+        """Return the stored form of real numbers: the array of a float tensor, or the nearest integers of a quantized tensor.
+        For a tensor that is being traced, the result is a tensor."""
         if is_traced(values):
             from .tracing.quantized_values import quantized
             found: Any = quantized(self.quantization, self.name, values, dtype_of(self.dtype))
@@ -91,7 +90,7 @@ class TensorDescriptor(str):
         return self._as_stored(values)
 
     def dequantize(self, values: Any) -> Array:
-        """The real numbers of a stored array; of a tensor that is being traced a tensor."""
+        """Return the real numbers of a stored array; for a tensor that is being traced, the result is a tensor."""
         if is_traced(values):
             from .tracing.quantized_values import dequantized
             found: Any = dequantized(self.quantization, self.name, values, dtype_of(self.dtype))
@@ -101,7 +100,8 @@ class TensorDescriptor(str):
         return self._as_stored(values)
 
     def _as_stored(self, values: Any) -> Array:
-        """An array of the tensor's own type, or floats for a float tensor; a Problem for numbers whose meaning nobody says."""
+        """Return an array of the tensor's own type, or floats for a float tensor; raise a Problem for numbers whose meaning is
+        unknown."""
         array, dtype = np.asarray(values), dtype_of(self.dtype)
         if array.dtype == dtype:
             return array
@@ -111,7 +111,8 @@ class TensorDescriptor(str):
                           help=f"pass an array of dtype {self.dtype}, which is taken as it is")
 
     def as_json(self) -> dict[str, Any]:
-        """What `--json` prints: scale and zero point are numbers, or lists where they differ along an axis, or null."""
+        """Return the descriptor for `--json`: scale and zero point are numbers, or lists if they differ along an axis, or
+        null."""
         shape, strides = (None if s is None else list(s) for s in (self.shape, self.strides))
         found = {"name": self.name, "dtype": self.dtype, "element": self.element, "shape": shape, "strides": strides}
         scale, zero_point = (list(v) if self.axis is not None else v[0] if v else None for v in (self.scales, self.zero_points))
@@ -119,12 +120,12 @@ class TensorDescriptor(str):
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """True if it stores real numbers by itself; those of `ml_dtypes` have a kind of their own."""
+    """True if the dtype stores real numbers directly; those of `ml_dtypes` have a kind of their own."""
     return dtype.kind == "f" or "float" in dtype.name
 
 
 def strides_of(shape: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Of a row-major array, in elements."""
+    """Return the strides of a row-major array, in elements."""
     found: list[int | None] = []
     for axis in range(len(shape)):
         behind = shape[axis + 1:]
@@ -133,7 +134,7 @@ def strides_of(shape: Sequence[int | None]) -> tuple[int | None, ...]:
 
 
 class Interface(NamedTuple):
-    """The tensors of an entry: what goes in and out, and the variables and constants that it uses."""
+    """The tensors of an entry: inputs and outputs, and the variables and constants that it uses."""
     name: str
     inputs: tuple[TensorDescriptor, ...]
     outputs: tuple[TensorDescriptor, ...]
@@ -141,20 +142,20 @@ class Interface(NamedTuple):
     constants: tuple[TensorDescriptor, ...] = ()
 
     def quantized(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Stored arrays for float arrays."""
+        """Return stored arrays for float arrays."""
         if named:
             inputs = (with_named(printable(self.name), [t.name for t in self.inputs], inputs, named, True),)
         return self._each(self.inputs, "input", inputs, TensorDescriptor.quantize)
 
     def dequantized(self, outputs: Sequence[Any]) -> Any:
-        """Real numbers for stored arrays; several may come in one tuple, as a call returns them."""
+        """Return real numbers for stored arrays; several may come in one tuple, as a call returns them."""
         if len(outputs) == 1 and isinstance(outputs[0], tuple | list):
             found = self._each(self.outputs, "output", outputs[0], TensorDescriptor.dequantize)
             return found if isinstance(found, tuple) else (found,)
         return self._each(self.outputs, "output", outputs, TensorDescriptor.dequantize)
 
     def _each(self, tensors: Sequence[TensorDescriptor], kind: str, values: Sequence[Any], convert: Any) -> Any:
-        """One array, a tuple for several, a dict for a mapping by name, which need not have all."""
+        """Convert one array, several (to a tuple), or a mapping by name (to a dict), which need not have all tensors."""
         listed = f"its {kind}s: {', '.join(t.name for t in tensors) or 'none'}"
         if len(values) == 1 and isinstance(values[0], Mapping):
             known = {t.name: t for t in tensors}
@@ -172,7 +173,7 @@ class Interface(NamedTuple):
         return {kind: [t.as_json() for t in getattr(self, kind)] for kind in self._fields[1:]}
 
     def fields(self) -> list[Any]:
-        """As the cache keeps it."""
+        """Return the fields that the cache stores."""
         return [self.name, *([fields_of(t) for t in tensors] for tensors in self[1:])]
 
 
@@ -182,7 +183,7 @@ def fields_of(tensor: TensorDescriptor) -> list[Any]:
 
 
 def interface_from(fields: Sequence[Any]) -> Interface:
-    """What the cache has kept."""
+    """Return the interface of fields from the cache."""
     name, *groups = fields
     return Interface(name, *(tuple(map(descriptor_from, group)) for group in groups))
 

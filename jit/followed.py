@@ -1,11 +1,11 @@
-"""What a jitted method has read of its object, so that later calls see whether it has changed.
+"""The values that a jitted method has read from its object, so that later calls detect changes.
 
-Tracing runs Python once: an attribute that it reads becomes a constant of the code. A `Snapshot` holds what those attributes
-were; a call compares. Followed are the attributes that the method's code names, and that of the methods and properties which it
-uses of the object; all of them, where the object goes elsewhere (`helper(self)`, `getattr`, a closure). Of an attribute follows
-what it holds: containers, objects of Python classes, arrays with their contents. Arrays that may be written are compared with a
-copy, beyond `LARGEST` bytes together by their SHA-256. Read-only ones, functions, classes and variables are compared by
-identity. Nothing here keeps the object alive.
+Tracing runs Python once: an attribute that it reads becomes a constant of the code. A `Snapshot` holds the values of those
+attributes, and a call compares them. Followed are the attributes that the method's code names, and those named by the methods
+and properties of the object that it uses; all attributes if the object is passed elsewhere (`helper(self)`, `getattr`, a
+closure). The contents of an attribute are followed too: containers, objects of Python classes, arrays with their contents.
+Writable arrays are compared with a copy or, beyond `LARGEST` bytes in total, by their SHA-256. Read-only ones, functions,
+classes and variables are compared by identity. Nothing here keeps the object alive.
 """
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ from .kept_values import (
 )
 
 LARGEST = 1 << 22
-"""Bytes of writable arrays that a snapshot copies at most: a comparison takes some 0.4 ms, at 10 GB/s. Arrays beyond are hashed
-at each call, which takes longer, and a warning says how to spare that."""
+"""Maximum number of bytes of writable arrays that a snapshot copies: a comparison takes some 0.4 ms, at 10 GB/s. Arrays beyond
+that are hashed at each call, which takes longer, and a warning says how to avoid that."""
 MOST = 10_000
-"""Values that a snapshot holds at most."""
+"""Maximum number of values in a snapshot."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range, np.generic, np.dtype, enum.Enum)
 KNOWN_DESCRIPTORS = (types.FunctionType, types.BuiltinFunctionType, property, staticmethod, classmethod)
 BY_IDENTITY = (type, types.ModuleType, *KNOWN_DESCRIPTORS)
-"""What is taken for the same as long as it is the same object: its own globals and closure are not followed."""
+"""Types whose objects are compared by identity only: their globals and closures are not followed."""
 SEEING = frozenset({"getattr", "vars", "super", "__dict__", "locals", "eval", "exec", "dir"})
 """Names that may read attributes without naming them."""
 
 Names = frozenset[str] | None
-"""Attributes by name; None: all."""
+"""Names of attributes; None means all."""
 
 
 # ---- which attributes ------------------------------------------------------------------------------------------------
 def names_read(function: Callable[..., Any], owner: type) -> Names:
-    """The attributes of its first parameter that a function may read, with its methods and properties."""
+    """Return the attributes of its first parameter that a function may read, directly or through its methods and properties."""
     found: set[str] = set()
     waiting, seen = [function], set()
     while waiting:
@@ -77,7 +77,7 @@ def names_read(function: Callable[..., Any], owner: type) -> Names:
 
 
 def attributes_in(code: types.CodeType) -> Names:
-    """The attributes of the first parameter that the code names; None where the parameter is used in another way."""
+    """Return the attributes of the first parameter that the code names; None if the code uses the parameter in another way."""
     if not code.co_argcount or SEEING & set(code.co_names):
         return None
     first, found = code.co_varnames[0], set()
@@ -100,7 +100,7 @@ def class_attribute(owner: type, name: str) -> Any:
 
 
 def codes_behind(value: Any) -> list[Any]:
-    """Functions that run, with the object, where an attribute of its class is read."""
+    """Return the functions that run, with the object, when an attribute of its class is read."""
     match value:
         case types.FunctionType():
             return [value]
@@ -114,7 +114,7 @@ def codes_behind(value: Any) -> list[Any]:
 
 # ---- what they are ---------------------------------------------------------------------------------------------------
 class Snapshot:
-    """What the attributes of an object were. `names` are those that count; None: all."""
+    """The values of an object's attributes at one time. `names` are the attributes that count; None means all."""
     most = MOST
 
     def __init__(self, owner: object, names: Names) -> None:
@@ -123,11 +123,11 @@ class Snapshot:
         self.kept = {path: self._taken(path, value, {id(owner)}) for path, value in self._values(owner).items()}
 
     def place(self, path: str) -> str:
-        """What messages call a place."""
+        """Return the name of a value's path, for messages."""
         return f"attribute {path} of the object"
 
     def take_cached(self, owner: object) -> None:
-        """Take the cached properties that have been computed since."""
+        """Add the cached properties that have been computed since."""
         classes = owner if isinstance(owner, type) else type(owner)
         for name, value in self._values(owner).items():
             if value is not MISSING and isinstance(class_attribute(classes, name), functools.cached_property) and (
@@ -135,13 +135,13 @@ class Snapshot:
                 self.kept[name] = self._taken(name, value, {id(owner)})
 
     def matches(self, owner: object) -> bool:
-        """True if they are the same now."""
+        """True if the attributes have the same values now."""
         values = self._values(owner)
         return values.keys() == self.kept.keys() and all(
             is_same(self.kept[name], value, {id(owner)}) for name, value in values.items())
 
     def _values(self, owner: object) -> dict[str, Any]:
-        """The attributes by name; those of the class, too, where the object has none of its own."""
+        """Return the attributes by name, with those of the class that the object does not have itself."""
         classes = owner if isinstance(owner, type) else type(owner)
         if self.names is None:
             own = attributes(owner)
@@ -207,7 +207,7 @@ class Snapshot:
 
 
 def is_ours(value: object) -> bool:
-    """What tosaic makes: variables, jitted functions, models, contexts."""
+    """True for objects that tosaic makes: variables, jitted functions, models, contexts."""
     return type(value).__module__.split(".")[0] == __name__.split(".")[0]
 
 
@@ -226,7 +226,8 @@ def is_value(name: str, value: object) -> bool:
 
 
 def inherited(owner: object, classes: type, name: str) -> Any:
-    """An attribute that an object has from its class: what that has, or what an unknown descriptor or `__getattr__` says."""
+    """Return an attribute that an object has from its class: the class's value, or the result of an unknown descriptor or
+    `__getattr__`."""
     found = class_attribute(classes, name)
     if isinstance(found, functools.cached_property):  # not computed yet
         return MISSING
@@ -236,13 +237,13 @@ def inherited(owner: object, classes: type, name: str) -> Any:
 
 
 def is_more_than_its_items(value: Any) -> bool:
-    """True if a container is of a class with attributes of its own."""
+    """True if a container's class has attributes of its own."""
     return type(value) not in (list, tuple, dict) and bool(attributes(value))
 
 
 def is_python_object(value: object) -> bool:
-    """True if its class is written in Python, down to `object`: then its attributes are all that it holds. A class in C has
-    more bytes than they take."""
+    """True if the value's class is written in Python, down to `object`, so that its attributes are all that it holds. An object
+    of a class in C is larger than its attributes."""
     if type(value) is types.SimpleNamespace:
         return True
     classes = type(value).__mro__[:-1]
@@ -252,4 +253,4 @@ def is_python_object(value: object) -> bool:
 
 
 HEAP_TYPE = 1 << 9
-"""Python's flag of classes that are made while it runs."""
+"""CPython's flag of classes that are created at run time."""

@@ -1,5 +1,5 @@
-"""The options that a call of the interface gives, in the new spelling or an old one. Apart from `lowering/options.py`,
-because a call that gives none, of code from the cache, imports nothing of the compiler.
+"""The options that a call of the interface gives, in the new spelling or an old one. This module is separate from
+`lowering/options.py` because a call without options, of code from the cache, imports nothing of the compiler.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def given(function: str, options: CompileOptions | None, **old: Any) -> CompileOptions | None:
-    """The options of a call of `function`; None where it gives none. `old` are deprecated keywords."""
+    """Return the options of a call of `function`; None if it gives none. `old` are deprecated keywords."""
     if options is None and all(value is None for value in old.values()):
         return None
     from ..lowering.options import chosen

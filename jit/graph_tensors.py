@@ -1,5 +1,4 @@
-"""A function of a graph -> descriptors of its inputs, outputs, variables and constants, and what integers of its buffers stand
-for."""
+"""A function of a graph -> descriptors of its inputs, outputs, variables and constants, and the quantization of its buffers."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def interface_of(module: Module, function: Function, compiled: Function) -> Interface:
-    """The tensors of a function. `compiled` is the function as compiled code has it, with more inputs or outputs where one is
-    block-scaled."""
+    """Return the tensors of a function. `compiled` is the function in the form of its compiled code, which has more inputs or
+    outputs if one of them is block-scaled."""
     inputs = [descriptor(printable(f"{v.name}: {v.type}"), v.name, v.type) for v in compiled.arguments]
     types = result_types(function) if len(function.result_types) == len(compiled.body.yields) else \
         [v.type for v in compiled.body.yields]
@@ -30,7 +29,8 @@ def interface_of(module: Module, function: Function, compiled: Function) -> Inte
 
 
 def result_names(function: Function, count: int) -> list[str]:
-    """What the results are called: as the file has it, or by their numbers, also where the file's name is another's, too."""
+    """Return the names of the results: those in the file, or numbered names for results without a name or with one that another
+    result has too."""
     attributes = function.result_attributes if len(function.result_attributes) == count else ({},) * count
     names = [name_of_result(own) for own in attributes]
     return [name if name and names.count(name) == 1 else f"result{i}" for i, name in enumerate(names)]
@@ -45,7 +45,7 @@ def descriptor(spelling: str, name: str, type: Type) -> TensorDescriptor:
 
 
 def result_types(function: Function) -> list[Type]:
-    """Types of the results, the declared ones where only these say what integers stand for."""
+    """Return the types of the results: the declared type if it has a quantization, otherwise the type of the value."""
     return [declared if is_said(declared) else value.type for declared, value in
             zip(function.result_types, function.body.yields)]
 
@@ -55,7 +55,7 @@ def is_said(type: Type) -> bool:
 
 
 def variables_of(module: Module, function: Function) -> Iterator[TensorDescriptor]:
-    """The variables that a function reads or writes."""
+    """Yield the variables that a function reads or writes."""
     used = {getattr(o.op, "symbol", None) for o in function.body.walk() if o.op.variable_effect}
     for operation in module.declarations:
         if isinstance(operation.op, Variable) and operation.op.symbol in used:
@@ -72,8 +72,8 @@ def constants_of(function: Function) -> Iterator[TensorDescriptor]:
 
 def quantized_buffers(module: Module, function: Function, inputs: Sequence[Buffer], outputs: Sequence[Buffer],
                       variables: Sequence[Buffer], constants: Sequence[Buffer]) -> dict[Buffer, Quantized]:
-    """What the integers of buffers stand for, where the graph says it; of constants those that are stored as the graph has
-    them."""
+    """Return the quantization of each buffer for which the graph gives one; of the constants, only those that are stored as in
+    the graph."""
     types: list[tuple[Buffer, Type]] = []
     if len(inputs) == len(function.arguments) and len(outputs) == len(function.body.yields):  # none is block-scaled
         types += [*zip(inputs, (v.type for v in function.arguments)), *zip(outputs, result_types(function))]

@@ -1,5 +1,5 @@
-"""Records of values, each of which compares a later value with the one that it was made of. A snapshot (`followed`, `outside`)
-keeps a record for each place that it reads. A record keeps no object alive that takes a weak reference.
+"""Records of values, each of which compares a later value with the one from which it was made. A snapshot (`followed`,
+`outside`) keeps a record for each path that it reads. A record keeps no object alive that can be referenced weakly.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .cache.sha256 import sha256
 
 
 def attributes(value: object) -> dict[str, Any]:
-    """Those of an object itself: in its dict, and in the slots of its classes."""
+    """Return the attributes of an object itself: those in its dict, and in the slots of its classes."""
     found = {name: slot for c in type(value).__mro__ for slots in [c.__dict__.get("__slots__", ())]
              for name in ((slots,) if isinstance(slots, str) else slots) if name not in ("__dict__", "__weakref__")
              for slot in [getattr(value, mangled(c, name), MISSING)] if slot is not MISSING}
@@ -52,7 +52,7 @@ class Plain:
 
 
 class Members:
-    """A set of such values."""
+    """A set of values that do not change in place."""
     __slots__ = ("of", "type")
 
     def __init__(self, value: Any) -> None:
@@ -65,7 +65,7 @@ class Members:
 
 
 class Same:
-    """An object that counts as unchanged as long as it is the same one; of None, one that is around."""
+    """An object that counts as unchanged as long as it is the same object; with None, an object that encloses the value."""
     __slots__ = ("found",)
 
     def __init__(self, found: Callable[[], Any] | None) -> None:
@@ -121,7 +121,7 @@ class Keyed:
 
 
 class Contents:
-    """An array, by a copy."""
+    """An array, compared with a copy."""
     __slots__ = ("copy", "memory", "type")
 
     def __init__(self, kind: type, copy: np.ndarray[Any, Any]) -> None:
@@ -138,7 +138,7 @@ class Contents:
 
 
 class Hashed:
-    """A large array, by the hash of its bytes."""
+    """A large array, compared by the hash of its bytes."""
     __slots__ = ("digest", "dtype", "shape", "type")
 
     def __init__(self, kind: type, array: np.ndarray[Any, Any]) -> None:
@@ -157,12 +157,12 @@ def digest(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def memory(array: np.ndarray[Any, Any]) -> memoryview:
-    """An array's bytes, to be compared as such: a NaN is equal to itself, and -0.0 is not 0.0."""
+    """Return an array's bytes, to be compared bitwise: a NaN is equal to itself, and -0.0 is not 0.0."""
     return memoryview(array.reshape(-1).view(np.uint8).data)
 
 
 class Held:
-    """An object of a Python class: it, and what it holds."""
+    """An object of a Python class, with its attributes."""
     __slots__ = ("found", "items", "type")
 
     def __init__(self, found: Callable[[], Any] | None, kind: type, items: Mapping[str, Any]) -> None:

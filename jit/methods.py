@@ -1,5 +1,5 @@
-"""Jitted methods: one that is bound to an object is compiled for what it reads of it, again where that has changed, and lives
-as long as the object (`followed` says what is read, and how changes are seen).
+"""Jitted methods: a method bound to an object is compiled for the values that it reads from the object, compiled again if they
+change, and lives as long as the object (`followed` defines what is read, and detects changes).
 """
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .followed import Names, Snapshot, names_read
 from .tracing import trace as tracing
 
 STATES = 8
-"""States of one object whose code a method keeps: one that comes back is not compiled again."""
+"""Maximum number of states of one object whose code a method keeps: a state that recurs is not compiled again."""
 
 
 class MethodsOf:
-    """The code of a jitted method for each object, by identity: an object may have no hash, or equal others."""
+    """The code of a jitted method for each object, by identity: an object may have no hash, or may equal others."""
 
     def __init__(self, function: Callable[..., Any], jit: Callable[[Callable[..., Any]], Any]) -> None:
         self.function, self.jit = function, jit
@@ -28,7 +28,7 @@ class MethodsOf:
         self._lock = threading.Lock()
 
     def of(self, owner: object) -> ObjectCode:
-        """The code for an object."""
+        """Return the code for an object."""
         key = id(owner)
         found = self._of.get(key)
         if found is not None and found[0]() is owner:
@@ -40,7 +40,7 @@ class MethodsOf:
             return found[1]
 
     def names(self, owner: object) -> Names:
-        """The attributes that the method reads of objects of that class."""
+        """Return the attributes that the method reads from objects of that class."""
         classes = owner if isinstance(owner, type) else type(owner)
         if classes not in self._names:
             self._names[classes] = names_read(self.function, classes)
@@ -62,7 +62,7 @@ class MethodsOf:
 
 
 class ObjectCode:
-    """The code of a method for one object, in each of the last states that it was in."""
+    """The code of a method for one object, in each of its most recent states."""
 
     def __init__(self, methods: MethodsOf, names: Names) -> None:
         self._methods, self._names = methods, names
@@ -70,7 +70,7 @@ class ObjectCode:
         self._lock = threading.Lock()
 
     def now(self, owner: object) -> Any:
-        """The jitted function for the state that the object is in."""
+        """Return the jitted function for the current state of the object."""
         for number, (snapshot, function) in enumerate(self._states):
             if snapshot.matches(owner):
                 if number:
@@ -92,7 +92,7 @@ class ObjectCode:
             raise problem.of(f"method {self._methods.function.__name__}").at(tracing.caller()) from None
 
     def _bound(self, owner: object, snapshot: Snapshot) -> Callable[..., Any]:
-        """The method as a function of its other arguments, which does not keep the object alive."""
+        """Return the method as a function of its other arguments, which does not keep the object alive."""
         reference, function, classes = weakref.ref(owner), self._methods.function, type(owner)
 
         @functools.wraps(function)
@@ -115,12 +115,12 @@ class ObjectCode:
 
     @property
     def states(self) -> int:
-        """How many are kept."""
+        """Number of states whose code is kept."""
         return len(self._states)
 
 
 class BoundMethod:
-    """A jitted method of an object, as Python's bound methods are: it is called without the object, and holds it."""
+    """A jitted method of an object, like Python's bound methods: it is called without the object, and holds it."""
     __slots__ = ("__func__", "__self__", "_code")
 
     def __init__(self, function: Any, code: ObjectCode, owner: object) -> None:
@@ -132,7 +132,8 @@ class BoundMethod:
         return self._code.now(self.__self__)(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
-        """What a jitted function has: `trace`, `lower`, `compile`, `cache_info`, for the state that the object is in."""
+        """Return an attribute of the jitted function (`trace`, `lower`, `compile`, `cache_info`) for the current state of the
+        object."""
         if name.startswith("__") and name.endswith("__"):
             return getattr(self.__func__.function, name)
         return getattr(self._code.now(self.__self__), name)

@@ -1,5 +1,6 @@
-"""A jitted function compiled for arguments with open extents (`TensorSpec((None, 4))`): code has fixed shapes, as its memory
-plan has, so it is made for those of each call, and kept by the function. What a call gives must fit the specification.
+"""A jitted function compiled for arguments with open extents (`TensorSpec((None, 4))`): code and its memory plan have fixed
+shapes, so code is compiled for those of each call, and kept by the function. The arguments of a call must fit the
+specification.
 """
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from ..runtime.variables import Context
 
 Typed = Callable[[str, Any], tuple[Any, TensorType]]
-"""An argument, by its name, as an array of its type; a Problem where it is none."""
+"""Converts an argument, by its name, to an array and its type; raises a Problem if it cannot."""
 
 
 class OpenCompiled(Compiled[Any]):
-    """Call it with arrays of any shapes that fit, in order, by name, or as one mapping; `specialize` compiles before a call."""
+    """A compiled function with open extents. Call it with arrays of any shapes that fit, in order, by name, or as one mapping;
+    `specialize` compiles before a call."""
     if not TYPE_CHECKING:
         __slots__ = ("_name", "_special", "_typed", "_types")
 
@@ -42,7 +44,7 @@ class OpenCompiled(Compiled[Any]):
         return compiled(*(array for array, _ in found.values()), out=out, context=context, num_threads=num_threads)
 
     def specialize(self, shapes: Mapping[str, Sequence[int]]) -> Compiled[Any]:
-        """The compiled function for inputs of these shapes, by name; those that are not named keep theirs."""
+        """Return the compiled function for inputs of these shapes, by name; other inputs keep their shapes."""
         for name in shapes:
             self._known(name)
         types = {n: TensorType(tuple(map(int, shapes[n])), t.element) if n in shapes else t for n, t in self._types.items()}
@@ -57,7 +59,7 @@ class OpenCompiled(Compiled[Any]):
             raise unknown_name(self._name, "input", name, {"inputs": list(self._types)})
 
     def _check(self, name: str, type: TensorType) -> None:
-        """A Problem unless the type fits that of an input."""
+        """Raise a Problem unless the type fits that of an input."""
         wanted = self._types[name]
         if type.element != wanted.element:
             raise TypeProblem(f"input {name} of {self._name} must be {wanted}, got {type}", kind="argument",
@@ -98,7 +100,7 @@ class OpenCompiled(Compiled[Any]):
     def dequantize(self, *outputs: Any) -> Any: self._open("what it gives")
     def bind(self, context: Context) -> Any: self._open("machine code")
     def close(self) -> None:
-        """Code belongs to the function: `cache_clear` of it gives it back."""
+        """Do nothing: the code belongs to the function, whose `cache_clear` releases it."""
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}: {type}" for name, type in self._types.items())

@@ -1,9 +1,10 @@
-"""What a jitted function reads from outside of its arguments, so that later calls see whether it has changed.
+"""The values that a jitted function reads from outside its arguments, so that later calls detect changes.
 
 Tracing runs Python once: a global, a closure's variable, a default, an attribute of a captured object or a static argument
-becomes a constant of the code. `Outside` holds what these were, with what they hold (`followed`) as far as the code names it,
-and with what the user's functions and classes among them read in turn. Functions, classes and modules of Python, of installed
-packages and of tosaic are taken for unchanged. Names that code only writes to (`log.append(x)`, `count += 1`) are not followed.
+becomes a constant of the code. `Outside` holds these values, with their contents (`followed`) as far as the code names them,
+and with the values that the user's functions and classes among them read in turn. Functions, classes and modules of Python, of
+installed packages and of tosaic are assumed not to change. Names that code only writes to (`log.append(x)`, `count += 1`) are
+not followed.
 """
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from .followed import LARGEST, PLAIN, SEEING, Snapshot, is_ours, is_python_objec
 from .kept_values import MISSING, attributes, is_same, same
 
 WRITING = frozenset({"append", "appendleft", "extend", "add", "update", "insert", "write", "debug", "info", "warning", "error"})
-"""Methods that change what they are called on, and whose result nobody needs."""
+"""Methods that modify their object, and whose result is not used."""
 MAKING = frozenset({"__init__", "__new__", "__post_init__"})
-"""Methods that run where an object is made."""
+"""Methods that run when an object is created."""
 SELDOM = MAKING | {"__repr__", "__str__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__del__", "__copy__",
                    "__deepcopy__", "__init_subclass__", "__class_getitem__"}
 """Methods that no operator of an expression calls."""
 OPAQUE = frozenset({"logging", "threading", "_thread", "weakref", "re", "contextvars", "_io", "io", "pathlib", "_pytest"})
-"""Modules whose objects are taken for unchanged: what is read of them is no number of a graph."""
+"""Modules whose objects are assumed not to change: no number of a graph is read from them."""
 OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), room, "")
             for room in ("jit", "lowering", "runtime"))
 PACKAGE = __name__.split(".")[0]
@@ -39,15 +40,15 @@ Read = Callable[[], Any]
 
 
 class Outside(Snapshot):
-    """What a function reads from outside, as it is now. `static` are the values of its static arguments."""
+    """The current values that a function reads from outside. `static` are the values of its static arguments."""
 
     def __init__(self, function: Callable[..., Any], static: Mapping[str, Any]) -> None:
         super().__init__(None, frozenset())
         self.name = printable(getattr(function, "__name__", type(function).__name__))
         self.reads: frozenset[str] = frozenset()
-        """All names in the code that has been reached: values of attributes by other names do not count."""
+        """All names in the reachable code: values of attributes by other names do not count."""
         before = None
-        while before != self.reads:  # what is reached by the names says more names
+        while before != self.reads:  # values reached by these names add more names
             before, self.left, self.nbytes = self.reads, self.most, 0
             self.places: list[tuple[Read, Any]] = []
             self._seen: set[Any] = set()
@@ -59,14 +60,14 @@ class Outside(Snapshot):
                 self._follow(name, functools.partial(itself, value))
 
     def is_now(self) -> bool:
-        """True if all of it is the same now."""
+        """True if all values are the same now."""
         return all(is_same(kept, read(), set()) for read, kept in self.places)
 
     def place(self, path: str) -> str:
         return f"{path}, which {self.name} reads from outside,"
 
     def _follow(self, path: str, read: Read) -> None:
-        """Follow the value of a place, which is read again at each call."""
+        """Follow a value, which is read again at each call."""
         value = read()
         if value is not MISSING and not is_fixed(value):
             self.places.append((read, self._taken(path, value, set())))
@@ -99,7 +100,8 @@ class Outside(Snapshot):
         return super()._taken(path, value, around)
 
     def _held(self, path: str, value: Any, around: set[int]) -> Any:
-        """An object, by the attributes that the code names; by all, where it reads some without naming them."""
+        """Return a record of an object by the attributes that the code names, or by all if the code reads some without naming
+        them."""
         if id(value) in around:
             return same(value)
         names = None if self.reads & SEEING else self.reads
@@ -107,7 +109,7 @@ class Outside(Snapshot):
         return Named(type(value), names, {n: self._taken(f"{path}.{n}", v, inside) for n, v in named(value, names).items()})
 
     def _refused(self, path: str, value: Any) -> Any:
-        """An object of a class in C: by what a pickle of it has, or a Problem where there is none."""
+        """Return a record of an object of a class in C by its pickle; raise a Problem if it has none."""
         try:
             data = pickle.dumps(value)
         except Exception:
@@ -121,7 +123,7 @@ class Outside(Snapshot):
         return is_new
 
     def _inside(self, function: types.FunctionType) -> None:
-        """Follow what a function reads: its globals, its closure, its defaults."""
+        """Follow the values that a function reads: its globals, its closure, its defaults."""
         if not self._once(id(function)):
             return
         code, scope = function.__code__, function.__globals__
@@ -138,8 +140,8 @@ class Outside(Snapshot):
                 self._follow("a default", functools.partial(getattr, function, name))
 
     def _class(self, owner: type, called: frozenset[str] = frozenset()) -> None:
-        """Follow the functions of a user's class that the code names, that its operators call, or that are `called`, and the
-        values of attributes that the code names."""
+        """Follow the functions of a user's class that the code names, that operators call, or that are `called`, and the values
+        of attributes that the code names."""
         for c in owner.__mro__:
             for name, value in list(c.__dict__.items()):
                 is_reached = name in self.reads or name in called or (name.startswith("__") and name not in SELDOM)
@@ -167,7 +169,7 @@ class Outside(Snapshot):
 
 
 class Pickled:
-    """An object by its pickle."""
+    """An object, compared by its pickle."""
     __slots__ = ("data", "type")
 
     def __init__(self, kind: type, data: bytes) -> None:
@@ -205,7 +207,7 @@ class Named:
 
 
 def named(value: Any, names: frozenset[str] | None) -> dict[str, Any]:
-    """The attributes of an object itself that have one of these names."""
+    """Return the attributes of an object itself that have one of these names."""
     held = attributes(value)
     return held if names is None else {n: v for n, v in held.items() if n in names}
 
@@ -226,7 +228,7 @@ def own_attribute(owner: type, name: str) -> Any:
 
 
 def functions_of(value: Any) -> Iterator[types.FunctionType]:
-    """The functions behind an attribute of a class."""
+    """Yield the functions that implement an attribute of a class."""
     inside = [value, *(getattr(value, n, None) for n in ("fget", "func", "__func__", "function", "__wrapped__"))]
     return (f for f in inside if isinstance(f, types.FunctionType) and not is_fixed(f))
 
@@ -257,7 +259,7 @@ def names_read(code: types.CodeType) -> NamesRead:
 
 
 def is_written(steps: list[dis.Instruction]) -> bool:
-    """True if what the first step loads is only changed: `x.append(...)`, `x += 1`, `x[i] = ...`."""
+    """True if the value that the first step loads is only modified: `x.append(...)`, `x += 1`, `x[i] = ...`."""
     load, *rest = steps
     match [step.opname for step in rest]:
         case ["LOAD_METHOD" | "LOAD_ATTR", *_]:
@@ -272,7 +274,7 @@ def is_written(steps: list[dis.Instruction]) -> bool:
 
 # ---- what is taken for unchanged -------------------------------------------------------------------------------------------
 def is_fixed(value: Any) -> bool:
-    """True of functions, classes and modules that no user has written, and of functions in C."""
+    """True for functions, classes and modules that no user has written, and for functions in C."""
     match value:
         case types.FunctionType():
             return is_installed(value.__code__.co_filename)

@@ -1,4 +1,4 @@
-"""`tosaic.planner`: algorithms of one's own for the memory planner. What is registered here has a name that `Memory` and
+"""`tosaic.planner`: user-defined algorithms for the memory planner. An algorithm registered here has a name that `Memory` and
 `--planner` take; each of its plans is checked.
 
     @tosaic.planner.register("stacked")
@@ -9,10 +9,10 @@
             places[b.name], end = tosaic.planner.PoolAllocation(pools[0].name, start), start + b.size_bytes
         return places
 
-An algorithm is given buffers (sizes, alignments, the names of those that they may share no byte with, when they are live, the
-pools that they may lie in) and pools, and answers with the place of each buffer, by its name: TVM's interface. One that has a
-parameter `memory_pressure` is told the most bytes that are live at one time. `allocate` runs an algorithm by itself. A package
-offers one to all programs by an entry point of the group `tosaic.memory_planners`.
+An algorithm takes buffers (sizes, alignments, the names of conflicting buffers, live ranges, candidate pools) and pools, and
+returns the pool allocation of each buffer, by its name: TVM's interface. An algorithm with a parameter `memory_pressure`
+receives the maximum number of bytes that are live at one time. `allocate` runs an algorithm by itself. A package provides an
+algorithm to all programs by an entry point of the group `tosaic.memory_planners`.
 """
 from __future__ import annotations
 

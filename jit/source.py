@@ -1,5 +1,5 @@
-"""The source of an imported model, as `check` needs it: what it is, and the systems that can run it, best first. A front door
-makes one; nothing of another system is imported before a check asks for it.
+"""The source of an imported model, for `check`: its kind, and the systems that can run it, best first. Importers create it; no
+other system is imported before a check needs it.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SourceRun(Protocol):
-    """One after the other, calls of the function that a graph was made from, on one state."""
+    """Successive calls, on one state, of the function from which a graph was made."""
 
     def __call__(self, arrays: Sequence[Array]) -> Sequence[Array]: ...
     @property
@@ -25,26 +25,27 @@ class SourceRun(Protocol):
 
 
 class ObservedRun(SourceRun, Protocol):
-    """Calls in this package's own interpreter of a dialect, which can be looked at."""
+    """Calls in this package's own interpreter of a dialect, which can be observed."""
 
     def observed_by(self, came: Callable[[Operation, Sequence[Any]], None],
                     written: Callable[[Operation, str, Array], None]) -> None:
-        """Call these after each operation, with its results (None: dead), and after each write to a variable."""
+        """Call `came` after each operation, with its results (None: dead), and `written` after each write to a variable."""
 
 
 class Source(Protocol):
-    """What a graph was made from, in a dialect that this package interprets (a graph of TensorFlow, of ONNX): begins runs of
-    it, with its variables as they are at first, and says what its operations have become."""
+    """The source of a graph in a dialect that this package interprets (a graph of TensorFlow, of ONNX): starts runs of it, with
+    the initial values of its variables, and records the translation of its operations."""
 
     def __call__(self) -> ObservedRun: ...
     @property
     def kind(self) -> str: ...
 
     def recorded(self, types: Sequence[Type]) -> RecordedTranslation:
-        """The graph for inputs of these types once more, before anything is folded, with what became of each operation."""
+        """Translate the graph again for inputs of these types, before anything is folded, and record the translation of each
+        operation."""
 
     def carried(self, call: Callable[[Sequence[Array]], Sequence[Array]]) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Calls of the entry, by what calls the recorded function."""
+        """Return calls of the entry, given the call of the recorded function."""
 
 
 @dataclass(slots=True)
@@ -59,9 +60,9 @@ class StatelessRun:
 
 @dataclass(frozen=True, slots=True)
 class SourceEvaluator:
-    """A system that runs a source. `package` is the one that it needs, `install` what pip installs for it. `start` begins a run
-    of the entry of that name, with the state that the source begins with; it raises where the system cannot run the source.
-    `caveat` says where the system itself is known to be wrong."""
+    """A system that runs a source. `package` is the package that it needs, `install` its name in pip. `start` begins a run of
+    the entry of that name, with the initial state of the source; it raises if the system cannot run the source. `caveat` names
+    known errors of the system itself."""
     name: str
     package: str
     install: str
@@ -82,8 +83,8 @@ class SourceEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class OperatorVerdict:
-    """The operators of a source one by one: how many were compared, the first that differs, in words, those that nothing could
-    be compared with, by name, and why none were, where that is so."""
+    """The comparison of a source's operators one by one: the number that were compared, the first that differs, in words, those
+    that had no reference, by name, and the reason if none were compared."""
     compared: int
     first: str | None = None
     absent: Mapping[str, int] = field(default_factory=dict)
@@ -96,17 +97,17 @@ Locate: TypeAlias = "Callable[[str, Sequence[Array]], OperatorVerdict]"
 
 @dataclass(frozen=True, slots=True)
 class ImportedSource:
-    """What a model was made from: `kind` in words, and its evaluators, best first."""
+    """Source of a model: `kind` in words, and its evaluators, best first."""
     kind: str
     evaluators: tuple[SourceEvaluator, ...]
     locate: Locate | None = None
     absent: str = ""
-    """Why there are no evaluators, where that is no fault of what is installed."""
+    """Why there are no evaluators, if missing packages are not the reason."""
     is_located_always: bool = True
-    """True if operators are compared where the whole agrees, too: not where another stage of `check` has done so."""
+    """True if operators are compared even if the whole agrees; False if another stage of `check` has compared them."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has graphs alone: the file, or what another system holds, stays where it is."""
+        """Pickle without the source: the file, or the other system's objects, stay in this process."""
         return ImportedSource, (self.kind, (), None, self.absent or f"{self.kind} was pickled without its source: check it in "
                                 "the process that has loaded it")
 

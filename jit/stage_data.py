@@ -1,6 +1,5 @@
-"""The data of a compile's stages, as far as tools, the cache and object files need it: a function as a graph, and what the
-pipeline has made of it. What a user holds are `stages.Traced` and `stages.Lowered`, which add what can be done with them;
-nothing here imports these.
+"""The data of a compile's stages, as needed by tools, the cache and object files: a function as a graph, and the results of the
+pipeline. The public classes are `stages.Traced` and `stages.Lowered`, which add methods; nothing here imports these.
 """
 from __future__ import annotations
 
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TracedData:
-    """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function
-    returned its results; None: one array, or a tuple of several. `source` runs what the graph was made from, where that is of
-    another dialect; `imported` is the model of another system that a front door has made the graph from. `context` is
-    the namespace of its variables where a compile says no other; None: the process."""
+    """A function as a tensor graph, as it was read or recorded. `results` is the nest in which a Python function returned its
+    results; None: one array, or a tuple of several. `source` runs the source of the graph, if it is of another dialect;
+    `imported` is the other system's model from which an importer has made the graph. `context` is the default namespace of its
+    variables; None: the process."""
     module: Module
     name: str
     results: Structure | None = None
@@ -50,7 +49,7 @@ class TracedData:
 
     @property
     def interface(self) -> Function:
-        """The function as compiled code has it: two arguments or results, values and scales, for one that is block-scaled."""
+        """The function in the form of compiled code: a block-scaled argument or result becomes two, values and scales."""
         from ..lowering.rewrite.decompose import decompose
         return decompose(self.module).function(self.name)
 
@@ -73,7 +72,7 @@ class TracedData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoweredData:
-    """A function after each step of lowering, with the seconds that each took."""
+    """A function after each step of lowering, with the seconds of each step."""
     traced: TracedData
     module: Module
     kernels: Kernels
@@ -90,27 +89,27 @@ class LoweredData:
                          f"{self.plan.size_bytes:,} bytes, for {self.target.triple}, {self.target.cpu}>")
 
     def show(self, stage: str = "loops", whole: bool = False) -> str:
-        """One stage as text: graph, kernels, schedule, loops, plan, llvm or asm; `whole` with all constants, so that it reads
-        back."""
+        """Return one stage as text: graph, kernels, schedule, loops, plan, llvm or asm; `whole` with all constants, so that it
+        reads back."""
         from ..lowering.stage_text import text_of
         return printable_text(text_of(self.state, stage, whole))
 
     @property
     def state(self) -> State:
-        """What the passes of the pipeline have made."""
+        """The results of the pipeline's passes."""
         from ..lowering.pipeline import State
         return State(self.traced.name, self.target, self.threads, self.options, self.module, self.kernels, (self.program,),
                      self.plan)
 
     def elements(self) -> dict[Buffer, str]:
-        """Element types of the inputs and outputs, which their dtypes do not always say (i4, i48)."""
+        """Return the element types of the inputs and outputs, which their dtypes do not always determine (i4, i48)."""
         from ..lowering.graph.types import TensorType
         function, kernels = self.module.function(self.traced.name), self.kernels
         pairs = [*zip(kernels.inputs, function.arguments), *zip(kernels.outputs, function.body.yields)]
         return {buffer: value.type.element.name for buffer, value in pairs if isinstance(value.type, TensorType)}
 
     def quantized(self) -> dict[Buffer, Quantized]:
-        """What the integers of inputs, outputs, variables and constants stand for, where the graph says it."""
+        """Return the quantization of inputs, outputs, variables and constants for which the graph gives one."""
         from .graph_tensors import quantized_buffers
         variables = [use.buffer for use in self.program.variables]
         return quantized_buffers(self.traced.module, self.traced.function, self.kernels.inputs, self.kernels.outputs, variables,

@@ -3,7 +3,7 @@
     traced.lower()     graph rewritten, kernels fused, loops scheduled, memory planned
     lowered.compile()  machine code in this process, ready to be called with arrays
 
-`show` prints what the passes of `lowering/pipeline.py` make: graph, kernels, schedule, loops, plan, llvm, asm.
+`show` prints the results of the passes of `lowering/pipeline.py`: graph, kernels, schedule, loops, plan, llvm, asm.
 """
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Traced(TracedData):
 
     def show(self, stage: str = "graph", whole: bool = False, *, after: str | None = None,
              options: CompileOptions | None = None) -> str:
-        """The graph as MLIR text, long constants elided unless `whole`; the stages further down are those of `lower(options)`.
-        `after` names a pass of `lowering/pipeline.py`: what there is behind it."""
+        """Return the graph as MLIR text, with long constants elided unless `whole`, or a later stage of `lower(options)`.
+        `after` names a pass of `lowering/pipeline.py` whose result is shown."""
         from ..lowering.options import CompileOptions
         from ..lowering.pipeline import start
         from ..lowering.stage_text import graph_text, known_stage, text_after
@@ -62,20 +62,20 @@ class Traced(TracedData):
         return self.show()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the graph's picture, where it is small enough to be one, its operators, its text."""
+        """Return the graph as HTML for a notebook: its picture if it is small enough, its operators, its text."""
         from .tools.graph_picture import graph_html
         return graph_html(self.module, self.function)
 
     def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> Lowered:
-        """Down to loops and a memory plan, as the `options` say. Raises a Problem where the graph is wrong, or has something
-        that cannot be compiled, or the memories are too small. (`target` and `memory` are deprecated: they are options.)"""
+        """Lower to loops and a memory plan with these `options`. Raises a Problem if the graph is wrong, or has something that
+        cannot be compiled, or the memories are too small. (`target` and `memory` are deprecated: they are options.)"""
         return lower(self, given("lower", options, target=target, memory=memory))
 
     def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
                 *, target: Target | None = None) -> Compiled[Lowered]:
-        """`lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are in
-        `context`, or in that of the model or the function, or in the process. (`target` and `memory` are deprecated.)"""
+        """Return `lower().compile()`, or the machine code of an earlier process from the cache on disk (`cache`). Variables are
+        in `context`, or in that of the model or the function, or in the process. (`target` and `memory` are deprecated.)"""
         options = given("compile", options, target=target, memory=memory)
         compiled = compile(self, CodeRequest(options), checked_context(context) or self.context, COMPILER)[0]
         compiled.executable.recipe = GraphRecipe(now(self), options)
@@ -83,8 +83,8 @@ class Traced(TracedData):
 
     def tune(self, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5, *,
              memory: Memory | None = None) -> Tuning:
-        """Search for faster schedules on this machine, by measuring calls with these arrays. What is found is kept in the cache
-        on disk, where it is on, for every later compile of this function with these options."""
+        """Search for faster schedules on this machine, by measuring calls with these arrays. The cache on disk, if it is on,
+        keeps the results for every later compile of this function with these options."""
         from .tools.tune import tune
         options = given("tune", options, memory=memory)
         tuning = tune(self.lower, inputs, options, calls)
@@ -93,12 +93,12 @@ class Traced(TracedData):
 
     def check(self, *inputs: Any, options: CompileOptions | None = None, memory: Memory | None = None,
               target: Target | None = None, **named: Any) -> CrossCheck:
-        """The compiled function against the reference interpreter; against the interpreter of TensorFlow's operations, too,
-        where the graph comes from there. The graph of an imported model is held against the model in its own system, where
-        that is installed.
+        """Compare the compiled function with the reference interpreter, and with the interpreter of TensorFlow's operations if
+        the graph comes from there. The graph of an imported model is compared with the model in its own system, if that is
+        installed.
 
-        Takes arrays as a call does, or a list of calls, each a list of arrays or a mapping by name. Raises a Problem for
-        inputs that a call would refuse, and where there is nothing to compare. (`target` and `memory` are deprecated.)"""
+        Takes arrays as a call does, or a list of calls, each a list of arrays or a mapping by name. Raises a Problem for inputs
+        that a call would refuse, and if there is nothing to compare. (`target` and `memory` are deprecated.)"""
         from .tools.check.calls import given_calls, without_options
         from .tools.check.crosscheck import crosscheck
         inputs, options, memory = without_options(inputs, options, memory)
@@ -116,17 +116,17 @@ class Lowered(LoweredData):
         return self.show()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the plan over time, as the report has it."""
+        """Return the plan over time as HTML for a notebook, as in the report."""
         return self.report()._repr_html_()
 
     def compile(self, context: Context | None = None) -> Compiled[Lowered]:
-        """Machine code in this process, with its variables in `context`, or in that of the model or the function, or in the
-        process."""
+        """Compile to machine code in this process, with variables in `context`, or in that of the model or the function, or in
+        the process."""
         return self.compile_with_image(context)[0]
 
     def compile_with_image(self, context: Context | None = None,
                            concurrent: ConcurrentCodegen | None = None) -> tuple[Compiled[Lowered], Image]:
-        """The same, and the machine code as data; `concurrent` has functions that are compiled already."""
+        """Compile, and return the machine code as data, too; `concurrent` has functions that are compiled already."""
         from ..lowering.native.process.load import native_code
         from ..lowering.target.presets import check_runs_here
         from ..runtime.executable import Executable
@@ -144,12 +144,12 @@ class Lowered(LoweredData):
              calls: Sequence[Sequence[Array]] | None = None, debug: bool = False) -> Artifact:
         """Write an object file and a C header for `target` to a directory: `<name>.o` and `tosaic_<name>.h`.
 
-        A `self_contained` object has its workspace and constant pools inside. Constant pools that the caller places come as
-        files, "binary" or as an "array" of C (`pool_form`). `library` adds `lib<name>.a`, which has them, too, `main` a
-        `main.c` to start from. Objects of one `namespace` share variables of one name; with the `state` "caller", calls are
-        given the memory of the variables, and one object has many instances.
-        With `emit` "c" there is C source, `<name>.c`, in place of the object. With `debug` the object says for debuggers which
-        line of the model's text each kernel is for.
+        A `self_contained` object contains its workspace and constant pools. Constant pools that the caller places are written
+        as files, "binary" or as a C "array" (`pool_form`). `library` adds `lib<name>.a`, which also contains them, `main` a
+        `main.c` to start from. Objects of one `namespace` share variables of the same name; with the `state` "caller", each
+        call takes the memory of the variables, and one object has many instances. With `emit` "c", C source, `<name>.c`,
+        replaces the object. With `debug` the object has debug information that maps each kernel to its line of the model's
+        text.
 
         A `project` is a folder for a build system (`projects/systems`) instead, with an example that makes recorded `calls`
         (one list of arrays each; without them, random ones) and compares.
@@ -161,16 +161,16 @@ class Lowered(LoweredData):
         return save([self], directory, name or self.traced.name, form, project, calls)
 
     def profile(self, inputs: Sequence[Array], calls: int = 100, traced: int = 1) -> Profile:
-        """Where the time of a call with these arrays goes, kernel by kernel; its `trace` has the last `traced` calls, on as
-        many threads as the function is compiled for."""
+        """Measure the time of a call with these arrays, kernel by kernel; the profile's `trace` has the last `traced` calls, on
+        as many threads as the function is compiled for."""
         from .tools.profile import profile
         return profile(self, inputs, calls, traced)
 
     def report(self, ladder: bool = False, code: bool = False, boards: str = "", io_elsewhere: bool = False) -> Report:
-        """Memory and time, before anything has run; with a `ladder` of simpler plans to compare with, with the sizes of
-        `code`, which takes a compile, and with the verdict for some `boards` ("all", or names: "Pico,nRF52840"), which takes
-        one for each of their processors, where asked. The RAM of a board has to hold the caller's inputs and outputs, too,
-        unless they lie elsewhere (`io_elsewhere`)."""
+        """Report memory and time, before anything has run: optionally with a `ladder` of simpler plans to compare with, with
+        the sizes of `code`, which takes a compile, and with the verdict for some `boards` ("all", or names: "Pico,nRF52840"),
+        which takes one for each of their processors. The RAM of a board must hold the caller's inputs and outputs, too, unless
+        they are elsewhere (`io_elsewhere`)."""
         from ..lowering.target.boards import boards_named
         from .tools.report import report
         from .tools.report.judge_boards import judge_boards
@@ -179,7 +179,7 @@ class Lowered(LoweredData):
 
 def lower_and_compile(traced: TracedData, options: CompileOptions | None, context: Context | None
                       ) -> tuple[Compiled[Lowered], Image]:
-    """All stages, and the machine code as data: kernels are compiled while others are scheduled."""
+    """Run all stages, and return the machine code as data, too: kernels are compiled while others are scheduled."""
     from ..lowering.native.process.concurrent_codegen import concurrent_codegen
     from ..lowering.target.presets import host
     target = (options.target if options else None) or host()
@@ -190,8 +190,8 @@ def lower_and_compile(traced: TracedData, options: CompileOptions | None, contex
 
 def lower(traced: TracedData, options: CompileOptions | None = None, ready: Callable[[LoopFunction], None] | None = None
           ) -> Lowered:
-    """A graph down to loops and a plan, every stage verified (`lowering/pipeline.py`). `ready` is called with functions as soon
-    as they are scheduled, most of which the program will have."""
+    """Lower a graph to loops and a plan, with every stage verified (`lowering/pipeline.py`). `ready` is called with functions
+    as soon as they are scheduled, most of which the program will have."""
     from ..lowering import pipeline
     from ..lowering.options import CompileOptions
     clock = pipeline.Clock()
@@ -205,11 +205,12 @@ COMPILER = CachedCompiler(lower, lower_and_compile)
 
 
 def prepared(module: Module) -> Module:
-    """The module after all graph passes."""
+    """Return the module after all graph passes."""
     from ..lowering.pipeline import rewritten
     return rewritten(module)
 
 
 def executable(module: Module, function: Function, options: CompileOptions | None) -> Callable[..., Any]:
-    """A function of a prepared module as code that takes a context, for the cross-check; it has a context of its own."""
+    """Compile a function of a prepared module for the cross-check, as code that takes a context and has a context of its
+    own."""
     return lower(Traced(module, function.name), options).compile(Context("executable"))

@@ -1,1 +1,1 @@
-"""Runs what was compiled: arguments, arenas, variables, threads. May import nothing of lowering or jit."""
+"""Runs compiled code: arguments, arenas, variables, threads. May import nothing of lowering or jit."""

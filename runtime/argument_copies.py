@@ -1,5 +1,5 @@
-"""Copy arguments that native code cannot read where they are: arrays in another byte order or with other strides, and lists of
-numbers. A copy is made at the call, as ONNX Runtime makes it; the type of an array's elements must be the input's in any case.
+"""Copies of arguments that native code cannot read in place: arrays in another byte order or with other strides, and lists of
+numbers. A call copies them, as ONNX Runtime does; the type of an array's elements must be the input's in any case.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .arena import Array
 from .errors import TypeProblem, ValueProblem
 
 SAME_KIND = {"b": "b", "i": "iub", "u": "iub", "f": "fiub", "V": "fiub"}
-"""Kinds of Python's numbers that a list for elements of a kind may hold: those that lose nothing but digits."""
+"""Kinds of Python numbers that a list for elements of each kind may hold: those that lose at most digits."""
 
 
 def in_native_order(array: Array) -> Array:
@@ -25,8 +25,8 @@ def readable(array: Array) -> Array:
 
 
 def from_list(what: str, value: list[Any], dtype: np.dtype[Any]) -> Array:
-    """Return a list of numbers as an array of `dtype`. Raise a Problem that begins with `what` where its parts do not fit
-    together, or a number is none of `dtype`."""
+    """Return a list of numbers as an array of `dtype`. Raise a Problem that begins with `what` if its parts do not fit
+    together, or a number cannot be represented in `dtype`."""
     try:
         numbers = np.asarray(value)
     except ValueError:

@@ -1,6 +1,5 @@
-"""What a compiled function takes and gives: tensors with a name, a type and a shape, and the checks that every array
-passes before native code sees its address. A wrong argument ends in a `Problem` that names it and says what to pass
-instead.
+"""The inputs and outputs of a compiled function: tensors with a name, a type and a shape, and the checks of every array before
+native code sees its address. A wrong argument ends in a `Problem` that names it and says what to pass instead.
 """
 from __future__ import annotations
 
@@ -23,24 +22,24 @@ MLIR_NAMES = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64
               "float32": "f32", "float64": "f64", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
               "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
               "float6_e2m3fn": "f6E2M3FN", "float6_e3m2fn": "f6E3M2FN", "float4_e2m1fn": "f4E2M1FN"}
-"""How MLIR spells the element type that a NumPy dtype stores."""
+"""MLIR's spelling of the element type that each NumPy dtype stores."""
 
 C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
 """NumPy's flag bits (`ndarray.flags.num`)."""
 
 GUESSED = (bool, int, float, complex, str, list, tuple, dict, set, type(None))
-"""Types of Python whose values NumPy would turn into arrays of a dtype that nobody chose."""
+"""Python types whose values NumPy would turn into arrays of a dtype that nobody chose."""
 
 LARGE = 1 << 16
-"""Bytes from which a result is put at a multiple of 64; below, NumPy's own alignment costs nothing and is made
-faster."""
+"""Bytes from which a result is placed at a multiple of 64; below, NumPy's own alignment costs nothing and is faster to
+allocate."""
 
 VERY_LARGE = 1 << 20
-"""Bytes from which a result is put where no store delays a load of an input."""
+"""Bytes from which a result is placed so that no store delays a load of an input."""
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of that name, those of `ml_dtypes` too."""
+    """Return the NumPy dtype of that name, including those of `ml_dtypes`."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -49,14 +48,14 @@ def dtype_of(name: str) -> np.dtype[Any]:
 
 
 def tensor_text(shape: Sequence[int], element: str) -> str:
-    """As MLIR spells it: tensor<1x3x40xi8>."""
+    """Return the MLIR spelling: tensor<1x3x40xi8>."""
     return "tensor<" + "".join(f"{n}x" for n in shape) + f"{element}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor that goes in or out. `dtype` names the NumPy dtype that stores it, `element` is its type in MLIR where
-    the dtype does not say it (i4 is stored in int8), `quantization` what its integers stand for, where the model says it."""
+    """An input or output tensor. `dtype` names the NumPy dtype that stores it, `element` is its MLIR type if the dtype does not
+    determine it (i4 is stored in int8), `quantization` is that of its integers, if the model gives one."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -78,7 +77,7 @@ class Tensor:
         return printable(f"{self.name}: {self.type}")
 
     def new(self, inputs: Iterable[int] = ()) -> Array:
-        """An array for a result of a run that reads from the addresses `inputs`; its contents are anything."""
+        """Return an array for a result of a run that reads from the addresses `inputs`; its contents are undefined."""
         if self.nbytes >= VERY_LARGE:
             return without_store_conflicts(self.shape, self.numpy_dtype, inputs)
         return np.empty(self.shape, self.numpy_dtype) if self.nbytes < LARGE else empty(self.shape, self.numpy_dtype)
@@ -90,12 +89,12 @@ class Tensor:
 
 
 def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Array:
-    """`value` as an array of the tensor's type and shape, over the same memory; a Problem that starts with `what` if it is
-    none.
+    """Return `value` as an array of the tensor's type and shape, over the same memory; raise a Problem that starts with `what`
+    if it is none.
 
-    Arrays are taken, and objects that give one (DLPack, `__array_interface__`, `__array__`, the buffer protocol). Numbers and
-    lists are not: their dtype would be a guess. Bytes stand for elements of any type. (If it `may_copy`, an object's own
-    `__array__` may, and an array in another byte order is copied.)
+    Arrays are accepted, and objects that provide one (DLPack, `__array_interface__`, `__array__`, the buffer protocol). Numbers
+    and lists are not: their dtype would be a guess. Bytes may represent elements of any type. (If it `may_copy`, an object's
+    own `__array__` may, and an array in another byte order is copied.)
     """
     if isinstance(value, GUESSED) and not isinstance(value, np.generic):
         raise TypeProblem(f"{what} must be an array of {tensor.type}, got {_short(value)}", kind="argument",
@@ -114,8 +113,8 @@ def as_array(what: str, value: Any, tensor: Tensor, may_copy: bool = True) -> Ar
 
 
 def typed(value: Any, array: Array, tensor: Tensor) -> Array:
-    """The elements of an object that cannot say their type or their shape, as the tensor has them: bytes, and `array.array`;
-    and complex numbers as the pairs of floats that they are. Where there are not as many it is the array as it is."""
+    """Return the elements of an object that does not carry its type or its shape (bytes, and `array.array`) with those of the
+    tensor, and complex numbers as pairs of floats. If the sizes do not match, return the array unchanged."""
     if array.dtype.kind == "c" and tensor.shape == (*array.shape, 2) and array.real.dtype == tensor.numpy_dtype:
         return array[..., None].view(tensor.numpy_dtype)
     if is_untyped(value) and array.nbytes == tensor.nbytes:
@@ -126,8 +125,8 @@ def typed(value: Any, array: Array, tensor: Tensor) -> Array:
 
 
 def in_bytes(value: Any, tensor: Tensor) -> Any:
-    """An array of `ml_dtypes` whose integers have 4 or 2 bits as the bytes that such tensors are; and bytes for floats of that
-    size, of which NumPy has none, as other systems hand them over. Any other value as it is."""
+    """Return an array of `ml_dtypes` with integers of 4 or 2 bits as the bytes that such tensors store, and bytes for floats of
+    8, 6 or 4 bits, which NumPy lacks, as other systems pass them. Return any other value unchanged."""
     dtype = getattr(value, "dtype", None)
     if not isinstance(value, np.ndarray) or dtype is None or dtype == tensor.numpy_dtype:
         return value
@@ -137,11 +136,11 @@ def in_bytes(value: Any, tensor: Tensor) -> Any:
 
 
 STORED = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}
-"""How integers of fewer than 8 bits are stored."""
+"""Storage dtypes of integers of fewer than 8 bits."""
 
 
 def check_type(what: str, array: Array, tensor: Tensor) -> None:
-    """A Problem unless the array has the tensor's dtype, in the machine's byte order, and its shape."""
+    """Raise a Problem unless the array has the tensor's dtype, in the machine's byte order, and its shape."""
     dtype, wanted = array.dtype, tensor.numpy_dtype
     if dtype == wanted and array.shape == tensor.shape:
         return
@@ -163,7 +162,7 @@ def _shape_help(got: tuple[int, ...], wanted: tuple[int, ...]) -> str:
 
 
 def check_layout(what: str, array: Array) -> None:
-    """A Problem unless the array is C-contiguous, and starts at a multiple of its element's size."""
+    """Raise a Problem unless the array is C-contiguous, and starts at a multiple of its element's size."""
     if not array.flags.c_contiguous:
         raise ValueProblem(f"{what} is not C-contiguous: its strides are {array.strides} bytes for shape {array.shape}",
                            kind="argument", help="pass numpy.ascontiguousarray(array)")
@@ -188,7 +187,7 @@ class Signature:
         return f"{printable(self.name)}({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
 
     def arrays(self, arguments: Sequence[Any]) -> Sequence[Array]:
-        """The inputs as arrays that native code can read, from values in order, or from one mapping by name."""
+        """Return the inputs as arrays that native code can read, from values in order, or from one mapping by name."""
         if len(arguments) == 1 and is_mapping(arguments[0]):
             arguments = by_name(f"{self.name}", "input", self.inputs, arguments[0])
         if len(arguments) != len(self.inputs):
@@ -201,16 +200,17 @@ class Signature:
         return arguments
 
     def _input(self, tensor: Tensor, value: Any) -> Array:
-        """An argument as an array that native code can read: over its own memory, or a copy where it cannot be read there."""
+        """Return an argument as an array that native code can read: over its own memory, or a copy if it cannot be read
+        there."""
         what = f"input {tensor.name} of {self.name}"
         if isinstance(value, list):
             value = from_list(what, value, tensor.numpy_dtype)
         return readable(as_array(what, in_bytes(value, tensor), tensor))
 
     def results(self, out: Any, inputs: Sequence[int]) -> tuple[Array, ...]:
-        """New arrays for the outputs, or those of `out` (one array, several in order, or a mapping by name; or objects whose
-        memory can be written like that of arrays), checked: type, layout, writable, and no byte shared with an input or with
-        each other. `inputs` are the addresses of the inputs."""
+        """Return new arrays for the outputs, or those of `out` (one array, several in order, or a mapping by name; or objects
+        whose memory can be written like that of arrays), checked: type, layout, writable, and no byte shared with an input or
+        with each other. `inputs` are the addresses of the inputs."""
         if out is None:
             return tuple([t.new(inputs) for t in self.outputs])
         values = self.given(out)
@@ -220,7 +220,7 @@ class Signature:
         return values
 
     def given(self, out: Any) -> tuple[Any, ...]:
-        """What `out` has for each output, as it is."""
+        """Return the value in `out` for each output, unchanged."""
         if is_mapping(out):
             out = by_name(self.name, "output", self.outputs, out)
         values = tuple(out) if isinstance(out, (list, tuple)) else (out,)
@@ -253,12 +253,12 @@ class Signature:
 
 
 def is_mapping(value: Any) -> bool:
-    """True if values are given by name. An array is asked for first: asking for the abstract class takes 300 ns."""
+    """True if values are given by name. Arrays are tested first, because the test for the abstract class takes 300 ns."""
     return type(value) is not np.ndarray and isinstance(value, Mapping)
 
 
 def by_name(function: str, kind: str, tensors: Sequence[Tensor], values: Mapping[Any, Any]) -> list[Any]:
-    """The values in the tensors' order; a Problem for a name that is missing or not known."""
+    """Return the values in the tensors' order; raise a Problem for a name that is missing or not known."""
     names = [t.name for t in tensors]
     listed = f"its {kind}s: {', '.join(map(str, tensors)) or 'none'}"
     for name in values:

@@ -1,8 +1,8 @@
-"""What an object for C calls its variables: symbols that objects of one namespace share, and by which a process finds those of
-a library that it has loaded (`variables`).
+"""The C symbols of an object's variables: objects of one namespace share these symbols, by which a process finds the variables
+of a library that it has loaded (`variables`).
 
-A symbol is made of a namespace and a name, both spelled such that distinct pairs have distinct symbols; the same goes for
-whatever else of a model gets a name in C that must not clash (`lowering/native/c_object/c_names`).
+A symbol consists of a namespace and a name, both spelled such that distinct pairs have distinct symbols; the same applies to
+all other names of a model in C that must not clash (`lowering/native/c_object/c_names`).
 """
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 RESERVED = frozenset({"variable", "written", "type"})
-"""Words that stand between the parts of a symbol."""
+"""Words between the parts of a symbol."""
 
 ESCAPE = re.compile(r"x(?:[0-9a-f]{2})+")
-"""How `spelled_apart` writes characters: the hexadecimal digits of their UTF-8 bytes, with underscores around."""
+"""Form of the characters that `spelled_apart` escapes: the hexadecimal digits of their UTF-8 bytes, with underscores around."""
 
 NO_NAME = "xff"
-"""The part that stands for an empty name; no text has this byte in UTF-8."""
+"""The part for an empty name; no text has this byte in UTF-8."""
 
 WORD = re.compile(r"[0-9A-Za-z]+")
 
 
 class VariableSymbols(NamedTuple):
-    """The symbols of one variable: its data, the byte that says whether it has been written, the checksum of its type."""
+    """The symbols of one variable: its data, the byte that is set once it has been written, the checksum of its type."""
     data: str
     flag: str
     type: str
@@ -36,19 +36,19 @@ def variable_symbols(namespace: str, name: str) -> VariableSymbols:
 
 
 def type_checksum(element: str, shape: Sequence[int]) -> int:
-    """Of a variable's type; two that have the same memory must have the same."""
+    """Return the checksum of a variable's type; two declarations of the same memory must have the same checksum."""
     return zlib.crc32(f"{element}{list(shape)}".encode()) & 0x7FFFFFFF
 
 
 def symbol_part(name: str) -> str:
-    """A name as a part of a symbol: distinct names have distinct parts. Letters and digits stay, and one underscore between
-    them; others become `_x<hexadecimal>_`: a.b is a_x2e_b. It may follow an underscore and be followed by one."""
+    """Return a name as a part of a symbol: distinct names have distinct parts. Letters, digits and single underscores between
+    them stay; others become `_x<hexadecimal>_`: a.b is a_x2e_b. The part may follow an underscore and be followed by one."""
     return spelled_apart(name, WORD, RESERVED)
 
 
 def spelled_apart(name: str, words: re.Pattern[str], reserved: frozenset[str]) -> str:
-    """A spelling from which the name can be read back: `words` stay, but of one that is `reserved`, or reads as an escape, the
-    first letter is escaped with what stands before it."""
+    """Return a reversible spelling of a name: `words` stay, except that the first letter of a word that is `reserved`, or reads
+    as an escape, is escaped together with the text before it."""
     found: list[str] = []
     end = 0
     for match in words.finditer(name):

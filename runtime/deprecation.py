@@ -1,5 +1,4 @@
-"""Spellings of the interface that have been replaced: they work, and a DeprecationWarning at the caller's line names the new
-one."""
+"""Replaced spellings of the interface: they still work, and a DeprecationWarning at the caller's line names the new one."""
 from __future__ import annotations
 
 import os
@@ -9,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OURS = (*(f"{ROOT / room}{os.sep}" for room in ("jit", "lowering", "runtime")), str(ROOT / "__init__.py"), "<string>")
-"""Where the project's own code lies; a dataclass' methods are in <string>."""
+"""Prefixes of the file names of the project's own code; methods of dataclasses are in <string>."""
 
 
 def deprecated(old: str, new: str) -> None:
@@ -18,7 +17,7 @@ def deprecated(old: str, new: str) -> None:
 
 
 def caller_level() -> int:
-    """The `stacklevel` of a warning of the function that asks, so that it stands at the line that called the project."""
+    """Return the `stacklevel` of a warning of the calling function, such that it refers to the line that called the project."""
     level, frame = 2, sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back

@@ -1,7 +1,7 @@
-"""DLPack tensors whose elements NumPy does not know (bfloat16, floats of 8 bits) as arrays of `ml_dtypes`, over the memory of
-their owner. What NumPy knows `numpy.from_dlpack` takes; this reads the same structures for the rest.
+"""DLPack tensors whose element types NumPy lacks (bfloat16, floats of 8 bits) as arrays of `ml_dtypes`, over the memory of
+their owner. `numpy.from_dlpack` takes the other types; this module reads the same structures for the rest.
 
-A capsule that nobody has consumed gives its tensor back when it goes away itself: the array keeps it, and that is all.
+A capsule that is not consumed releases its tensor when it is destroyed itself: the array only has to keep the capsule.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .arena import Array
 
 CPU = 1
 ON_HOST = frozenset((CPU, 3, 11, 13))
-"""Types of devices whose memory the processor reads: its own, pinned for CUDA and ROCm, managed by CUDA."""
+"""Device types whose memory the processor can read: its own, pinned for CUDA and ROCm, managed by CUDA."""
 DEVICES = {2: "CUDA", 3: "pinned CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 11: "pinned ROCm",
            13: "managed CUDA", 14: "oneAPI", 15: "WebGPU", 16: "Hexagon", 17: "MAIA", 18: "Trainium"}
 ELEMENTS = {(4, 16): "bfloat16", (7, 8): "float8_e3m4", (8, 8): "float8_e4m3", (9, 8): "float8_e4m3b11fnuz",
@@ -51,7 +51,7 @@ class Versioned(ctypes.Structure):
 
 
 def narrow_array(value: Any) -> Array:
-    """The array over a tensor on this processor; a BufferError where its elements are none of `ELEMENTS`."""
+    """Return the array over a tensor on this processor; raise a BufferError if its element type is not in `ELEMENTS`."""
     capsule = capsule_of(value)
     tensor, is_read_only = tensor_of(capsule)
     dtype = dtype_of(tensor.dtype)
@@ -70,7 +70,7 @@ def narrow_array(value: Any) -> Array:
 
 
 def capsule_of(value: Any) -> Any:
-    """The capsule, versioned where the owner knows that."""
+    """Return the capsule, versioned if the owner supports that."""
     try:
         return value.__dlpack__(max_version=(1, 0))
     except TypeError:
@@ -78,7 +78,7 @@ def capsule_of(value: Any) -> Any:
 
 
 def tensor_of(capsule: Any) -> tuple[Tensor, bool]:
-    """The tensor of a capsule, and whether it must not be written."""
+    """Return the tensor of a capsule, and whether it must not be written."""
     find = ctypes.pythonapi.PyCapsule_GetPointer
     find.restype, find.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     try:

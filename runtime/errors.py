@@ -1,8 +1,8 @@
-"""What goes wrong, where, and what to do: the one exception that a user's input can cause.
+"""`Problem`, the only exception that a user's input can cause: the error, its position, and the remedy.
 
-Every stage raises `Problem`, and where Python itself would raise a TypeError, ValueError, IndexError, KeyError or
-AttributeError, a `Problem` that is one of these, too. A `Position` is cheap to make (a line and a column of a `Source`); the
-text of the line is only cut out and shortened when the message is printed.
+Every stage raises `Problem`, or, where Python itself would raise a TypeError, ValueError, IndexError, KeyError or
+AttributeError, a subclass of both. A `Position` is cheap to create (a line and a column of a `Source`); the text of the line is
+only extracted and shortened when the message is printed.
 """
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from typing import Self
 from .records import dataclass
 
 WIDTH = 100
-"""Columns of a source line that a message shows at most."""
+"""Maximum number of columns of a source line in a message."""
 
 UNSAFE = ("\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
           "\U000e0000-\U000e007f")
-"""What could drive a terminal, or show text in another order than it is in: control characters of ASCII and of ISO 6429, marks
-of bidirectional text, separators of lines, tags; and halves of surrogates, which no encoding has. In the names of a model, a
-line break, too."""
+"""Characters that could control a terminal, or show text in another order than it has: control characters of ASCII and of ISO
+6429, marks of bidirectional text, separators of lines, tags; and halves of surrogates, which no encoding has. In the names of a
+model, a line break, too."""
 IN_TEXT, IN_NAME = f"[{UNSAFE}]", f"[\n{UNSAFE}]"
-"""Expressions that are compiled where there is something to print: `re` keeps them."""
+"""Regular expressions, compiled only when there is something to print: `re` caches them."""
 
 
 def printable(text: str) -> str:
-    """A name or a message on one line, without anything that could drive a terminal."""
+    """Return a name or a message on one line, without characters that could control a terminal."""
     return text if text.isascii() and text.isprintable() else re.sub(IN_NAME, escape, text)
 
 
 def printable_text(text: str) -> str:
-    """Text of several lines without anything that could drive a terminal."""
+    """Return text of several lines without characters that could control a terminal."""
     return re.sub(IN_TEXT, escape, text)
 
 
 def class_of(value: object) -> str:
-    """What a value is, for a message: its class with its article, or None."""
+    """Return a description of a value for a message: its class with its article, or None."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -47,7 +47,7 @@ def class_of(value: object) -> str:
 
 
 def escape(found: re.Match[str]) -> str:
-    """A character by its number, as Python writes it."""
+    """Return the escape of a character, as Python writes it."""
     number = ord(found.group())
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
@@ -59,7 +59,7 @@ class Source:
     text: str | None = field(default=None, repr=False)
 
     def line(self, number: int) -> str | None:
-        """Line `number`, counted from 1, without its line break; None where there is none."""
+        """Return line `number`, counted from 1, without its line break; None if there is none."""
         if self.text is None:
             return linecache.getline(self.name, number).rstrip("\n") or None
         start = 0
@@ -71,13 +71,13 @@ class Source:
         return self.text[start:] if end < 0 else self.text[start:end]
 
     def position(self, offset: int, width: int = 1) -> Position:
-        """The position of a character of `text`."""
+        """Return the position of a character of `text`."""
         assert self.text is not None
         line = self.text.count("\n", 0, offset) + 1
         return Position(self, line, offset - self.text.rfind("\n", 0, offset), width)
 
     def offset(self, position: Position) -> int:
-        """The character of `text` that a position is at."""
+        """Return the offset in `text` of a position."""
         assert self.text is not None
         start = 0
         for _ in range(position.line - 1):
@@ -87,8 +87,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a source: line and column count from 1; `width` characters are marked. `name` is what the model calls what is
-    computed there: a tensor, or the operator of several."""
+    """A position in a source: line and column count from 1; `width` characters are marked. `name` is the model's name of the
+    value computed there: a tensor, or the operator of several."""
     source: Source
     line: int
     column: int
@@ -99,11 +99,11 @@ class Position:
         return f"{printable(self.source.name)}:{self.line}:{self.column}"
 
     def called(self, name: str | None) -> Self:
-        """The same place, of what the model calls so."""
+        """Return the same position with this name of the model, if there is one."""
         return replace(self, name=name) if name else self
 
     def excerpt(self, mark: str = "^") -> list[str]:
-        """The line, cut around the column, and a line with the mark below; empty where the text is not known."""
+        """Return the line, cut around the column, and a line with the mark below; empty if the text is not known."""
         text = self.source.line(self.line)
         if text is None:
             return []
@@ -121,16 +121,16 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that explains a problem."""
+    """A second position that explains a problem."""
     position: Position | None
     text: str
 
 
 class Problem(Exception):
-    """A bad model, argument or option: what is wrong, where, and what to do.
+    """A bad model, argument or option: the error, its position, and the remedy.
 
     `kind` is the family of the problem (syntax, type, shape, symbol, argument, variable, option, file, unsupported, ...);
-    `position` is where the wrong input is; `help` says what to do; `labels` name other places that explain it. `inputs` are
+    `position` is that of the wrong input; `help` is the remedy; `labels` name other positions that explain it. `inputs` are
     those of a model whose values could solve it.
     """
     inputs: frozenset[str] = frozenset()
@@ -142,24 +142,24 @@ class Problem(Exception):
 
     @property
     def unsupported(self) -> bool:
-        """True if the input is right and it is tosaic that cannot do it."""
+        """True if the input is correct, and tosaic does not support it."""
         return self.kind == "unsupported"
 
     def copy(self) -> Problem:
-        """The same problem as an exception of its own, of the class of this module that it belongs to."""
+        """Return the same problem as a separate exception, of its class in this module."""
         like: type[Problem] = next(c for c in type(self).__mro__ if c.__module__ == __name__)
         copy = like(self.message, self.position, kind=self.kind, help=self.help, labels=self.labels)
         copy.__cause__ = self.__cause__
         return copy
 
     def at(self, position: Position | None) -> Problem:
-        """The same problem, at `position` unless it has one already."""
+        """Return the same problem, at `position` unless it has one already."""
         if self.position is None:
             self.position = position
         return self
 
     def of(self, operator: str) -> Problem:
-        """The same problem, its message beginning with the operator's name unless it is in it."""
+        """Return the same problem, with a message that begins with the operator's name unless it contains it."""
         if operator not in self.message:
             self.message = f"{operator}: {self.message}"
             self.args = (self.message,)
@@ -227,12 +227,12 @@ REMEDIES: dict[int, str] = {
     errno.ETXTBSY: "a running program is in this file",
     errno.EISDIR: "a directory has this name: choose another one",
     errno.ENOTEMPTY: "a directory has this name: choose another one"}
-"""What to do about an error of the system when a file is written, by its number. For all others (no permission, no directory)
-another place is the remedy."""
+"""Remedies for system errors of writing a file, by error number. For all others (no permission, no directory) the remedy is
+another location."""
 
 
 def unwritten(error: OSError, what: str, kind: str = "file") -> Problem:
-    """The Problem for a file that could not be written, with the remedy for that error of the system; `what` failed, such as
+    """Return the Problem for a file that could not be written, with the remedy for that system error; `what` failed, such as
     `cannot write to out`."""
     remedy = REMEDIES.get(error.errno or 0, "name a directory that can be written")
     return Problem(f"{what}: {error.strerror or error}", kind=kind, help=remedy)
@@ -240,7 +240,7 @@ def unwritten(error: OSError, what: str, kind: str = "file") -> Problem:
 
 @contextmanager
 def temporary_file() -> Iterator[None]:
-    """Where a temporary file is written: an error of the system that a user can do something about is a Problem."""
+    """Turn system errors that a user can remedy into a Problem while a temporary file is written."""
     try:
         yield
     except OSError as error:
@@ -251,8 +251,8 @@ def temporary_file() -> Iterator[None]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """True if an interrupt is what went wrong: Python 3.11 gives the RuntimeError of a class that cannot be made for one that
-    comes in a field's `__set_name__`, and a module in C may give an ImportError."""
+    """True if an interrupt is the cause: Python 3.11 raises the RuntimeError of a class that cannot be created if one arrives
+    in a field's `__set_name__`, and a module in C may raise an ImportError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

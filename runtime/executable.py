@@ -1,9 +1,8 @@
-"""A program that can be called: native code with its constants, its variables and a free list of workspaces.
+"""A callable program: native code with its constants, its variables and a free list of workspaces.
 
-A call checks its arguments, takes a workspace, writes the addresses of its arrays into the workspace's frame, holds
-the locks of the program's variables and enters native code, which runs without the interpreter's lock. So calls of
-one executable run side by side from several threads, unless they share a variable. A call that fails changes no
-variable.
+A call checks its arguments, takes a workspace, writes the addresses of its arrays into the workspace's frame, holds the locks
+of the program's variables and enters native code, which runs without the interpreter's lock. Calls of one executable from
+several threads run in parallel, unless they share a variable. A call that fails changes no variable.
 """
 from __future__ import annotations
 
@@ -26,12 +25,12 @@ from .variable import Declaration, Locks
 from .variables import Context, process
 
 MAX_LOCKED_STEPS = 200_000
-"""Steps of a run (terms of sums, or cycles where vectors make those fewer) for which the interpreter's lock may be held: well
-under a millisecond."""
+"""Maximum number of steps of a run (terms of sums, or cycles if vectors make those fewer) that holds the interpreter's lock:
+well under a millisecond."""
 
 
 class Failure(NamedTuple):
-    """An error that only a run can show, and the kind of the Problem that it becomes."""
+    """An error that only a run can detect, and the kind of its Problem."""
     message: str
     position: Position | None = None
     help: str | None = None
@@ -40,15 +39,14 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """Native code, and what it needs.
+    """Native code, and its requirements.
 
-    `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written
-    flags, then `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, 1 + the number
-    of a failure, or INTERRUPTED. With `tasks` above 1, the most that run at the same time, the pools are followed by a
-    pool of threads, whose code `thread_pool` gives; where its loops look at the interrupt flag, then by the address that
-    `interrupts` gives.
-    `release` gives the code's memory back. `run_address` is where `run` starts, `steps` bounds how much one
-    run computes, and `caller` gives the address of the code for function objects (`function_object.py`), or 0.
+    `run` takes a frame's address: pointers to the inputs, the outputs, the variables' data, the variables' written flags, then
+    `pools` (offsets in an arena of `arena_nbytes` bytes) and `constants`. It returns 0, 1 + the number of a failure, or
+    INTERRUPTED. If `tasks`, the maximum number that run at the same time, is above 1, the pools are followed by a pool of
+    threads, whose code `thread_pool` returns; if its loops check the interrupt flag, then by the address that `interrupts`
+    returns. `release` releases the code's memory. `run_address` is the address of `run`, `steps` bounds the computation of one
+    run, and `caller` returns the address of the code for function objects (`function_object.py`), or 0.
     """
     signature: Signature
     run: Callable[[int], int]
@@ -67,15 +65,15 @@ class Code:
     interrupts: Callable[[], int] | None = None
 
     def threads(self, most: int | None = None) -> int:
-        """The address of the pool of threads for a call with that many at most; 0 where it runs without."""
+        """Return the address of the pool of threads for a call with at most that many; 0 if the code runs without one."""
         if self.thread_pool is None:
             return 0
         return threads.structure(self.thread_pool, self.tasks if most is None else min(most, self.tasks))
 
 
 class Workspaces:
-    """The workspaces of one code: those that are free, and how many there are. A call holds one while it runs, so
-    they also tell when the code may be released: when it is closed and all of them are free."""
+    """The workspaces of one code: the free ones, and their total number. A call holds one while it runs, so they also determine
+    when the code may be released: when it is closed and all of them are free."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
@@ -92,7 +90,7 @@ class Workspaces:
         _live.add(self)
 
     def take(self) -> Workspace:
-        """A workspace that nobody else has; the one that was used last, whose arena is still in the caches."""
+        """Take a workspace for exclusive use: the one that was used last, whose arena is still in the caches."""
         try:
             workspace = self._free.pop()
         except IndexError:
@@ -111,14 +109,14 @@ class Workspaces:
             self._release_if_idle()
 
     def reserve(self) -> Workspace:
-        """A workspace that is free now, for calls that hold the interpreter's lock while they use it, and do so only as long
-        as it is not `taken`."""
+        """Return a workspace that is free now, for calls that hold the interpreter's lock while they use it, and only use it
+        while it is not `taken`."""
         workspace = self.take()
         self.give(workspace)
         return workspace
 
     def close(self) -> None:
-        """Let no call begin; release the code, now or after the last call that is running."""
+        """Refuse new calls, and release the code, now or after the last running call."""
         self.is_closed = True
         for workspace in list(self._free):
             workspace.taken.value = 1
@@ -139,7 +137,7 @@ class Workspaces:
         self._code.release()
 
     def after_fork(self) -> None:
-        """In the child: calls of other threads are gone, and their workspaces with them."""
+        """Reset the state in a forked child: calls of other threads are gone, and their workspaces with them."""
         self._lock = threading.Lock()
         self._made = len(self._free)
 
@@ -157,7 +155,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Binding(NamedTuple):
-    """A program's variables in one context, as of one generation."""
+    """A program's variables in one context, for one generation."""
     generation: int
     pointers: tuple[int, ...]
     locks: Locks
@@ -175,7 +173,7 @@ def remade(recipe: Recipe, context: Context) -> Executable:
 class Executable:
     """A compiled function. Call it with arrays: `outputs = executable(x, y)`.
 
-    `close()` gives its code back to the system; an executable that nobody refers to any more does so by itself.
+    `close()` releases its code; an executable without references does so by itself.
     """
     __slots__ = ("_run", "_signature", "binding", "code", "context", "recipe", "workspaces")
 
@@ -189,7 +187,7 @@ class Executable:
 
     @property
     def signature(self) -> Signature:
-        """Name, inputs and outputs."""
+        """Name, inputs and outputs of the function."""
         return self._signature
 
     @property
@@ -199,7 +197,7 @@ class Executable:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the variables that it uses."""
+        """Names of the variables that the function uses."""
         return tuple(d.name for d in self.code.variables)
 
     @property
@@ -210,10 +208,10 @@ class Executable:
         return f"<Executable {self._signature}{' (closed)' if self.is_closed else ''}>"
 
     def __call__(self, *inputs: Any, out: Any = None, num_threads: int | None = None) -> tuple[Array, ...]:
-        """Run it. `inputs` are arrays in order, or one mapping from names to arrays; `out` may give the arrays that
-        the outputs are written to, `num_threads` how many threads it may use at most. Raises a Problem for a wrong
-        argument, and for an error that the run itself shows, and what the handler of a signal raises that comes during a
-        loop (KeyboardInterrupt for Ctrl-C); then no variable has changed."""
+        """Run the function. `inputs` are arrays in order, or one mapping from names to arrays; `out` may give the arrays that
+        the outputs are written to, `num_threads` the maximum number of threads. Raises a Problem for a wrong argument, and for
+        an error that the run itself detects; raises the exception of a signal handler that runs during a loop
+        (KeyboardInterrupt for Ctrl-C); then no variable has changed."""
         signature = self._signature
         arrays = signature.arrays(inputs)
         pointers = [address(a) for a in arrays]
@@ -245,8 +243,8 @@ class Executable:
 
     @contextmanager
     def entered(self, *inputs: Any, num_threads: int | None = None) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
-        """A block for one that makes runs itself, as a timer does: the address of a frame with these inputs, and the memory of
-        variables and of what says that they are written, as addresses and bytes. The variables are locked meanwhile."""
+        """Prepare runs that the caller makes itself, as a timer does: yield the address of a frame with these inputs, and the
+        memory of variables and of their written flags, as addresses and bytes. The variables are locked meanwhile."""
         arrays = self._signature.arrays(inputs)
         pointers = [address(a) for a in arrays]
         results = self._signature.results(None, pointers)
@@ -263,20 +261,20 @@ class Executable:
             self.workspaces.give(workspace)
 
     def limit(self, workspace: Workspace, threads: int | None) -> None:
-        """Let what runs in a workspace use `threads` threads; None: as many as it is compiled for."""
+        """Let runs in a workspace use `threads` threads; None: as many as the code is compiled for."""
         if self.code.tasks > 1:
             workspace.frame[self.workspaces.threads_at] = self.code.threads(threads)
 
     def bind(self, context: Context) -> Executable:
-        """The same code with the variables of another context. Closing one closes both."""
+        """Return the same code with the variables of another context. Closing one closes both."""
         return Executable(self.code, context, self.workspaces, self.recipe)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has no machine code: the recipe makes it again, with variables in the context of that name."""
+        """Pickle without machine code: the recipe makes it again, with variables in the context of that name."""
         return remade, (self.checked_recipe(), self.context)
 
     def checked_recipe(self) -> Recipe:
-        """The recipe; a Problem where nobody has given one."""
+        """Return the recipe; raise a Problem if there is none."""
         if self.recipe is None:
             raise Problem(f"{self._signature.name} cannot be pickled: it is code alone, and no graph", kind="argument",
                           help="pickle the model, its entry or the compiled function that it comes from")
@@ -286,11 +284,11 @@ class Executable:
         return self
 
     def __deepcopy__(self, memo: object) -> Executable:
-        """Code is shared, as functions are; its variables are a context's."""
+        """Return the object itself: code is shared, as functions are, and its variables belong to a context."""
         return self
 
     def close(self) -> None:
-        """Give the code's memory back, after the calls that are running; calls that come later raise a Problem."""
+        """Release the code's memory after the running calls; later calls raise a Problem."""
         self.workspaces.close()
 
     def __enter__(self) -> Executable:
@@ -306,6 +304,6 @@ class Executable:
                        Locks(variables))
 
     def fault(self, status: int) -> NoReturn:
-        """Raise what a run's status other than 0 stands for."""
+        """Raise the failure of a run's status other than 0."""
         failure = self.code.failures[status - 1]
         raise Problem(failure.message, failure.position, kind=failure.kind, help=failure.help)

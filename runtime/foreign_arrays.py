@@ -1,6 +1,6 @@
-"""Arrays of other libraries as NumPy arrays over the same memory: objects with DLPack (`__dlpack__`: PyTorch, JAX, ...), with
-`__array_interface__` or `__array__`, or with the buffer protocol (bytes, memoryview, array.array, mmap, ctypes). Nothing is
-copied, unless an object's own `__array__` does so.
+"""Arrays of other libraries as NumPy arrays over the same memory, from objects with DLPack (`__dlpack__`: PyTorch, JAX, ...),
+with `__array_interface__` or `__array__`, or with the buffer protocol (bytes, memoryview, array.array, mmap, ctypes). Nothing
+is copied, unless an object's own `__array__` does so.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ON_DEVICE = "copy it to the CPU first: tensor.cpu() in PyTorch, cupy.asnumpy(arr
 
 
 class Unreadable(Exception):
-    """An object whose elements cannot be read where they are: why, and what to do."""
+    """An object whose elements cannot be read in place, with the reason and the remedy."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ class Unreadable(Exception):
 
 
 def has_memory(value: Any) -> bool:
-    """True if an object says that it has elements: the question that comes before `borrowed`."""
+    """True if an object claims to have elements: the test before `borrowed`."""
     return any(hasattr(value, name) for name in ("__dlpack__", "__array_interface__", "__array__", "__cuda_array_interface__")
                ) or is_buffer(value)
 
@@ -37,8 +37,8 @@ def is_buffer(value: Any) -> bool:
 
 
 def borrowed(value: Any, may_copy: bool = True) -> Array:
-    """The object's elements as an array, read-only where its owner says so. Bytes are `uint8`. Raises `Unreadable`. An object
-    that only has `__array__` may copy, unless what is written to the array must reach it."""
+    """Return the object's elements as an array, read-only if its owner says so. Bytes are `uint8`. Raises `Unreadable`. An
+    object that only has `__array__` may copy, unless writes to the array must reach it."""
     if isinstance(value, np.ndarray):
         return value
     try:
@@ -58,7 +58,7 @@ def borrowed(value: Any, may_copy: bool = True) -> Array:
 
 
 def from_dlpack(value: Any, may_copy: bool) -> Array:
-    """The elements of a DLPack tensor, which have to be where the processor reads them."""
+    """Return the elements of a DLPack tensor, which must be in memory that the processor reads."""
     from .dlpack import DEVICES, ON_HOST, narrow_array
     device, number = value.__dlpack_device__()
     if device not in ON_HOST:
@@ -77,7 +77,7 @@ def from_dlpack(value: Any, may_copy: bool) -> Array:
 
 
 def help_for(error: str) -> str:
-    """What the owner's message asks for, where it is known."""
+    """Return the remedy for the owner's message, if it is known."""
     if "requires grad" in error or "require gradient" in error:
         return "pass tensor.detach()"
     if "conjugate bit" in error:
@@ -86,7 +86,7 @@ def help_for(error: str) -> str:
 
 
 def is_untyped(value: Any) -> bool:
-    """True if an object is bytes that may stand for elements of any type: as they come from a file or a socket."""
+    """True if an object is bytes that may represent elements of any type, such as those from a file or a socket."""
     if isinstance(value, memoryview):
         return value.format in ("B", "c") and value.ndim == 1 and value.contiguous
     return isinstance(value, bytes | bytearray) or type(value).__name__ == "mmap"

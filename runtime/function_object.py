@@ -1,9 +1,9 @@
-"""Built-in function objects for compiled programs: a call goes from CPython straight to native code, which checks the
-arguments by a table and runs the program (`lowering/native/process/function_object_code.py` has that code).
+"""Built-in function objects for compiled programs: a call goes from CPython directly to native code, which checks the arguments
+against a table and runs the program (`lowering/native/process/function_object_code.py` has that code).
 
-It does so while it holds the interpreter's lock, so only programs whose runs are short are called like this. All else (a
-wrong argument, a keyword, another thread in the same workspace or variable) is left to a slow callable, which is the ordinary
-call and gives the same results and errors.
+It holds the interpreter's lock meanwhile, so only programs with short runs are called this way. All other cases (a wrong
+argument, a keyword, another thread in the same workspace or variable) are left to a slow callable, which is the ordinary call
+and has the same results and errors.
 """
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .executable import MAX_LOCKED_STEPS, Binding, Executable
 from .python_layout import empty_function, function_address, is_known
 
 MAX_TENSORS = 32
-"""Inputs and outputs of a program that can be called like this."""
+"""Maximum number of inputs and outputs of a program that can be called this way."""
 
 TENSOR_WORDS = 4
 """Words of a tensor in the table: dtype, rank, pointer to the extents, bytes."""
 
 NEVER = ctypes.c_int64(0)
-"""A word that is 0 for ever."""
+"""A word that is always 0."""
 
 
 class Word(IntEnum):
-    """Places in the table, in words of 64 bits; behind them the tensors."""
+    """Offsets in the table, in words of 64 bits; the tensors follow."""
     RUN = 0
     FRAME = auto()
     INPUTS = auto()
@@ -72,7 +72,7 @@ _definitions: dict[int, Definition] = {}
 
 
 class CallWords(np.ndarray[Any, np.dtype[np.int64]]):
-    """The words, and what must live as long as they do."""
+    """The words of a table, and the objects that must live as long as they do."""
     kept: tuple[Any, ...]
     variables: tuple[Any, ...]
 
@@ -86,9 +86,9 @@ class CallWords(np.ndarray[Any, np.dtype[np.int64]]):
 
 def function_object(executable: Executable, slow: Callable[..., Any], in_tuple: bool,
                     gate: ctypes.c_int64 = NEVER) -> Callable[..., Any] | None:
-    """A built-in function that calls `executable`, with its only output as the result, or all of them in a tuple; `slow`
-    does what it cannot do itself, as long as the word `gate` is not 0 that is every call. None where runs may be long, or
-    this Python's objects are not known."""
+    """Return a built-in function that calls `executable`, with its only output as the result, or all of them in a tuple. `slow`
+    handles the other cases, and every call while the word `gate` is not 0. None if runs may be long, or this Python's object
+    layout is not known."""
     code, signature = executable.code, executable.signature
     tensors = (*signature.inputs, *signature.outputs)
     if code.steps > MAX_LOCKED_STEPS or len(tensors) > MAX_TENSORS or not is_known() or not (caller := code.caller()):
@@ -101,7 +101,7 @@ def function_object(executable: Executable, slow: Callable[..., Any], in_tuple: 
 
 
 def renewing(slow: Callable[..., Any], executable: Executable, table: weakref.ref[CallWords]) -> Callable[..., Any]:
-    """The ordinary call; when the executable has found its variables anew, the table uses these, too."""
+    """Return the ordinary call; if the executable has looked up its variables again, it updates the table."""
     def call(*arguments: Any, **named: Any) -> Any:
         try:
             return slow(*arguments, **named)
@@ -114,7 +114,7 @@ def renewing(slow: Callable[..., Any], executable: Executable, table: weakref.re
 
 
 def words(executable: Executable, in_tuple: bool, gate: ctypes.c_int64) -> CallWords:
-    """The table of an executable."""
+    """Return the table of an executable."""
     code, signature = executable.code, executable.signature
     workspace, generation = executable.workspaces.reserve(), executable.context.generation_word
     tensors = (*signature.inputs, *signature.outputs)
@@ -135,7 +135,7 @@ def words(executable: Executable, in_tuple: bool, gate: ctypes.c_int64) -> CallW
 
 
 def tensor_words(tensors: Sequence[Tensor], extents: int) -> list[int]:
-    """The words of all tensors, whose extents lie one behind the other."""
+    """Return the words of all tensors, whose extents are stored consecutively."""
     found: list[int] = []
     for tensor in tensors:
         found += [id(tensor.numpy_dtype), len(tensor.shape), extents, tensor.nbytes]
@@ -144,7 +144,7 @@ def tensor_words(tensors: Sequence[Tensor], extents: int) -> list[int]:
 
 
 def built_in(caller: int, table: CallWords) -> Callable[..., Any]:
-    """The function object: native code, with the table as its `self`."""
+    """Return the function object: native code, with the table as its `self`."""
     if caller not in _definitions:
         _definitions[caller] = Definition(b"tosaic", caller, FASTCALL_WITH_KEYWORDS, None)
     new = ctypes.pythonapi.PyCFunction_NewEx

@@ -1,7 +1,7 @@
-"""When this process began to import tosaic: the first module that is imported says it, and the cache asks for it."""
+"""Time at which this process began to import tosaic: the first imported module records it, and the cache reads it."""
 from __future__ import annotations
 
 import time
 
 IMPORTED = time.time()
-"""Sources that are newer may be others than those that run."""
+"""Sources that are newer may differ from the running code."""

@@ -1,8 +1,8 @@
 """The reference interpreter: a function of the tensor graph, run operator by operator with each operator's `reference`.
 
-It checks everything that is compiled, so it shares nothing with the compiler. The runtime does not import the graph:
-what it is handed only has to look like one (`GraphModule`, `Procedure`, `GraphBlock`, `Node`, `Name`). `Interpreter` turns a
-function into a list of instructions over numbered slots once; each run then works through that list.
+It is the reference for all compiled code, so it shares nothing with the compiler. The runtime does not import the graph: it
+takes any object with the same protocols (`GraphModule`, `Procedure`, `GraphBlock`, `Node`, `Name`). `Interpreter` converts a
+function once into a list of instructions over numbered slots; each run then executes that list.
 """
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .limits import Iterations, checkpoint
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Observer = Callable[[Any, Sequence[Array]], None]
-"""Called after every operation, those in regions too, with the operation and its results."""
+"""Called after every operation, including those in regions, with the operation and its results."""
 BlockObserver = Callable[[Any, Sequence[Array]], None]
-"""Called whenever a block begins, the function's too, with the block and its arguments."""
+"""Called at the beginning of every block, including the function's, with the block and its arguments."""
 
 
 class Name(Protocol):
@@ -75,7 +75,7 @@ class GraphModule(Protocol):
 
 @dataclass(slots=True)
 class GraphRun:
-    """What one run changes, and who looks at it."""
+    """State of one run, and its observers."""
     slots: list[Any]
     variables: RunVariables
     observe: Observer | None
@@ -88,7 +88,7 @@ Execute = Callable[[GraphRun], None]
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One operation, ready to run. A constant's results stand in their slots before the run."""
+    """One operation, ready to run. A constant's results are in their slots before the run."""
     node: Node
     execute: Execute
     results: tuple[int, ...]
@@ -97,7 +97,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Sequel:
-    """A block, ready to run: slots of its arguments and of what it yields."""
+    """A block, ready to run: slots of its arguments and of its yielded values."""
     arguments: tuple[int, ...]
     instructions: tuple[Instruction, ...]
     yields: tuple[int, ...]
@@ -115,7 +115,7 @@ class Sequel:
                 run.observe(instruction.node, [run.slots[r] for r in instruction.results])
 
     def call(self, run: GraphRun, values: Sequence[Array]) -> list[Array]:
-        """Run it on these arguments; what it yields."""
+        """Run the block on these arguments, and return its yielded values."""
         for slot, value in zip(self.arguments, values):
             run.slots[slot] = value
         if run.enter is not None:
@@ -133,8 +133,8 @@ class ReadyFunction:
 
 
 class Interpreter:
-    """A function of a module, ready to be run many times. `function` is one of the module's, its name, or None for the
-    module's entry."""
+    """A function of a module, ready to be run many times. `function` is one of the module's functions, its name, or None for
+    the module's entry."""
 
     def __init__(self, module: GraphModule, function: Procedure | str | None = None,
                  variables: InterpreterVariables | None = None) -> None:
@@ -146,7 +146,7 @@ class Interpreter:
 
     def __call__(self, *inputs: Array, observe: Observer | None = None, enter: BlockObserver | None = None
                  ) -> tuple[Array, ...]:
-        """The results, as arrays of their own, for inputs of the arguments' dtypes and shapes."""
+        """Return the results, as new arrays, for inputs of the arguments' dtypes and shapes."""
         arguments = self.function.body.arguments
         if len(inputs) != len(arguments):
             raise TypeProblem(f"{self.function.name} takes {len(arguments)} inputs, not {len(inputs)}", kind="argument")
@@ -162,7 +162,7 @@ class Interpreter:
 
 def interpret(module: GraphModule, function: Procedure | str | None, inputs: Sequence[Array],
               variables: InterpreterVariables | None = None, observe: Observer | None = None) -> tuple[Array, ...]:
-    """Run a function. Without `variables`, they live as long as this run."""
+    """Run a function. Without `variables`, variables live as long as this run."""
     return Interpreter(module, function, variables)(*inputs, observe=observe)
 
 
@@ -170,7 +170,7 @@ _plans: WeakKeyDictionary[GraphModule, dict[Procedure, ReadyFunction]] = WeakKey
 
 
 def planned(module: GraphModule, function: Procedure) -> ReadyFunction:
-    """The plan of a function, kept as long as the module is, so that running it again and again plans it once."""
+    """Return the plan of a function, kept as long as the module is, so that repeated runs plan it once."""
     plans = _plans.setdefault(module, {})
     if function not in plans:
         builder = PlanBuilder()
@@ -180,7 +180,7 @@ def planned(module: GraphModule, function: Procedure) -> ReadyFunction:
 
 
 def checked_input(x: Any, argument: Name) -> Array:
-    """An input as an array of the argument's type; raises a Problem unless it is one already."""
+    """Return an input as an array of the argument's type; raise a Problem unless it has that type already."""
     type = argument.type
     if not hasattr(type, "element"):
         raise Problem(f"input {argument.name} is a {type}, not a tensor", kind="unsupported")
@@ -197,7 +197,7 @@ def checked_input(x: Any, argument: Name) -> Array:
 
 
 class PlanBuilder:
-    """Gives every value a slot, and turns blocks into instructions."""
+    """Assigns a slot to every value, and converts blocks to instructions."""
 
     def __init__(self) -> None:
         self.initial: list[Any] = []
@@ -230,7 +230,7 @@ class PlanBuilder:
         return Instruction(node, self.execute(node, results), results, is_constant)
 
     def execute(self, node: Node, results: tuple[int, ...]) -> Execute:
-        """What the operation does in a run."""
+        """Return the action of the operation in a run."""
         op = node.op
         match op.variable_effect, op.name:
             case "declare", _:
@@ -286,7 +286,7 @@ def store(run: GraphRun, slots: Sequence[int], values: Any) -> None:
 
 
 def checked_result(found: Any, value: Name) -> Array:
-    """A result as an array; raises a Problem where it is not what the graph declares."""
+    """Return a result as an array; raise a Problem if it does not have the type that the graph declares."""
     array, type = np.asarray(found), value.type
     if hasattr(type, "element") and not (array.dtype == type.element.dtype and fits(type.shape, array.shape)):
         raise Problem(f"%{value.name} is declared as {type}, its operator gives {array.dtype} of shape "

@@ -1,7 +1,7 @@
-"""Variables of the reference interpreter: TOSA's rules for stateful operators, word by word and on their own.
+"""Variables of the reference interpreter: a literal, independent implementation of TOSA's rules for stateful operators.
 
-A run works on a copy of the states, `RunVariables`, which replaces the old ones when the run has ended: a run that
-fails leaves every variable as it was. Compiled programs keep theirs elsewhere, so that one can check the other.
+A run works on a copy of the states, `RunVariables`, which replaces the old ones at the end of the run: a run that fails changes
+no variable. Compiled programs keep their variables elsewhere, so that one can check the other.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class VariableState:
-    """A variable between two operations. `value` is read-only; it has no meaning before it is written."""
+    """A variable between two operations. `value` is read-only; it has no meaning before the variable is written."""
     type: Any
     value: Array
     is_written: bool
@@ -26,23 +26,23 @@ class VariableState:
 
 @dataclass(slots=True)
 class InterpreterVariables:
-    """Variables by name, for runs of one thread. Programs that are given the same object share them."""
+    """Variables by name, for runs of one thread. Programs with the same object share them."""
     states: dict[str, VariableState] = field(default_factory=dict)
 
     def snapshot(self) -> dict[str, Array | None]:
-        """A copy of every variable, None for one that is not written yet."""
+        """Return a copy of every variable, None for one that is not written yet."""
         return {name: s.value.copy() if s.is_written else None for name, s in self.states.items()}
 
 
 class RunVariables:
-    """The variables as one run changes them, and which of them it has declared."""
+    """The variables during one run, and the set of those that it has declared."""
 
     def __init__(self, variables: InterpreterVariables) -> None:
         self.states = dict(variables.states)
         self._seen: set[str] = set()
 
     def declare(self, symbol: str, type: Any, initial: Array | None) -> None:
-        """VARIABLE: the first declaration allocates and copies the initial value; one run declares a name once."""
+        """Execute VARIABLE: the first declaration allocates and copies the initial value; one run declares a name once."""
         if symbol in self._seen:
             raise Problem(f"tosa.variable declares @{symbol} for the second time in one run", kind="variable",
                           help="give one of the variables another name")
@@ -56,7 +56,7 @@ class RunVariables:
         self._seen.add(symbol)
 
     def read(self, symbol: str, type: Any) -> Array:
-        """VARIABLE_READ: the variable is declared, by whatever run, written, and of the type that is read."""
+        """Execute VARIABLE_READ: the variable must be declared, by any run, written, and of the type that is read."""
         state = self._declared(symbol, "read")
         if not state.is_written:
             raise Problem(f"variable @{symbol} is read before it is written", kind="variable",
@@ -66,7 +66,7 @@ class RunVariables:
         return state.value
 
     def write(self, symbol: str, value: Array, type: Any) -> None:
-        """VARIABLE_WRITE: the variable is declared, by this run, and of the value's type."""
+        """Execute VARIABLE_WRITE: the variable must be declared, by this run, and of the value's type."""
         state = self._declared(symbol, "written")
         if symbol not in self._seen:
             raise Problem(f"variable @{symbol} is written in a run that does not declare it", kind="variable",
@@ -83,7 +83,7 @@ class RunVariables:
 
 
 def stored(type: Any) -> Any:
-    """The element type that a variable of that type is stored in: what quantized integers stand for is no matter of its own."""
+    """Return the element type that stores a variable of that type: quantization does not affect storage."""
     return getattr(type.element, "stored", type.element)
 
 

@@ -1,4 +1,4 @@
-"""The variables of a function that models have become parts of: each one stays in the context that it has there."""
+"""The variables of a function into which models were inlined: each variable stays in the context that it has in its model."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from .variables import Context
 
 
 class JoinedContext(Context):
-    """A view of several contexts: the variables in `homes` are those of another context, under the name that they have there;
-    all others are those of `base`. It holds none itself."""
+    """A view of several contexts: the variables in `homes` are those of another context, under their names there; all others
+    are those of `base`. The view holds none itself."""
 
     def __init__(self, base: Context, homes: Mapping[str, tuple[Context, str]]) -> None:
         super().__init__(base.name)
@@ -33,7 +33,7 @@ class JoinedContext(Context):
         return context.home(own)
 
     def declare(self, declarations: Sequence[Declaration]) -> tuple[tuple[Variable, ...], int]:
-        """The variables of a program, each declared where it is at home."""
+        """Return the variables of a program, each declared in its home context."""
         generation, found = self.generation, dict[str, Variable]()
         for member in self._members():
             own = [d for d in declarations if self.home(d.name)[0] is member]
@@ -55,5 +55,5 @@ class JoinedContext(Context):
 
 
 def named(declaration: Declaration, name: str) -> Declaration:
-    """The declaration of a variable of that name."""
+    """Return the declaration of a variable with that name."""
     return declaration._replace(tensor=replace(declaration.tensor, name=name))

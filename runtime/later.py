@@ -1,4 +1,4 @@
-"""A value that is made when it is first asked for, once, whichever thread asks."""
+"""A value that is computed on first use, once, by whichever thread asks first."""
 from __future__ import annotations
 
 import os
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """Call it for the value. What makes it is dropped then; where making it fails, the next call tries again. It pickles as its
-    value, which is made for that."""
+    """A lazy value; call it for the value. Its maker is dropped after success; if the maker fails, the next call tries again.
+    It pickles as its value, which is computed for that."""
     __slots__ = ("_lock", "_made", "_make")
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -35,7 +35,8 @@ class Later(Generic[T]):
         return now, (self(),)
 
     def after_fork(self) -> None:
-        """In the child: the thread that was making it is not there, and the next that asks begins anew."""
+        """Reset the state in a forked child: the thread that was computing the value does not exist, and the next caller begins
+        anew."""
         self._lock = threading.Lock()
 
 
@@ -52,5 +53,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def now(value: T) -> Later[T]:
-    """A value that is there already."""
+    """Return a `Later` of an existing value."""
     return Later(lambda: value)

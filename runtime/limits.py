@@ -1,8 +1,8 @@
-"""How much a model may take while it is read and compiled: `tosaic.Limits`, and the limits that hold without any.
+"""Resource limits of reading and compiling a model: `tosaic.Limits`, and the limits that always apply.
 
-Whoever expands, reads or compiles asks here, so that there is one place for all bounds. Limits hold in a `with` block of one
-thread; inner ones narrow outer ones. Operators and bytes are counted where they are made; time is looked at between steps that
-take well below a second, and LLVM, which cannot be stopped, works in a process of its own as long as a limit of seconds holds.
+All code that expands, reads or compiles checks its bounds with this module. Limits apply in a `with` block of one thread; inner
+ones narrow outer ones. Operators and bytes are counted where they are created; time is checked between steps that take well
+below a second, and LLVM, which cannot be stopped, runs in a separate process while a limit of seconds applies.
 """
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .records import dataclass
 
 Number = TypeVar("Number", int, float)
 EXPANDED = 100_000
-"""Operators that calls, branches and loops may expand to beside the model's own, where no limit says otherwise: functions that
-call another one twice would double at each level. Each takes 10 to 30 microseconds; graphs of users take a tenth of it."""
+"""Default maximum of operators to which calls, branches and loops may expand, beside the model's own: functions that call
+another one twice would double at each level. Each takes 10 to 30 microseconds; graphs of users need a tenth of the maximum."""
 TENSOR_BYTES = (1 << 31) - 1
-"""Bytes of a tensor where no limit says otherwise, and with any limit: of TOSA's levels."""
+"""Maximum bytes of a tensor, with or without other limits: from TOSA's levels."""
 NESTED = 6
-"""How deep control flow may be nested: of TOSA's levels."""
+"""Maximum nesting depth of control flow: from TOSA's levels."""
 FEWER = "raise the limit if you trust the model: tosaic.Limits, --limits"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a model may take: `nodes` operators of its graph, calls, branches and loops expanded; `bytes` of its file, of each
-    tensor, of all constants and of the arena; `seconds` for reading and compiling it. None: what holds for every model (calls
-    that expand to 100,000 operators, 2^31 - 1 bytes a tensor). What is beyond is a Problem of kind "limit".
+    """Resource limits of a model: `nodes` operators of its graph, with calls, branches and loops expanded; `bytes` of its file,
+    of each tensor, of all constants and of the arena; `seconds` for reading and compiling it. None: the limit of every model
+    (calls that expand to 100,000 operators, 2^31 - 1 bytes a tensor). Exceeding a limit is a Problem of kind "limit".
 
         with tosaic.Limits(nodes=10_000, bytes=1 << 28, seconds=10):
             model = tosaic.load(path)
@@ -69,7 +69,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The limits that hold in a block; `seconds` is what messages say of the deadline."""
+    """The limits that apply in a block; `seconds` describes the deadline in messages."""
     nodes: int | None = None
     bytes: int | None = None
     deadline: float | None = None
@@ -87,26 +87,27 @@ here = Here()
 
 
 def lower(own: Number | None, outer: Number | None) -> Number | None:
-    """The lower of two bounds, of which each may be missing."""
+    """Return the lower of two bounds, each of which may be missing."""
     return outer if own is None else own if outer is None else min(own, outer)
 
 
 # ---- time ------------------------------------------------------------------------------------------------------------
 def checkpoint() -> None:
-    """A Problem where the time is over: called in loops, often."""
+    """Raise a Problem if the time is over: called frequently in loops."""
     scope = here.scope
     if scope is not None and scope.deadline is not None and time.monotonic() > scope.deadline:
         raise overtime()
 
 
 def seconds_left() -> float | None:
-    """How long there is still time, at least a moment; None for ever."""
+    """Return the seconds left, a small positive number at least; None if there is no deadline."""
     scope = here.scope
     return None if scope is None or scope.deadline is None else max(0.001, scope.deadline - time.monotonic())
 
 
 class OutOfTime(Problem):
-    """The time is over. Who tries what may fail lets it pass: it is no fault of what was tried."""
+    """The Problem that the time is over. Code that tolerates the failure of an attempt must propagate it: the attempt is not at
+    fault."""
 
 
 def overtime() -> OutOfTime:
@@ -117,12 +118,12 @@ def overtime() -> OutOfTime:
 
 # ---- iterations of interpreted loops ---------------------------------------------------------------------------------------
 class TooManyIterations(Problem):
-    """The loops of an interpreted call have reached their limit of iterations."""
+    """The Problem that the loops of an interpreted call have reached their limit of iterations."""
 
 
 @contextmanager
 def bounded_iterations(most: int | None) -> Iterator[None]:
-    """Limit the iterations of all loops of an interpreted call together; None keeps the limit that holds."""
+    """Limit the total iterations of all loops of an interpreted call; None keeps the current limit."""
     before = here.scope
     if most is not None:
         outer = before or Scope()
@@ -134,7 +135,8 @@ def bounded_iterations(most: int | None) -> Iterator[None]:
 
 
 class Iterations:
-    """Counts the iterations of all loops of one interpreted call, against the bound that holds; reports them as progress."""
+    """The count of iterations of all loops of one interpreted call, checked against the current bound and reported as
+    progress."""
     __slots__ = ("count", "most")
     REPORTED = 1024
 
@@ -142,7 +144,7 @@ class Iterations:
         self.count, self.most = 0, None if here.scope is None else here.scope.iterations
 
     def next(self) -> None:
-        """Begin an iteration; a Problem where it is one too many, or the time is over."""
+        """Begin an iteration; raise a Problem if it exceeds the limit, or the time is over."""
         checkpoint()
         self.count += 1
         if self.most is not None and self.count > self.most:
@@ -153,18 +155,18 @@ class Iterations:
 
 # ---- operators -------------------------------------------------------------------------------------------------------
 def most_nodes() -> int | None:
-    """The operators that a graph may have; None for any number."""
+    """Return the number of operators that a graph may have; None for any number."""
     return None if here.scope is None else here.scope.nodes
 
 
 def most_expanded(own: int) -> int:
-    """The operators that a graph with `own` may expand to."""
+    """Return the number of operators to which a graph with `own` may expand."""
     most = most_nodes()
     return own + EXPANDED if most is None else min(own + EXPANDED, most)
 
 
 def check_nodes(count: int, position: Position | None = None) -> None:
-    """A Problem where a graph has more operators than it may have, or the time is over."""
+    """Raise a Problem if a graph has more operators than it may have, or the time is over."""
     checkpoint()
     most = most_nodes()
     if most is not None and count > most:
@@ -172,7 +174,7 @@ def check_nodes(count: int, position: Position | None = None) -> None:
 
 
 def expanded(what: str, help: str, position: Position | None = None) -> Problem:
-    """That `what` (calls, branches, loops) expands to more than it may."""
+    """Return the Problem that `what` (calls, branches, loops) expands to more than the limit."""
     most = most_nodes()
     said = f"{EXPANDED:,} operations beside the model's own" if most is None else f"{most:,} operations, which is the limit"
     return Problem(f"{what} expand to more than {said}", position, kind="level" if most is None else "limit", help=help)
@@ -180,20 +182,20 @@ def expanded(what: str, help: str, position: Position | None = None) -> Problem:
 
 # ---- bytes -----------------------------------------------------------------------------------------------------------
 def most_bytes() -> int:
-    """The bytes that a tensor may have."""
+    """Return the number of bytes that a tensor may have."""
     most = None if here.scope is None else here.scope.bytes
     return TENSOR_BYTES if most is None else min(TENSOR_BYTES, most)
 
 
 def check_tensor(nbytes: int) -> None:
-    """A Problem where a tensor that is to be made would have more bytes than one may have: asked before it is."""
+    """Raise a Problem if a tensor would have more bytes than a tensor may have: called before it is created."""
     if nbytes > most_bytes():
         raise Problem(f"a tensor of {nbytes:,} bytes, {most_bytes():,} is the most", kind="limit",
                       help="TOSA's tensors have at most 2^31 - 1 bytes; tosaic.Limits may allow less")
 
 
 def check_bytes(nbytes: int, what: str, position: Position | None = None) -> None:
-    """A Problem where something has more bytes than a limit allows; nothing where none is given."""
+    """Raise a Problem if something has more bytes than a limit, if there is one, allows."""
     scope = here.scope
     if scope is not None and scope.bytes is not None and nbytes > scope.bytes:
         raise Problem(f"{what} {nbytes:,} bytes, the limit is {scope.bytes:,}", position, kind="limit", help=FEWER)

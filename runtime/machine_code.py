@@ -1,7 +1,7 @@
-"""Machine code in memory: an `Image` as the linker or a cache gives it, mapped so that it can be called.
+"""Machine code in memory: an `Image` from the linker or a cache, mapped so that it can be called.
 
-An image runs at any address: what is in it finds each other by distance. What it needs from outside are a few functions of
-the C library, whose addresses are written into slots before the memory becomes executable; it is never writable and
+An image is position-independent: references within it are relative. Its only external references are a few functions of the C
+library, whose addresses are written into slots before the memory becomes executable; the memory is never writable and
 executable at once.
 """
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 
 class Image(NamedTuple):
-    """Code and its read-only data. `symbols` are the functions' offsets; `imports` names the C functions that it calls and
-    the offset of the 8 bytes that hold each one's address. In the form "object" it is a relocatable object that LLVM's own
-    loader takes, on systems for which tosaic does not link."""
+    """Code and its read-only data. `symbols` are the functions' offsets; `imports` names the C functions that it calls and the
+    offset of the 8 bytes that hold each one's address. In the form "object" it is a relocatable object for LLVM's own loader,
+    on systems for which tosaic does not link."""
     code: bytes
     symbols: Mapping[str, int] = {}
     imports: tuple[tuple[str, int], ...] = ()
     form: Literal["linked", "object"] = "linked"
     tiles: bool = False
-    """True if it uses the tiles of a matrix unit, which a process has to ask for (`tiles.py`)."""
+    """True if the code uses the tiles of a matrix unit, which a process must request (`tiles.py`)."""
     functions: tuple[tuple[str, int, int], ...] = ()
     """All functions of a linked image, for profilers: name, offset, bytes."""
 
@@ -36,15 +36,15 @@ class LoadedCode(Protocol):
     """Code in this process."""
 
     def address(self, name: str) -> int:
-        """Where a function starts; 0 where there is none of that name."""
+        """Return the address of a function; 0 if there is none of that name."""
 
     def close(self) -> None:
-        """Give the memory back. Nothing may run in it any more."""
+        """Release the memory. No call may run in it any more."""
 
 
 class MappedCode:
-    """A linked image in this process, given back with `close` or when it is dropped. Nothing may run in it by then. Raises
-    OSError where the system lets no process make code."""
+    """A linked image in this process, released by `close` or when it is dropped. No call may run in it by then. Raises OSError
+    if the system does not let a process create code."""
 
     def __init__(self, image: Image) -> None:
         assert image.form == "linked"
@@ -68,17 +68,17 @@ class MappedCode:
 
 
 def is_profiled() -> bool:
-    """True if a profiler is to see the names of functions: TOSAIC_PERF=1, or Python's own support of perf is on."""
+    """True if a profiler should see the names of functions: TOSAIC_PERF=1, or Python's own support of perf is on."""
     return os.environ.get("TOSAIC_PERF", "0") not in ("", "0") or "perf" in sys._xoptions or "PYTHONPERFSUPPORT" in os.environ
 
 
 def is_debugged() -> bool:
-    """True if a debugger is to see code of this process with its lines: TOSAIC_DEBUG=1."""
+    """True if a debugger should see code of this process with its lines: TOSAIC_DEBUG=1."""
     return os.environ.get("TOSAIC_DEBUG", "0") not in ("", "0")
 
 
 def function_at(address: int) -> Callable[[int], int]:
-    """The function i32(ptr) there, callable with an address; it runs without the interpreter's lock."""
+    """Return the function i32(ptr) at an address, callable with an address; it runs without the interpreter's lock."""
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)(address)
 
 
@@ -89,7 +89,7 @@ def c_library() -> Any:
 
 @functools.cache
 def c_function(name: str) -> int:
-    """The address of a function of the C library."""
+    """Return the address of a function of the C library."""
     return ctypes.cast(getattr(c_library(), name), ctypes.c_void_p).value or 0
 
 

@@ -1,7 +1,8 @@
-"""The file in which `perf` finds the names of functions that are in no file: `/tmp/perf-PID.map`, a line for each with its
-address, its bytes and its name. Python's own support of perf writes to the same file.
+"""The file in which `perf` finds the names of functions that are in no object file: `/tmp/perf-PID.map`, a line for each with
+its address, its size in bytes and its name. Python's own support of perf writes to the same file.
 
-Lines are added when code is mapped, of a cache too; a child of `fork` begins a file of its own, with those of its parent.
+Lines are added when code is mapped, including code from a cache; a child of `fork` begins a file of its own, with the lines of
+its parent.
 """
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Functions = Iterable[tuple[str, int, int]]
 
 
 class PerfMap:
-    """The file of this process. It is made for this user alone, and never through a link."""
+    """The file of this process. It is created with permissions for this user only, and never through a link."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -24,18 +25,18 @@ class PerfMap:
 
     @property
     def path(self) -> Path:
-        """Where perf looks: the folder is the system's, whatever TMPDIR says, as perf does not ask that."""
+        """Path of the file, in the folder that perf reads: always the system's, because perf ignores TMPDIR."""
         folder = Path("/tmp")
         return (folder if folder.is_dir() else Path(tempfile.gettempdir())) / f"perf-{os.getpid()}.map"
 
     def add(self, base: int, functions: Functions) -> None:
-        """Name the functions of code that begins at `base`."""
+        """Add the functions of code that begins at `base`."""
         lines = [f"{base + offset:x} {nbytes:x} tosaic.{name}" for name, offset, nbytes in functions if nbytes]
         self.lines += lines
         self.write(lines)
 
     def write(self, lines: list[str]) -> None:
-        """Put lines at the end of the file, at once. Nobody is told where that cannot be: the code runs all the same."""
+        """Append lines to the file, in one write. Errors are ignored: the code runs without the file, too."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         try:
             file = os.open(self.path, flags, 0o600)

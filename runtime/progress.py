@@ -1,4 +1,4 @@
-"""How far long work is: the compiler reports it, and who shows it listens. Without a listener nothing happens.
+"""The progress of long work: the compiler reports it to a listener, which shows it. Without a listener nothing happens.
 
     for kernel in counted("schedule", kernels): ...      each item, and their number
     report_progress("plan")                              what begins now
@@ -12,11 +12,12 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Listener = Callable[[int, str, int, int], None]
-"""Takes the number of counts around this one, what is done, the items that are done, and their number (0: not known)."""
+"""A function of the nesting depth of this count, the current work, the number of finished items, and the total (0: not
+known)."""
 
 
 class State(threading.local):
-    """The listener of this thread, and the number of counts that are going on."""
+    """The listener of this thread, and the nesting depth of its counts."""
     listener: Listener | None = None
     depth = 0
 
@@ -25,13 +26,13 @@ state = State()
 
 
 def report_progress(what: str, done: int = 0, total: int = 0) -> None:
-    """Report what is going on."""
+    """Report the current work."""
     if state.listener is not None:
         state.listener(state.depth, what, done, total)
 
 
 def counted(what: str, items: Sequence[Item]) -> Iterator[Item]:
-    """The items; before each its number is reported."""
+    """Yield the items, and report the number of each before it."""
     for number, item in enumerate(items):
         report_progress(what, number, len(items))
         state.depth += 1
@@ -43,7 +44,7 @@ def counted(what: str, items: Sequence[Item]) -> Iterator[Item]:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """A block whose work reports to the listener."""
+    """Report the work in this context to the listener."""
     before = state.listener
     state.listener = listener
     try:

@@ -1,5 +1,5 @@
-"""Names that a caller gives: what a function takes, and what was meant where it takes no such name. Python's own TypeError
-would speak of the functions inside that a call has come to.
+"""Names that a caller gives: a function's parameters, and the name that was probably meant if the function has no such
+parameter. Python's own TypeError would name internal functions instead.
 """
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Class = TypeVar("Class")
 OPTIONS = ("out", "context", "num_threads")
-"""What every call of a compiled function takes besides its inputs."""
+"""Options of every call of a compiled function besides its inputs."""
 
 
 def unknown_name(function: str, kind: str, name: str, groups: Mapping[str, Sequence[str]],
                  raised: type[Problem] = TypeProblem) -> Problem:
-    """The Problem for a name that a function does not take; `groups` are those that it takes, by what they are, `raised` is the
-    problem's class."""
+    """Return the Problem for a name that a function does not take; `groups` are the names that it takes, by kind, `raised` is
+    the problem's class."""
     every = [n for names in groups.values() for n in names]
     meant = closest(name, every)
     takes = "; ".join(f"its {what}: {', '.join(names) or 'none'}" for what, names in groups.items())
@@ -29,21 +29,21 @@ def unknown_name(function: str, kind: str, name: str, groups: Mapping[str, Seque
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant."""
+    """Return the name that was probably meant."""
     from difflib import get_close_matches
     found = get_close_matches(name, list(names), 1, 0.6)
     return found[0] if found else None
 
 
 def missing_input(function: str, name: str, names: Sequence[str]) -> Problem:
-    """The Problem for a call that leaves an input out."""
+    """Return the Problem for a call that leaves an input out."""
     return TypeProblem(f"input {name} of {function} is missing", kind="argument", help=f"its inputs: {', '.join(names)}")
 
 
 def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any], partial: bool = False
                ) -> dict[str, Any]:
-    """All inputs of a call by name: those in order (or one mapping), and those that are named. Unless they may be `partial`,
-    none is missing."""
+    """Return all inputs of a call by name: those in order (or one mapping), and those that are named. Unless they may be
+    `partial`, raise a Problem if one is missing."""
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         given = dict(inputs[0])
     elif len(inputs) <= len(names):
@@ -64,7 +64,7 @@ def with_named(function: str, names: Sequence[str], inputs: Sequence[Any], named
 
 
 def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Make a function one of the interface, called `name`: arguments that Python does not accept for it are a Problem."""
+    """Make a function public under `name`: arguments that Python does not accept for it are a Problem."""
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @functools.wraps(function)
         def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
@@ -72,7 +72,7 @@ def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Param
                 return function(*arguments, **named)
             except TypeError as error:
                 if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                    raise  # from inside of the function
+                    raise  # raised inside the function
                 raise refused_arguments(name, function, named, str(error)) from None
 
         return call
@@ -81,7 +81,7 @@ def public(name: str) -> Callable[[Callable[Parameters, Result]], Callable[Param
 
 
 def refused_arguments(name: str, function: Callable[..., Any], named: Iterable[str], message: str) -> Problem:
-    """The Problem of a call that Python refuses with a message: an argument is unknown, missing, or one too many."""
+    """Return the Problem of a call that Python refuses with a message: an argument is unknown, missing, or one too many."""
     code = function.__code__  # inspect takes milliseconds, at each start
     takes = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n != "self"]
     unknown = next((n for n in named if n not in takes), None)
@@ -93,7 +93,7 @@ def refused_arguments(name: str, function: Callable[..., Any], named: Iterable[s
 
 
 def public_class(cls: type[Class]) -> type[Class]:
-    """Make the methods of a class, and what makes one of its objects, functions of the interface (`public`)."""
+    """Make the methods and the constructor of a class public functions (`public`)."""
     for name, member in list(vars(cls).items()):
         if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
             setattr(cls, name, public(cls.__name__ if name == "__init__" else f"{cls.__name__}.{name}")(member))
@@ -101,8 +101,8 @@ def public_class(cls: type[Class]) -> type[Class]:
 
 
 def checked_fields(name: str, cls: Any, values: Sequence[Any], named: Iterable[str], hidden: Collection[str] = ()) -> None:
-    """Raise a Problem where a dataclass of the interface called `name` has no such field, more values than fields, or a field
-    that is given twice. No message shows `hidden` fields."""
+    """Raise a Problem if a public dataclass called `name` is given an unknown field, more values than fields, or a field twice.
+    No message shows `hidden` fields."""
     fields = [f for f in cls.__dataclass_fields__.values() if f.init]
     known = [f.name for f in fields if f.name not in hidden]
     in_order = [f.name for f in fields if not f.kw_only]

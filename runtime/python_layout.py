@@ -1,5 +1,5 @@
-"""How CPython and NumPy lay their objects out in memory, as far as code made at run time reads it: offsets in bytes, found
-right by looking at objects of this process, or not used at all.
+"""The memory layout of CPython's and NumPy's objects, as far as generated code reads it: offsets in bytes, which are verified
+on objects of this process before use.
 """
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 TYPE, HEAD = 8, 16
-"""Of every object: its type; the first field behind the head."""
+"""Offsets in every object: its type, and the first field after the header."""
 
 DATA, RANK, EXTENTS, DTYPE, FLAGS = 16, 24, 32, 56, 64
-"""Of an ndarray: pointer to the data, number of dimensions (int32), pointer to the extents (int64), dtype, flags (int32)."""
+"""Offsets in an ndarray: pointer to the data, number of dimensions (int32), pointer to the extents (int64), dtype, flags
+(int32)."""
 
 COUNT, ITEMS = 16, 24
-"""Of a tuple."""
+"""Offsets in a tuple: the number of items, and the first item."""
 
 EMPTY = 184
-"""Place of `PyArray_Empty` in NumPy's table of functions, which its binary interface keeps."""
+"""Index of `PyArray_Empty` in NumPy's table of functions, which its binary interface keeps."""
 
 INTERFACES = (0x01000009, 0x02000000)
 """Versions of NumPy's binary interface (1.x and 2.x) that have this table."""
@@ -30,12 +31,12 @@ _word, _int = ctypes.c_size_t.from_address, ctypes.c_int32.from_address
 
 @functools.cache
 def is_known() -> bool:
-    """True if objects of this process lie as the offsets say."""
+    """True if the objects of this process have these offsets."""
     return is_plain_cpython() and all(map(array_is_known, arrays())) and tuple_is_known() and bool(empty_function())
 
 
 def is_plain_cpython() -> bool:
-    """64 bits, with the interpreter's lock, reference counts in front of types."""
+    """True for CPython with 64 bits, the interpreter's lock, and reference counts before types."""
     if sys.version_info >= (3, 13):  # others have the lock, and need not import this
         import sysconfig
         if sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -45,7 +46,7 @@ def is_plain_cpython() -> bool:
 
 
 def arrays() -> list[np.ndarray[Any, Any]]:
-    """Arrays of several kinds."""
+    """Return arrays of several kinds."""
     base = np.zeros((3, 4), np.int32)
     fixed = np.zeros((2, 1, 5), np.float64)
     fixed.flags.writeable = False
@@ -53,7 +54,7 @@ def arrays() -> list[np.ndarray[Any, Any]]:
 
 
 def array_is_known(array: np.ndarray[Any, Any]) -> bool:
-    """True if NumPy itself says of an array what lies at the offsets."""
+    """True if the fields of an array at the offsets agree with NumPy's own attributes."""
     at, extents = id(array), _word(id(array) + EXTENTS).value
     return (_word(at + TYPE).value == id(np.ndarray) and _word(at + DATA).value == array.__array_interface__["data"][0]
             and _int(at + RANK).value == array.ndim and _word(at + DTYPE).value == id(array.dtype)
@@ -70,7 +71,7 @@ def tuple_is_known() -> bool:
 
 @functools.cache
 def empty_function() -> int:
-    """The address of NumPy's `PyArray_Empty`; 0 where its table is not as expected."""
+    """Return the address of NumPy's `PyArray_Empty`; 0 if its table is not as expected."""
     capsule = getattr(getattr(getattr(np, "_core", None), "_multiarray_umath", None), "_ARRAY_API", None)
     if capsule is None:
         return 0
@@ -82,5 +83,5 @@ def empty_function() -> int:
 
 
 def function_address(name: str) -> int:
-    """The address of a function of CPython's C interface."""
+    """Return the address of a function of CPython's C API."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

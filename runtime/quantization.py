@@ -1,6 +1,6 @@
-"""What stored integers stand for: real = scale * (stored - zero point), for a whole tensor or for each index along an axis, and
-the arithmetic of both directions. It is the reference arithmetic of TensorFlow Lite, in float32: quotients are rounded to the
-nearest integer, halves away from zero, and held within the range of the storage; a NaN becomes the zero point.
+"""The quantization of stored integers: real = scale * (stored - zero point), for a whole tensor or for each index along an
+axis, and the arithmetic of both directions. It is the reference arithmetic of TensorFlow Lite, in float32: quotients are
+rounded to the nearest integer, halves away from zero, and clamped to the range of the storage; a NaN becomes the zero point.
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """Scales and zero points: one of each, or one for each index along `axis`. `low` to `high` are the stored integers that are
-    used."""
+    """Scales and zero points: one of each, or one for each index along `axis`. `low` to `high` is the range of stored integers
+    that is used."""
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
     axis: int | None
@@ -25,10 +25,10 @@ class Quantization:
     high: int
 
     def quantize(self, what: str, values: Any, dtype: np.dtype[Any]) -> Array:
-        """The stored integers of real numbers."""
+        """Return the stored integers of real numbers."""
         numbers = real_numbers(what, values)
         scales, zeros = self.aligned(what, numbers)
-        with np.errstate(all="ignore"):  # infinite quotients are held within the range, NaNs are replaced
+        with np.errstate(all="ignore"):  # infinite quotients are clamped to the range, NaNs are replaced
             quotients = numbers / scales
             whole = np.trunc(quotients)
             whole = whole + np.where(np.abs(quotients - whole) >= 0.5, np.copysign(np.float32(1), quotients), np.float32(0))
@@ -37,7 +37,7 @@ class Quantization:
         return clipped
 
     def dequantize(self, what: str, values: Any, dtype: np.dtype[Any]) -> Array:
-        """The real numbers of stored integers, float32."""
+        """Return the real numbers of stored integers, in float32."""
         stored = np.asarray(values)
         if stored.dtype != dtype:
             raise TypeProblem(f"{what} must be an array of {dtype}, got {stored.dtype}", kind="argument",
@@ -47,11 +47,12 @@ class Quantization:
             return np.asarray(scales.astype(np.float64) * (stored.astype(np.int64) - zeros), np.float64).astype(np.float32)
 
     def fields(self) -> list[Any]:
-        """As the cache keeps it."""
+        """Return the fields that the cache stores."""
         return [self.scales, self.zero_points, self.axis, self.low, self.high]
 
     def aligned(self, what: str, array: Array) -> tuple[Array, Array]:
-        """Scales and zero points so that they meet the array's axes; a Problem where it has another extent along the axis."""
+        """Return scales and zero points that broadcast along the array's axes; raise a Problem if the array has another extent
+        along the axis."""
         scales, zeros = np.array(self.scales, np.float32), np.array(self.zero_points, np.int64)
         if self.axis is None:
             return scales[0], zeros[0]
@@ -64,13 +65,13 @@ class Quantization:
 
 
 def quantization_from(fields: Sequence[Any]) -> Quantization:
-    """What the cache has kept."""
+    """Return the quantization of fields from the cache."""
     scales, zero_points, axis, low, high = fields
     return Quantization(tuple(scales), tuple(zero_points), axis, low, high)
 
 
 def real_numbers(what: str, values: Any) -> Array:
-    """Values as float32; a Problem where they are no real numbers."""
+    """Return values as float32; raise a Problem if they are no real numbers."""
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""`dataclass` as in the standard library, its methods compiled when they are first called: to compile all of them takes longer
-than all else of importing a module, and most are never called. For modules that every start needs, and for the compiler's.
+"""`dataclass` as in the standard library, with its methods compiled on the first call: compiling all of them takes longer than
+the rest of importing a module, and most are never called. For modules that every start needs, and for the compiler's.
 
-Options are those of the library's that are used here. What differs: `inspect.signature` of a class shows no fields, and a class
-that inherits from one of these is one of these.
+It supports the library's options that are used here. Differences: `inspect.signature` of a class shows no fields, and a class
+that inherits from such a class must be one, too.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ else:
 
 def completed(cls: type, frozen: bool = False, slots: bool = False, weakref_slot: bool = False, eq: bool = True,
               repr: bool = True) -> type:
-    """The class with what a dataclass has."""
+    """Return the class with the attributes of a dataclass."""
     own = cls.__dict__
     has_hash = own.get("__hash__") is not None or ("__hash__" in own and "__eq__" not in own)
     names = ["__init__", *(["__repr__"] if repr else []), *(["__eq__"] if eq else []),
@@ -43,7 +43,7 @@ def completed(cls: type, frozen: bool = False, slots: bool = False, weakref_slot
 
 @contextmanager
 def thawed(cls: type, frozen: bool) -> Iterator[None]:
-    """The library takes the class for one that is not frozen, so that it compiles nothing; its bases have to be so, too."""
+    """Let the library treat the class as not frozen, so that it compiles nothing; its bases must be so, too."""
     bases = [b.__dict__["__dataclass_params__"] for b in cls.__mro__[1:] if "__dataclass_params__" in b.__dict__]
     if bases and frozen != any(b.frozen for b in bases):
         raise TypeError(f"{cls.__name__} and the dataclass that it inherits from are frozen, or neither is")
@@ -57,7 +57,7 @@ def thawed(cls: type, frozen: bool) -> Iterator[None]:
 
 
 def later(cls: type, name: str, frozen: bool) -> Callable[..., Any]:
-    """A method that makes the one of that name, and is replaced by it."""
+    """Return a method that creates the method of that name, and is replaced by it."""
     def method(self: Any, *values: Any, **named: Any) -> Any:
         made = METHODS[name](cls, frozen)
         setattr(cls, name, made)
@@ -67,7 +67,7 @@ def later(cls: type, name: str, frozen: bool) -> Callable[..., Any]:
 
 
 def freeze(cls: Any) -> None:
-    """No field can be set, or deleted; copies and pickles set them all the same."""
+    """Forbid setting and deleting fields; copies and pickles still set them."""
     fields = frozenset(f.name for f in dataclasses.fields(cls))
 
     def set_field(self: Any, name: str, value: Any) -> None:
@@ -86,8 +86,8 @@ def freeze(cls: Any) -> None:
 
 
 class Repeated(NamedTuple):
-    """An array whose elements repeat along an axis without being there again (a splat), as a pickle has it: NumPy's own would
-    write each of them."""
+    """The pickled form of an array whose elements repeat along an axis without separate storage (a splat): NumPy's own pickle
+    would write each of them."""
     once: Any
     shape: tuple[int, ...]
 
@@ -97,7 +97,7 @@ class Repeated(NamedTuple):
 
 
 def state(self: Any) -> list[Any]:
-    """The fields' values, as a copy or a pickle has them."""
+    """Return the fields' values for a copy or a pickle."""
     return [portable(getattr(self, f.name)) for f in dataclasses.fields(self)]
 
 
@@ -114,7 +114,7 @@ def set_state(self: Any, values: list[Any]) -> None:
 
 
 def set_constant_state(self: Any, values: list[Any]) -> None:
-    """The same of what holds arrays that nobody may write: those of a pickle could be written."""
+    """Set the state of an object with arrays that must be read-only: those of a pickle could be written."""
     for value in values:
         if type(value).__name__ == "ndarray":
             value.flags.writeable = False
@@ -123,7 +123,7 @@ def set_constant_state(self: Any, values: list[Any]) -> None:
 
 # ---- methods -------------------------------------------------------------------------------------------------------
 def function(cls: type, name: str, parameters: list[str], lines: list[str], known: dict[str, Any]) -> Callable[..., Any]:
-    """A function of these lines, which know `known`."""
+    """Return a function of these lines, in which the names `known` are defined."""
     made: dict[str, Any] = {}
     text = f"def {name}({', '.join(['self', *parameters])}):\n" + "\n".join(f" {line}" for line in lines or ["pass"])
     exec(text, {"__name__": cls.__module__, **known}, made)
@@ -133,7 +133,8 @@ def function(cls: type, name: str, parameters: list[str], lines: list[str], know
 
 
 def init(cls: Any, frozen: bool) -> Callable[..., Any]:
-    """Sets the fields, in their order. A frozen class's own slots are set by their descriptors, which is quicker."""
+    """Return the method that sets the fields, in their order. The descriptors of a frozen class's own slots set them, which is
+    faster."""
     parameters, lines = list[str](), list[str]()
     known: dict[str, Any] = {"_set": object.__setattr__, "_none": dataclasses.MISSING}
     for f in dataclasses.fields(cls):
@@ -150,7 +151,7 @@ def init(cls: Any, frozen: bool) -> Callable[..., Any]:
 
 
 def parameter_of(f: dataclasses.Field[Any], known: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What stands for a field among the parameters, and its value; what these name goes to `known`."""
+    """Return the parameter of a field, and the expression of its value; names in them are added to `known`."""
     default = f"_default_{f.name}"
     if f.default_factory is not dataclasses.MISSING:
         known[default] = f.default_factory
@@ -184,7 +185,7 @@ def shown(cls: Any, frozen: bool) -> Callable[..., Any]:
 
 
 def shown_changes(self: Any) -> str:
-    """A `__repr__` that leaves out the fields with their default values."""
+    """Return a `__repr__` that leaves out the fields with their default values."""
     def is_default(f: dataclasses.Field[Any]) -> bool:
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
         value = getattr(self, f.name)

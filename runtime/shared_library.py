@@ -1,5 +1,5 @@
-"""Variables of a library that this process has loaded: the memory of those that an object for C holds in it
-(`lowering/native/c_object`), found by their symbols. A `Context` that is given the library uses that memory.
+"""Variables of a library that this process has loaded: the memory of those that a C object holds in it
+(`lowering/native/c_object`), found by their symbols. A `Context` with the library uses that memory.
 """
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .errors import Position, Problem, TypeProblem, class_of
 
 
 class LibraryMemory(NamedTuple):
-    """The data of a variable, and the byte that says whether it has been written."""
+    """The data of a variable, and the byte that is set once it has been written."""
     data: Array
     written: Array
 
 
 def check_library(given: object) -> None:
-    """A Problem for anything that is no library."""
+    """Raise a Problem for anything that is no library."""
     if isinstance(given, ctypes.CDLL):
         return
     raise TypeProblem(f"library is {class_of(given)}, not a loaded library", kind="argument",
@@ -29,8 +29,8 @@ def check_library(given: object) -> None:
 
 
 def memory_of(library: ctypes.CDLL, namespace: str, tensor: Tensor, position: Position | None = None) -> LibraryMemory | None:
-    """The memory of a variable, where the library has one of its name in the namespace; a Problem where that has another
-    type."""
+    """Return the memory of a variable, None if the library has none of its name in the namespace; raise a Problem if that has
+    another type."""
     symbols = variable_symbols(namespace, tensor.name)
     try:
         checksum = ctypes.c_int32.in_dll(library, symbols.type).value
@@ -46,5 +46,5 @@ def memory_of(library: ctypes.CDLL, namespace: str, tensor: Tensor, position: Po
 
 
 def bytes_in(memory: ctypes.Array[ctypes.c_uint8]) -> Array:
-    """The same memory as an array of NumPy."""
+    """Return the same memory as a NumPy array."""
     return np.frombuffer(memoryview(memory).cast("B"), np.uint8)

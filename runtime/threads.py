@@ -1,9 +1,9 @@
-"""The threads of this process that compiled programs may use: how many, and the pool itself, whose code is native
+"""The threads of this process that compiled programs may use: their number, and the pool itself, whose code is native
 (`lowering/native/process/thread_pool.py`).
 
 The pool starts its threads when the first job needs them. A child of `fork` has none of its parent's threads, and starts its
-own. Only one job runs at a time: of several Python threads that call at once, one uses the pool and the others run their jobs
-by themselves. Results do not depend on any of this: they are equal to the bit for every number of threads.
+own. Only one job runs at a time: if several Python threads call at the same time, one uses the pool and the others run their
+jobs by themselves. Results do not depend on any of this: they are bitwise equal for every number of threads.
 """
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from .errors import ValueProblem
 from .public_names import public
 
 MOST = 64
-"""Threads that a program may use at most; of the pool's words, one has a bit for each task of a job."""
+"""Maximum number of threads of a program; one of the pool's words has a bit for each task of a job."""
 
 POOL_BYTES = 4096
 SPIN_WORD, SPIN = 52, 4000
-"""The word of a pool's memory that says how often an idle worker looks for work before it sleeps: for about 100
-microseconds, so that it is awake between the steps of a program, and between calls that follow each other."""
+"""Index of the word of a pool's memory with the number of times that an idle worker looks for work before it sleeps, and that
+number: for about 100 microseconds, so that the worker is awake between the steps of a program, and between calls that follow
+each other."""
 
 VARIABLE = "TOSAIC_NUM_THREADS"
 
@@ -39,7 +40,7 @@ class PoolCode(NamedTuple):
 
 
 class ThreadPool:
-    """The pool of a process. Its memory and its code are never given back, because threads run there."""
+    """The pool of a process. Its memory and its code are never released, because threads run there."""
 
     def __init__(self, code: PoolCode) -> None:
         self.code, self.most = code, MOST
@@ -51,13 +52,13 @@ class ThreadPool:
         self.reset()
 
     def reset(self) -> None:
-        """As before the first job: there are no threads."""
+        """Return to the state before the first job, without threads."""
         self.memory[:] = 0
         self.words[SPIN_WORD] = SPIN
 
     def of(self, threads: int) -> int:
-        """The address of the structure that a program is given for `threads` threads: the function, its first argument, and
-        behind them what that points to."""
+        """Return the address of the structure that a program receives for `threads` threads: the function, its first argument,
+        and the data to which that points."""
         view = self.views.get(threads)
         if view is None:
             view = np.array([self.code.parallel, 0, address(self.memory), min(threads, self.most)], np.int64)
@@ -66,14 +67,14 @@ class ThreadPool:
         return view.ctypes.data
 
     def limit(self, most: int) -> None:
-        """Let no program use more threads than that, whatever it is given."""
+        """Let no program use more threads than that, whatever its structure says."""
         self.most = most
         for threads, view in self.views.items():
             view[3] = min(threads, most)
 
     @property
     def started(self) -> int:
-        """Threads that there are beside those of the program."""
+        """Number of running threads besides those of the program."""
         return int(self.words[49])
 
     def stop(self) -> None:
@@ -82,7 +83,7 @@ class ThreadPool:
 
 
 class Threads:
-    """How many threads programs of this process use, and its pool."""
+    """The number of threads that programs of this process use, and its pool."""
 
     def __init__(self) -> None:
         self.pool: ThreadPool | None = None
@@ -98,13 +99,13 @@ class Threads:
                 self.pool.limit(number)
 
     def count(self) -> int:
-        """What was set, else what the environment says, else 1."""
+        """Return the number that was set, otherwise that of the environment, otherwise 1."""
         if self.number is None:
             self.number = of_environment(os.environ.get(VARIABLE))
         return self.number
 
     def structure(self, code: Callable[[], PoolCode | None], most: int) -> int:
-        """The address of the structure for a program with steps in `most` tasks; 0 where there is no pool."""
+        """Return the address of the structure for a program with steps in `most` tasks; 0 if there is no pool."""
         with self.lock:
             if self.pool is None and (found := code()) is not None:
                 self.pool = ThreadPool(found)
@@ -113,7 +114,7 @@ class Threads:
         return 0 if self.pool is None or most < 2 else self.pool.of(most)
 
     def after_fork(self) -> None:
-        """In the child: the parent's threads are not there."""
+        """Reset the state in a forked child: the parent's threads do not exist."""
         self.lock = threading.Lock()
         if self.pool is not None:
             self.pool.reset()
@@ -126,7 +127,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def checked(number: Any) -> int:
-    """A number of threads; a Problem where it is none."""
+    """Return a number of threads; raise a Problem if it is none."""
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MOST:
         raise ValueProblem(f"the number of threads is {number!r}", kind="option", help=f"it may be 1 to {MOST}")
     return number
@@ -142,13 +143,13 @@ def of_environment(text: str | None) -> int:
 
 @public("tosaic.set_num_threads")
 def set_num_threads(number: int) -> None:
-    """Let calls use at most `number` threads from now on, and compile functions for as many (unless they say otherwise
-    themselves). 1, which is the default, gives code and memory plans without any threads."""
+    """Let calls use at most `number` threads from now on, and compile functions for that many (unless their options say
+    otherwise). 1, which is the default, compiles code and memory plans without threads."""
     process.set(checked(number))
 
 
 @public("tosaic.get_num_threads")
 def get_num_threads() -> int:
-    """How many threads functions use that are compiled now: what was set, or the environment variable TOSAIC_NUM_THREADS, or
-    1."""
+    """Return the number of threads for which functions are compiled now: the number that was set, or the environment variable
+    TOSAIC_NUM_THREADS, or 1."""
     return process.count()

@@ -1,5 +1,5 @@
-"""One variable of a context (`variables`): its declaration, its memory, and the lock by which calls that share it wait for each
-other. `Locks` takes those of several variables in the order of their names.
+"""One variable of a context (`variables`): its declaration, its memory, and the lock that serializes calls that share it.
+`Locks` takes the locks of several variables in the order of their names.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class Declaration(NamedTuple):
-    """What a program says of a variable: its type, its initial value if it has one, and where it says so. One that is
-    `external` is only read, and declared by another program: it is looked up, never made."""
+    """A program's declaration of a variable: its type, its initial value if it has one, and the position. An `external`
+    variable is only read, and declared by another program: it is looked up, never created."""
     tensor: Tensor
     initial: Array | None = None
     position: Position | None = None
@@ -32,7 +32,7 @@ class Declaration(NamedTuple):
 
 
 class VariableStatus(NamedTuple):
-    """How a variable stands, for a list of them."""
+    """Status of a variable, for a list of variables."""
     name: str
     type: str
     nbytes: int
@@ -43,7 +43,7 @@ class VariableStatus(NamedTuple):
 
 
 class Lock:
-    """The lock of the variable `name`, which native code can look at: `word` is 1 while somebody has it."""
+    """The lock of the variable `name`, which native code can inspect: `word` is 1 while a thread holds it."""
     __slots__ = ("_lock", "name", "owner", "word")
 
     def __init__(self, name: str) -> None:
@@ -67,12 +67,12 @@ class Lock:
         return self._lock.locked()
 
     def renew(self) -> None:
-        """Free, whoever had it; the word stays where it is."""
+        """Free the lock, whoever held it; the word stays at its address."""
         self._lock = threading.Lock()
         self.word.value = self.owner = 0
 
     def enter(self) -> None:
-        """Take it; a Problem in a signal's handler that has interrupted the call which has it."""
+        """Take the lock; raise a Problem in a signal handler that has interrupted the call that holds it."""
         if self.owner == threading.get_ident():
             raise Problem(f"variable {self.name} is in use by the call that the handler of a signal has interrupted",
                           kind="variable", help="note in the handler that the signal has come, and use the variable when the "
@@ -86,9 +86,9 @@ class Lock:
 
 
 class Variable:
-    """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to
-    them; whoever reads or writes them holds `lock`, or the interpreter's lock while nobody does. The `memory` is its own, or
-    a library's, where it may have been written already."""
+    """A variable of one context. `data` and the byte `written` stay at their addresses as long as anyone refers to them; code
+    that reads or writes them holds `lock`, or the interpreter's lock while nobody holds `lock`. The `memory` is the variable's
+    own, or a library's, where it may have been written already."""
     __slots__ = ("__weakref__", "data", "declaration", "lock", "written")
 
     def __init__(self, declaration: Declaration, memory: LibraryMemory | None = None) -> None:
@@ -118,11 +118,11 @@ class Variable:
 
     @property
     def addresses(self) -> tuple[int, int]:
-        """Of the data, and of the byte that says whether it has been written."""
+        """Addresses of the data, and of the byte that is set once the variable has been written."""
         return address(self.data), address(self.written)
 
     def reset(self) -> None:
-        """Back to the initial value, or to not written."""
+        """Return to the initial value, or to not written."""
         self.put(self.declaration.initial)
 
     def put(self, value: Array | None) -> None:
@@ -131,7 +131,7 @@ class Variable:
         self.written[0] = value is not None
 
     def agree(self, other: Declaration) -> None:
-        """A Problem unless `other` has the same type and shape."""
+        """Raise a Problem unless `other` has the same type and shape."""
         mine, tensor = self.tensor, other.tensor
         if (mine.element, mine.dtype, mine.shape) != (tensor.element, tensor.dtype, tensor.shape):
             raise TypeProblem(f"variable {self.name} is {'read' if other.external else 'declared'} as {tensor.type}, but it is "
@@ -142,9 +142,10 @@ class Variable:
 
 
 class Locks:
-    """The locks of several variables, taken in the order of their names, and of identity among those of one name, by
-    `Executable.__call__` for the variables of a call. Native code that calls a program
-    (`native.process.function_object_code`) only looks whether a `words` is held, and then goes that way."""
+    """The locks of several variables, which `Executable.__call__` takes for the variables of a call, in the order of their
+    names, and of identity among those of the same name. Native code that calls a program
+    (`native.process.function_object_code`) only checks whether one of `words` is set, and then leaves the call to
+    `Executable.__call__`."""
     __slots__ = ("_variables",)
 
     def __init__(self, variables: Iterable[Variable]) -> None:
@@ -152,7 +153,7 @@ class Locks:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Addresses of the words that say which are held."""
+        """Addresses of the words that are 1 while the locks are held."""
         return tuple(ctypes.addressof(v.lock.word) for v in self._variables)
 
     def __enter__(self) -> None:

@@ -1,12 +1,11 @@
 """Variables: named buffers that belong to the process, not to a program (TOSA's VARIABLE, VARIABLE_READ,
 VARIABLE_WRITE).
 
-Two programs that declare the same name share one buffer. The first declaration allocates it and copies its initial
-value, once; later ones must agree in type and shape, and keep the value. A `Context` is a namespace of variables:
-programs in different contexts never see each other's; the default is the one context `process`. Everything here may
-be called from any thread: what touches a variable holds its lock, and who needs several takes them in the order of
-their names. A context that is given a library of compiled objects shares the variables that those have in the namespace
-of its name (`shared_library`).
+Two programs that declare the same name share one buffer. The first declaration allocates it and copies its initial value, once;
+later ones must agree in type and shape, and keep the value. A `Context` is a namespace of variables: programs in different
+contexts never see each other's; the default is the one context `process`. All functions may be called from any thread: every
+access to a variable holds its lock, and several locks are taken in the order of their names. A context with a library of
+compiled objects shares the variables that those have in the namespace of its name (`shared_library`).
 """
 from __future__ import annotations
 
@@ -30,19 +29,19 @@ if TYPE_CHECKING:
 
 
 class ContextState(NamedTuple):
-    """The variables of a context with their values at one moment, on their way to another process or a file."""
+    """The variables of a context with their values at one moment, for transfer to another process or a file."""
     name: str
     variables: tuple[tuple[Declaration, Array | None], ...]
 
 
 @public_class
 class Context:
-    """A namespace of variables. `name` is for messages; two contexts of one name are two contexts. With a `library` of objects
-    for C, which this process has loaded, the variables that it has in the namespace `name` are shared with it.
+    """A namespace of variables. `name` is for messages; two contexts of the same name are different. With a `library` of C
+    objects, which this process has loaded, the context shares the variables that the library has in the namespace `name`.
 
-    A pickle of one has no values, as a pickle of a model has no code: in another process it is a namespace that begins with
-    the initial values, and is the same one there however often it comes, as long as anybody there holds it. The process's own
-    is there the process's own. Values go along where `state` is pickled; `Context.from_state` begins with them.
+    A pickle of a context has no values, as a pickle of a model has no code: in another process it is a namespace that begins
+    with the initial values, and repeated unpickling returns the same one as long as anybody there holds it. The process's own
+    context is unpickled as the other process's own. To transfer values, pickle `state`; `Context.from_state` begins with them.
     """
 
     def __init__(self, name: str, library: ctypes.CDLL | None = None) -> None:
@@ -52,19 +51,20 @@ class Context:
             from .shared_library import check_library
             check_library(library)
         self.generation = 0
-        """Grows when variables are deleted, and when one is declared that was read before: executables then look theirs up
-        again."""
+        """Incremented when variables are deleted, and when one is declared that was read before: executables then look theirs
+        up again."""
         self.generation_word = ctypes.c_int64(0)
-        """The same, where native code can look at it."""
+        """The generation, at an address for native code."""
         self.watchers: weakref.WeakSet[Context] = weakref.WeakSet()
-        """Contexts in which variables of this one are seen (`joined_context`): their generation grows with this one's."""
+        """Contexts in which variables of this one are visible (`joined_context`): their generation is incremented with this
+        one's."""
         self._variables: dict[str, Variable] = {}
         self._awaited: weakref.WeakValueDictionary[tuple[object, ...], Variable] = weakref.WeakValueDictionary()
-        """What stands for external variables that no program has declared yet, by name and type, as long as a program reads it:
-        not written, not listed."""
+        """Placeholders for external variables that no program has declared yet, by name and type, as long as a program reads
+        them: not written, not listed."""
         self._lock = threading.Lock()
         self._token: str | None = None
-        """What stands for it in pickles, from the first on."""
+        """The context's identifier in pickles, from the first pickle on."""
         contexts.add(self)
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ class Context:
         return context_of, (self._token, self.name)
 
     def __copy__(self) -> Context:
-        """A namespace of its own that begins with the same values; the process's namespace is one."""
+        """Return a new namespace that begins with the same values; the process's namespace is returned itself."""
         return self if self is process else Context.from_state(self.state())
 
     def __deepcopy__(self, memo: object) -> Context:
@@ -91,8 +91,8 @@ class Context:
 
     @classmethod
     def from_state(cls, state: ContextState, name: str | None = None) -> Context:
-        """A namespace that begins with the variables of a `state`, written or not as they were; `reset` brings them back to the
-        initial values that they have there."""
+        """Return a namespace that begins with the variables of a `state`, written or not as they were; `reset` restores the
+        initial values of the state."""
         context = cls(state.name if name is None else name)
         variables, _ = context.declare([declaration for declaration, _ in state.variables])
         for variable, (_, value) in zip(variables, state.variables):
@@ -100,8 +100,8 @@ class Context:
         return context
 
     def state(self) -> ContextState:
-        """All variables with copies of their values at one moment, without the places of their declarations: a pickle of it has
-        no model's text."""
+        """Return all variables with copies of their values at one moment, without the positions of their declarations: a pickle
+        of the state has no model's text."""
         variables = self._all()
         with Locks(v for _, v in variables):
             return ContextState(self.name, tuple(
@@ -113,9 +113,9 @@ class Context:
 
     # ---- what programs do --------------------------------------------------------------------------------------------
     def declare(self, declarations: Sequence[Declaration]) -> tuple[tuple[Variable, ...], int]:
-        """The variables of a program, those that do not exist made now, and the generation they belong to. External ones that
-        do not exist are not written until another program declares them, which makes a new generation. Raises a Problem, and
-        makes none, where one exists with another type or shape."""
+        """Return the variables of a program, creating those that do not exist, and their generation. External variables that do
+        not exist are unwritten until another program declares them, which starts a new generation. Raises a Problem, and
+        creates none, if one exists with another type or shape."""
         with self._lock:
             for declaration in declarations:
                 if declaration.name in self._variables:
@@ -131,14 +131,14 @@ class Context:
             return tuple(self._variables.get(d.name) or self._stand_in(d) for d in declarations), self.generation
 
     def _in_library(self, declaration: Declaration) -> LibraryMemory | None:
-        """The memory that the library has for a variable; a Problem where it has another type there."""
+        """Return the library's memory for a variable, None if it has none; raise a Problem if it has another type there."""
         if self.library is None:
             return None
         from .shared_library import memory_of
         return memory_of(self.library, self.name, declaration.tensor, declaration.position)
 
     def _stand_in(self, declaration: Declaration) -> Variable:
-        """What a program reads as long as nothing declares an external variable."""
+        """Return the placeholder that a program reads while nothing declares an external variable."""
         tensor = declaration.tensor
         key = tensor.name, tensor.dtype, tensor.element, tensor.shape
         found = self._awaited.get(key)
@@ -157,11 +157,11 @@ class Context:
         return iter(sorted(self._known()))
 
     def list(self) -> tuple[VariableStatus, ...]:
-        """All variables, by name."""
+        """Return the status of all variables, by name."""
         return tuple(VariableStatus(name, v.tensor.type, v.tensor.nbytes, v.is_written) for name, v in self._all())
 
     def read(self, name: str) -> Array:
-        """A copy of the value; a Problem where the variable is not known or not written."""
+        """Return a copy of the value; raise a Problem if the variable is not known or not written."""
         variable = self._get(name)
         with variable.lock:
             if not variable.is_written:
@@ -170,28 +170,28 @@ class Context:
             return variable.data.copy()
 
     def set(self, name: str, value: Array) -> None:
-        """Copy an array of the variable's type and shape into it; it counts as written from then on."""
+        """Copy an array of the variable's type and shape into it; the variable counts as written from then on."""
         variable = self._get(name)
         array = as_array(f"the value of variable {name}", value, variable.tensor)
         with variable.lock:
             variable.put(array)
 
     def reset(self, name: str | None = None) -> None:
-        """Bring a variable, or all of them at one moment, back to the initial value, or to not written."""
+        """Reset a variable, or all of them at one moment, to the initial value, or to not written."""
         variables = [v for _, v in self._all()] if name is None else [self._get(name)]
         with Locks(variables):
             for variable in variables:
                 variable.reset()
 
     def snapshot(self) -> dict[str, Array | None]:
-        """Copies of all values at one moment, by name; None for a variable that is not written."""
+        """Return copies of all values at one moment, by name; None for a variable that is not written."""
         variables = self._all()
         with Locks(v for _, v in variables):
             return {name: v.data.copy() if v.is_written else None for name, v in variables}
 
     def restore(self, snapshot: Mapping[str, Array | None]) -> None:
-        """Give the variables of a snapshot their values again, at one moment; others keep theirs. Raises a Problem,
-        and changes none, where one is not known or has another type or shape."""
+        """Restore the values of the variables in a snapshot, at one moment; others keep theirs. Raises a Problem, and changes
+        none, if one is not known or has another type or shape."""
         checked = []
         for name, value in snapshot.items():
             variable = self._get(name)
@@ -202,13 +202,13 @@ class Context:
                 variable.put(array)
 
     def delete(self, name: str) -> None:
-        """Forget a variable. A program that uses it declares it anew, with its initial value, when it is called
-        next. One that a library shares is not written from then on."""
+        """Delete a variable. A program that uses it declares it anew, with its initial value, on its next call. A variable that
+        a library shares becomes unwritten."""
         with self._lock:
             self._forget([self._get(name)])
 
     def clear(self) -> None:
-        """Forget all variables."""
+        """Delete all variables."""
         with self._lock:
             self._forget(list(self._variables.values()))
 
@@ -227,11 +227,11 @@ class Context:
             watcher._grow()
 
     def home(self, name: str) -> tuple[Context, str]:
-        """The context that holds a variable of this one, and its name there."""
+        """Return the context that holds a variable of this one, and its name there."""
         return self, name
 
     def _known(self) -> Mapping[str, Variable]:
-        """The variables that there are, by name."""
+        """Return the existing variables, by name."""
         return self._variables
 
     def _all(self) -> Sequence[tuple[str, Variable]]:
@@ -247,26 +247,26 @@ class Context:
         return variable
 
     def renew_locks(self) -> None:
-        """New locks, all free: in the child of a fork no other thread lives that could give one back."""
+        """Create new locks, all free: in the child of a fork no other thread exists that could release one."""
         self._lock = threading.Lock()
         for variable in self._owned():
             variable.lock.renew()
 
     def _owned(self) -> Sequence[Variable]:
-        """All whose locks calls take, by name."""
+        """Return all variables whose locks calls take, by name."""
         return sorted((*self._variables.values(), *self._awaited.values()), key=lambda v: v.name)
 
 
 contexts: weakref.WeakSet[Context] = weakref.WeakSet()
-"""Every context there is."""
+"""All existing contexts."""
 
 travelled: weakref.WeakValueDictionary[str, Context] = weakref.WeakValueDictionary()
-"""Contexts that have been pickled, here or elsewhere, by what stands for them there."""
+"""Contexts that have been pickled, here or elsewhere, by their identifier in pickles."""
 _travelling = threading.Lock()
 
 
 def context_of(token: str, name: str) -> Context:
-    """The context that a pickle names: the one that is here already, or a new one."""
+    """Return the context that a pickle names: the existing one, or a new one."""
     with _travelling:
         found = travelled.get(token)
         if found is None:
@@ -275,19 +275,18 @@ def context_of(token: str, name: str) -> Context:
         return found
 
 process = Context("process")
-"""The context of programs that are given no other."""
+"""The default context of programs."""
 
 
 def checked_context(given: object) -> Context | None:
-    """A context that a caller may give or leave out; a Problem for anything else."""
+    """Return an optional context of a caller; raise a Problem for anything else."""
     if given is None or isinstance(given, Context):
         return given
     raise TypeProblem(f"context is {class_of(given)}, not a tosaic.Context, a namespace of variables", kind="argument",
                       help='make one: tosaic.Context("name"); without one, variables belong to the process')
 
 FORK_WAIT = 0.5
-"""Seconds that a fork waits for running calls, so that the child finds whole variables; then it goes on
-regardless."""
+"""Seconds that a fork waits for running calls, so that the child finds consistent variables; then it continues regardless."""
 
 _held: list[Lock] = []
 

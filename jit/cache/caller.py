@@ -1,6 +1,6 @@
-"""Machine code that a process has once for all programs, kept like that of a program: what stands behind quick calls
+"""Machine code that a process has once for all programs, kept like that of a program: the code of quick calls
 (`lowering.native.process.function_object_code`), the pool of threads (`lowering.native.process.thread_pool`), and the interrupt
-flag (`lowering.native.process.interrupt_flag`). Where they come from the cache, a process has them without LLVM."""
+flag (`lowering.native.process.interrupt_flag`). If they come from the cache, a process does not need LLVM for them."""
 from __future__ import annotations
 
 import functools
@@ -23,7 +23,7 @@ CALLER, POOL, INTERRUPTS = "caller", "thread pool", "interrupts"
 # ---- quick calls -----------------------------------------------------------------------------------------------------
 @functools.cache
 def caller() -> int:
-    """The address of the function, from the cache or made; 0 where the layout of objects is not known."""
+    """Return the address of the function, from the cache or compiled; 0 if the layout of objects is unknown."""
     if not is_known():
         return 0
     loaded = loaded_code(CALLER)
@@ -38,7 +38,7 @@ def caller() -> int:
 
 @functools.cache
 def keep_caller(where: Folder) -> None:
-    """Write the code, where it is not there; it is made, which every quick call would do."""
+    """Write the code if it is missing; compile it, as every quick call would."""
     if is_known() and lacks(where, CALLER):
         from ...lowering.native.process import function_object_code
         write(where, CALLER, function_object_code.engine().image)
@@ -47,7 +47,7 @@ def keep_caller(where: Folder) -> None:
 # ---- threads ---------------------------------------------------------------------------------------------------------
 @functools.cache
 def thread_pool() -> PoolCode | None:
-    """The pool's functions, from the cache or made; None where this process can have no pool."""
+    """Return the pool's functions, from the cache or compiled; None if this process cannot have a pool."""
     loaded = loaded_code(POOL)
     if loaded is not None:
         return PoolCode(loaded.address("pool.parallel"), loaded.address("pool.stop"), loaded)
@@ -57,7 +57,7 @@ def thread_pool() -> PoolCode | None:
 
 @functools.cache
 def keep_pool(where: Folder) -> None:
-    """Write the code, where it is not there."""
+    """Write the code if it is missing."""
     from ...lowering.native.process import thread_pool
     if thread_pool.is_supported() and lacks(where, POOL):
         write(where, POOL, thread_pool.engine().image)
@@ -65,7 +65,7 @@ def keep_pool(where: Folder) -> None:
 
 # ---- the interrupt flag ----------------------------------------------------------------------------------------------
 def interrupts() -> int:
-    """The address of the flag and what belongs to it, its code from the cache or made."""
+    """Return the address of the flag and its words, with their code from the cache or compiled."""
     def load() -> LoadedCode:
         loaded = loaded_code(INTERRUPTS, process.bound)
         if loaded is not None:
@@ -78,7 +78,7 @@ def interrupts() -> int:
 
 @functools.cache
 def keep_interrupts(where: Folder) -> None:
-    """Write the code, where it is not there."""
+    """Write the code if it is missing."""
     from ...lowering.native.process import interrupt_flag
     if lacks(where, INTERRUPTS):
         write(where, INTERRUPTS, interrupt_flag.image())
@@ -87,7 +87,7 @@ def keep_interrupts(where: Folder) -> None:
 # ---- the cache -------------------------------------------------------------------------------------------------------
 @functools.cache
 def loaded_code(name: str, bound: Callable[[Image], Image] | None = None) -> LoadedCode | None:
-    """Code from the cache, which stays for as long as the process; `bound` changes its image before."""
+    """Return code from the cache, loaded for the lifetime of the process; `bound` changes its image before loading."""
     where, key = folder(), key_of(name)
     entry = where.read("code", key) if where and key else None
     try:
@@ -107,6 +107,7 @@ def write(where: Folder, name: str, image: Image) -> None:
 
 
 def key_of(name: str) -> bytes | None:
-    """Its key: the code of quick calls is written for one layout of objects, and used where that is found."""
+    """Return the code's key, or None if the versions are unknown. The code of quick calls is specific to one layout of
+    objects."""
     known = versions()
     return digest((name, known, machine())) if known else None

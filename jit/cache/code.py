@@ -1,4 +1,5 @@
-"""Compiled code as an entry of the cache, and back: the image is one array, each constant and each initial value another."""
+"""Conversion of compiled code to an entry of the cache, and back: the image is one array, each constant and each initial value
+another."""
 from __future__ import annotations
 
 import functools
@@ -23,7 +24,7 @@ ENTRY = "program.run"
 
 
 class LaterSource(Source):
-    """A model's text that is read again only when an error shows a place in it. It pickles as that text."""
+    """A model's text that is read again only when an error shows a position in it. It pickles as that text."""
     __slots__ = ("_find",)
     _find: Callable[[], Source]
 
@@ -42,7 +43,7 @@ class LaterSource(Source):
         return self._found().text
 
     def _found(self) -> Source:
-        """Return the text, or one without lines if the file is gone or has changed: the error must still print."""
+        """Return the text, or an empty one if the file is gone or has changed: the error must still print."""
         try:
             return self._find()
         except Problem:
@@ -51,7 +52,7 @@ class LaterSource(Source):
 
 # ---- to an entry -------------------------------------------------------------------------------------------------
 def fields_of(code: Code, image: Image) -> tuple[Fields, list[Array]]:
-    """What an entry holds of some code."""
+    """Return the fields and arrays of an entry for some code."""
     arrays = [np.frombuffer(image.code, np.uint8), *code.constants]
     initials = [v.initial for v in code.variables if v.initial is not None]
     fields = {
@@ -82,7 +83,7 @@ def tensor_fields(tensor: Tensor) -> list[Any]:
 
 
 def position_fields(position: Position | None) -> list[Any] | None:
-    """A position; its source is None where that is the model's own text."""
+    """Return a position's fields; its source is None for the model's own text."""
     if position is None:
         return None
     name = position.source.name if position.source.text is None else None
@@ -92,8 +93,8 @@ def position_fields(position: Position | None) -> list[Any] | None:
 # ---- from an entry -----------------------------------------------------------------------------------------------
 def code_of(entry: CacheEntry, own: Source, caller: Callable[[], int], pool: Callable[[], PoolCode | None],
             interrupts: Callable[[], int]) -> Code:
-    """The code in this process; positions in the model's own text are in `own`. Raises OSError where the system lets no
-    process make code."""
+    """Return the code in this process; positions in the model's own text are in `own`. Raises OSError if the system lets no
+    process create code."""
     fields, arrays = entry.fields, iter(entry.arrays)
     loaded = loaded_image(fields["image"], next(arrays))
     address = loaded.address(ENTRY)
@@ -109,7 +110,7 @@ def code_of(entry: CacheEntry, own: Source, caller: Callable[[], int], pool: Cal
 
 
 def loaded_image(fields: Fields, code: Array, bound: Callable[[Image], Image] | None = None) -> LoadedCode:
-    """An image in this process, without LLVM where it is linked; `bound` changes it before."""
+    """Return an image loaded in this process, without LLVM if the image is linked; `bound` changes the image before loading."""
     imports = tuple((name, at) for name, at in fields["imports"])
     image = Image(code.tobytes(), fields["symbols"], imports, fields["form"], fields["tiles"],
                   tuple((name, at, nbytes) for name, at, nbytes in fields["functions"]))
@@ -147,7 +148,7 @@ def position_of(fields: list[Any] | None, own: Source) -> Position | None:
 
 
 def own_source(positions: Iterator[Position | None]) -> Source:
-    """The text that a model was read from, if one of its positions knows it."""
+    """Return the text that a model was read from, if one of its positions refers to it."""
     known = (p.source for p in positions if p is not None and p.source.text is not None)
     return next(known, Source("<model>", ""))
 

@@ -1,13 +1,13 @@
-"""The file of a cache's entry: a header that proves the rest, a JSON object, and arrays of bytes at multiples of 64.
+"""The file of a cache's entry: a header that validates the rest, a JSON object, and arrays of bytes at multiples of 64.
 
     0    "tosaic cache" and the version of this format
     16   the key that the entry belongs to
-    48   SHA-256 of everything up to the first array's end but these 32 bytes
+    48   SHA-256 of everything up to the first array's end except these 32 bytes
     80   bytes of the whole file, bytes of the JSON text (64 bits each, little endian)
-    96   the JSON text: the fields, offset and length of each array, SHA-256 of all behind the first array
+    96   the JSON text: the fields, offset and length of each array, SHA-256 of all bytes after the first array
 
-The first array of code is what runs: it is always held against its digest. The others are constants, perhaps many bytes,
-which `folder` knows to be unchanged.
+The first array of code is the machine code: it is always checked against its digest. The others are constants, perhaps many
+bytes, which `folder` knows to be unchanged.
 """
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Fields = Mapping[str, Any]
 
 
 class CacheEntry(NamedTuple):
-    """What an entry holds; the arrays are read-only bytes."""
+    """The contents of an entry; the arrays are read-only bytes."""
     fields: Fields
     arrays: tuple[Array, ...] = ()
 
 
 def serialised(key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> list[bytes | memoryview]:
-    """The parts of an entry's file."""
+    """Return the parts of an entry's file."""
     data: list[memoryview] = [np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays]
     places, end = [], 0
     for each in data:
@@ -50,7 +50,7 @@ def serialised(key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> list
 
 
 def digest_of(parts: Sequence[bytes | memoryview]) -> bytes:
-    """SHA-256 of some bytes, one after the other."""
+    """Return the SHA-256 of several byte strings, one after the other."""
     found = sha256(nbytes=sum(map(len, parts)))
     for part in parts:
         found.update(part)
@@ -58,8 +58,8 @@ def digest_of(parts: Sequence[bytes | memoryview]) -> bytes:
 
 
 def deserialised(file: Any, key: bytes, is_known: bool = False) -> CacheEntry | None:
-    """The entry in a file's bytes (an object with the buffer protocol, which the arrays keep); None where it is damaged, cut
-    off, or another key's. Of one that `is_known` to be what was written, only what runs is looked at again."""
+    """Return the entry in a file's bytes (an object with the buffer protocol, which the arrays keep); None if it is damaged,
+    truncated, or another key's. For an entry that `is_known` to be as written, only check the machine code again."""
     view = memoryview(file)
     if len(view) < TEXT or view[:DIGEST] != MAGIC + key:
         return None

@@ -1,7 +1,7 @@
-"""The folder of the cache: where it is, whether it can be trusted, reading and writing entries, and what goes when it is
+"""The folder of the cache: its location, its ownership checks, reading and writing entries, and removing entries when it is
 full.
 
-Nothing here fails: what the file system refuses is not there.
+Nothing here fails: what the file system refuses counts as missing.
 """
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ from .entry_file import CacheEntry, Fields, deserialised, serialised
 
 Kind = Literal["code", "entry", "model", "file", "tuning", "known", "interface"]
 LIMIT = 1 << 30
-"""Bytes that the folder may hold where nobody says another number."""
+"""Default maximum size of the folder, in bytes."""
 ABANDONED = 3600
-"""Seconds after which a file that was never renamed belongs to a writer that is gone."""
+"""Age, in seconds, after which a file that was never renamed belongs to a writer that is gone."""
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 PARTIAL = ".new-"
 LARGE_ENTRY_BYTES = 1 << 20
-"""Bytes of an entry from which its constants are not read only to see that they are what they were."""
+"""Minimum bytes of an entry whose constants are not read again merely to check that they are unchanged."""
 TOUCH_SECONDS = 3600
-"""Seconds that the time of an entry's last use may be late."""
+"""Maximum delay, in seconds, of the recorded time of an entry's last use."""
 BLOCK_BYTES = 4096
-"""Bytes that a file takes a multiple of."""
+"""Block size, in bytes, to which a file's disk use is rounded up."""
 LARGE_ENTRY_DIVISOR = 1024
-"""An entry is large that is more than this part of the limit."""
+"""Fraction of the limit, as a divisor, above which an entry is large."""
 SHRINKING_FIRST_BYTES = 4
-"""Of the 256 first bytes of a key, those whose small entries make room."""
+"""Number of the 256 first bytes of a key whose small entries trigger a check of the folder's size."""
 
 _noted: set[str] = set()
 
 
 class Usage(NamedTuple):
-    """What the folder holds."""
+    """The number of entries in the folder and their size."""
     entries: int
     nbytes: int
 
 
 class CachedFile(NamedTuple):
-    """A file of the folder, and what it takes on the disk. `used` is when it was read or written last, in nanoseconds."""
+    """A file of the folder, and its size on the disk. `used` is the time of its last read or write, in nanoseconds."""
     path: str
     nbytes: int
     used: int
 
 
 class Folder(NamedTuple):
-    """The cache's folder, which may not exist yet; it holds `limit` bytes at most."""
+    """The cache's folder, which may not exist yet; it holds at most `limit` bytes."""
     path: str
     limit: int = LIMIT
 
     def read(self, kind: Kind, key: bytes) -> CacheEntry | None:
-        """The entry of that key, mapped from its file; None where there is none that is whole and this user's own."""
+        """Return the entry of that key, mapped from its file; None if there is none that is complete and this user's own."""
         path = self.file(kind, key)
         try:
             if not self.is_trusted():
@@ -77,7 +77,7 @@ class Folder(NamedTuple):
         return found
 
     def note_use(self, path: str, key: bytes, status: os.stat_result, is_known: bool) -> None:
-        """That a file has been used, and, of a large one, that it is what was written."""
+        """Record that a file was used, and, for a large file, that it is as written."""
         with suppress(OSError):
             if is_touched := time.time() - status.st_mtime > TOUCH_SECONDS:
                 os.utime(path)
@@ -87,8 +87,8 @@ class Folder(NamedTuple):
                     self.remember(key, now)
 
     def knows(self, key: bytes, status: os.stat_result) -> bool:
-        """True if a large file is the one that has been written or read whole since the system was started, by its identity,
-        size and times, as git does. So a change by whatever writes files, and a crash, lead to another look."""
+        """True if a large file is the one that was written or read completely since the system was started, by its identity,
+        size and times, as git does. So any change by a program that writes files, and a crash, lead to another check."""
         stamp = stamp_of(status)
         found = self.read("known", key) if stamp else None
         return found is not None and found.fields["stamp"] == stamp
@@ -99,8 +99,8 @@ class Folder(NamedTuple):
             self.write("known", key, {"stamp": stamp})
 
     def write(self, kind: Kind, key: bytes, fields: Fields, arrays: Sequence[Array] = ()) -> bool:
-        """Keep an entry; whether it could be. Other entries go where there is no room: looked for at every large entry, and
-        at one in 64 of the others, because it takes longer than to write one."""
+        """Keep an entry; return whether it was possible. Remove other entries if there is no room: check at every large entry,
+        and at one in 64 of the others, because the check takes longer than writing one."""
         parts = serialised(key, fields, arrays)
         if sum(map(len, parts)) > self.limit:
             return False
@@ -131,7 +131,7 @@ class Folder(NamedTuple):
         return Usage(len(kept), sum(k.nbytes for k in kept))
 
     def clear(self) -> Usage:
-        """Remove all entries; what they were."""
+        """Remove all entries; return their usage."""
         found = self.usage()
         for path in [*(k.path for k in self.kept()), *self.abandoned(0)]:
             with suppress(OSError):
@@ -139,7 +139,7 @@ class Folder(NamedTuple):
         return found
 
     def shrink(self) -> None:
-        """Remove what was not used for longest, until the rest is within the limit; and what killed writers left."""
+        """Remove the least recently used entries until the rest is within the limit, and the files of killed writers."""
         kept = list(self.kept())
         nbytes = sum(k.nbytes for k in kept)
         for each in sorted(kept, key=lambda k: (k.used, k.path)) if nbytes > self.limit else ():
@@ -156,7 +156,7 @@ class Folder(NamedTuple):
         return os.path.join(self.path, f"{key.hex()}.{kind}")
 
     def kept(self) -> Iterator[CachedFile]:
-        """The files of entries."""
+        """Yield the files of entries."""
         for entry, status in self.files():
             key, _, kind = entry.partition(".")
             if len(key) == 64 and kind in get_args(Kind):
@@ -164,7 +164,7 @@ class Folder(NamedTuple):
                 yield CachedFile(os.path.join(self.path, entry), nbytes, status.st_mtime_ns)
 
     def abandoned(self, seconds: float) -> Iterator[str]:
-        """Files that were begun so long ago, and never renamed."""
+        """Yield files that were begun at least `seconds` ago, and never renamed."""
         for entry, status in self.files():
             if entry.startswith(PARTIAL) and time.time() - status.st_mtime >= seconds:
                 yield os.path.join(self.path, entry)
@@ -176,7 +176,7 @@ class Folder(NamedTuple):
                     yield name, os.lstat(os.path.join(self.path, name))
 
     def is_trusted(self) -> bool:
-        """True if the folder is there and nobody else can put files into it."""
+        """True if the folder exists and nobody else can put files into it."""
         try:
             status = os.lstat(self.path)
         except OSError:
@@ -190,8 +190,8 @@ NOT_WAITED_FOR = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def mapped(path: str) -> tuple[mmap.mmap, os.stat_result]:
-    """A file's bytes, and what the file system says of it; OSError where it is no file or not this user's own, ValueError
-    where it is empty. A pipe or a device that has an entry's name is not waited for."""
+    """Return a file's bytes and status. Raise OSError if it is not a regular file or not this user's own, ValueError if it is
+    empty. Do not wait for a pipe or a device with an entry's name."""
     descriptor = os.open(path, os.O_RDONLY | CLOSED_BY_EXEC | NO_LINK | NOT_WAITED_FOR | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
@@ -203,14 +203,14 @@ def mapped(path: str) -> tuple[mmap.mmap, os.stat_result]:
 
 
 def stamp_of(status: os.stat_result) -> list[Any]:
-    """What a file has in common with itself alone, as long as it does not change; nothing where that cannot be said."""
+    """Return fields that identify a file while it does not change; an empty list if the system cannot be identified."""
     started = boot()
     return [started, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns] if started else []
 
 
 @functools.cache
 def boot() -> str:
-    """What names this run of the system: what its memory has of a file is what was written, and no half of it."""
+    """Return a name of this run of the system: within one run, the file contents in memory are complete as written."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # a codec for text is a module to import
             return file.read().decode().strip()
@@ -219,8 +219,8 @@ def boot() -> str:
 
 
 def is_own(path: str, status: os.stat_result, remedy: str) -> bool:
-    """True if a file belongs to this user and nobody else may write it; a note, once, where that is not so."""
-    if not hasattr(os, "geteuid"):  # no such owners and modes on this system
+    """True if a file belongs to this user and nobody else may write it; otherwise print a note, once."""
+    if not hasattr(os, "geteuid"):  # this system has no such owners and modes
         return True
     foreign, shared = status.st_uid != os.geteuid(), bool(status.st_mode & 0o022)
     if (foreign or shared) and path not in _noted:
@@ -231,8 +231,8 @@ def is_own(path: str, status: os.stat_result, remedy: str) -> bool:
 
 
 def folder() -> Folder | None:
-    """The folder as the environment says; None where the cache is off, which it is for debuggers, too: code of the cache has no
-    lines."""
+    """Return the folder that the environment selects; None if the cache is off. It is off for debuggers, too: code of the cache
+    has no lines."""
     chosen = os.environ.get("TOSAIC_CACHE", "")
     if chosen.strip().lower() == "off" or is_debugged():
         return None
@@ -241,17 +241,17 @@ def folder() -> Folder | None:
 
 
 def user_caches() -> str:
-    """Where this user's programs keep what they can make again, and in it the place of tosaic: `~/Library/Caches/tosaic` on
-    macOS, `%LOCALAPPDATA%\\tosaic\\Cache` on Windows, elsewhere as the XDG Base Directory Specification says."""
+    """Return tosaic's folder within this user's caches: `~/Library/Caches/tosaic` on macOS, `%LOCALAPPDATA%\\tosaic\\Cache` on
+    Windows, elsewhere by the XDG Base Directory Specification."""
     if sys.platform in ("darwin", "win32"):
-        import platformdirs  # it would say the same elsewhere; importing it takes milliseconds of each start
+        import platformdirs  # it would return the same elsewhere; importing it takes milliseconds of each start
         return platformdirs.user_cache_dir("tosaic", appauthor=False)
     base = os.environ.get("XDG_CACHE_HOME", "")
     return os.path.join(base if os.path.isabs(base) else os.path.join("~", ".cache"), "tosaic")
 
 
 def limit() -> int:
-    """The most bytes that the folder may hold."""
+    """Return the maximum bytes that the folder may hold."""
     text = os.environ.get("TOSAIC_CACHE_LIMIT", "").strip().upper()
     if not text:
         return LIMIT

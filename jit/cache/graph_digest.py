@@ -1,7 +1,7 @@
 """The digest of a graph: SHA-256 of its structure, attributes, names and constants, the same in every process.
 
-Positions in the source count only for operators on variables and checks: their errors come when the code runs, and name the
-place.
+Positions in the source count only for operators on variables and checks: their errors occur when the code runs, and name the
+position.
 """
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .sha256 import sha256
 
 
 def graph_digest(module: Module) -> str:
-    """The digest of a module. Raises NotKept where it has an operator that is not tosaic's."""
+    """Return the digest of a module. Raises NotKept if it has an operator that is not tosaic's."""
     return digest(ModuleWalk().module(module)).hex()
 
 
 class ModuleWalk:
-    """Turns a module into nested tuples; values become the numbers of their definitions."""
+    """A conversion of a module to nested tuples; values become the numbers of their definitions."""
 
     def __init__(self) -> None:
         self.numbers: dict[Value, int] = {}
@@ -68,7 +68,7 @@ class ModuleWalk:
         return tuple((f.name, self.plain(getattr(value, f.name))) for f in dataclasses.fields(value))
 
     def plain(self, value: Any) -> Any:
-        """An attribute as nested tuples."""
+        """Return an attribute as nested tuples."""
         match value:
             case Enum() if is_own(type(value)):
                 return type(value).__qualname__, value.name
@@ -87,7 +87,7 @@ class ModuleWalk:
         raise NotKept(type(value).__name__)
 
     def array(self, array: Array) -> Any:
-        """Type, shape and digest of an array's elements, those that are one in memory only once."""
+        """Return type, shape and digest of an array's elements; elements that share memory count only once."""
         if id(array) not in self.arrays:
             if array.dtype.hasobject:
                 raise NotKept("object")
@@ -99,12 +99,12 @@ class ModuleWalk:
 
 
 def type_text(type: Any) -> str:
-    """A type as MLIR spells it, which distinguishes all types."""
+    """Return a type in MLIR's spelling, which distinguishes all types."""
     return str(type)
 
 
 def place_of(position: Position | None) -> Any:
-    """A position in its own text, or in a Python file."""
+    """Return a position in its own text, or in a Python file."""
     if position is None:
         return None
     name = position.source.name if position.source.text is None else None

@@ -1,4 +1,4 @@
-"""What keys are made of: digests of plain values, and what cannot be in one."""
+"""Cache keys: digests of plain values, and the exception for values that no key can hold."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,11 +9,11 @@ PACKAGE = __name__.partition(".")[0] + "."
 
 
 class NotKept(Exception):
-    """What is to be compiled depends on something that no key can hold, such as a user's own code."""
+    """The code depends on something that no key can hold, such as a user's own code."""
 
 
 def digest(value: object) -> bytes:
-    """SHA-256 of nested tuples of texts, bytes, numbers, bools and None."""
+    """Return the SHA-256 of nested tuples of texts, bytes, numbers, bools and None."""
     text = repr(value).encode(errors="surrogatepass")
     return sha256(text).digest()
 

@@ -1,8 +1,8 @@
-"""Model files in the cache: what is known of one by its bytes alone, so that it need not be parsed.
+"""Model files in the cache: facts known of a file from its bytes alone, so that it need not be parsed.
 
-A `KnownFile` stands for bytes, an `Origin` for what is read from them. A large file's digest is remembered by the file's
-identity, size and times, as Make and git do, so that it need not be read: only of one that has rested for a while, because a
-change within the clock's resolution would not show.
+A `KnownFile` identifies bytes, an `Origin` the model that is read from them. A large file's digest is remembered by the file's
+identity, size and times, as in Make and git, so that it need not be read: only for a file that has rested for a while, because
+a change within the clock's resolution would not show.
 """
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 Form = Literal["text", "bytes", "tflite", "onnx"]
 OPERATORS = PACKAGE + "lowering.graph.operator"
-"""The module with the table of operators, where a process has needed it."""
+"""The module with the table of operators, if a process has needed it."""
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 LARGE = 1 << 15
-"""Bytes of a file from which its digest is remembered. Measured: to read one, and to look at what it is, takes a start two
+"""Minimum bytes of a file whose digest is remembered. Measured: reading such a file and detecting its form takes a start two
 milliseconds."""
 
 
 class Outline(NamedTuple):
-    """An entry function of a model, as far as calling it needs: whether an input has open extents, the inputs' names; `stated`
-    are the shapes that the file suggests for the inputs with open extents."""
+    """The facts about a model's entry function that a call needs: whether an input has open extents, the inputs' names;
+    `stated` are the shapes that the file suggests for the inputs with open extents."""
     name: str
     is_dynamic: bool
     inputs: tuple[str, ...]
@@ -46,7 +46,7 @@ class Outline(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """A model's bytes, by what stands for them in keys."""
+    """A model's bytes, by their digest in keys."""
     digest: str
 
     @property
@@ -54,7 +54,7 @@ class Origin(NamedTuple):
         return digest(("model", versions(), self.digest))
 
     def recall(self) -> CachedModel | None:
-        """The model, where a process has compiled one of its functions."""
+        """Return the model if a process has compiled one of its functions."""
         where = usable_folder()
         found = where.read("model", self.key) if where else None
         if found is None:
@@ -64,14 +64,15 @@ class Origin(NamedTuple):
 
 
 class CachedModel(NamedTuple):
-    """A model that the cache may know: where it comes from, its entry functions, and whether these are kept already."""
+    """A model that the cache may know: its origin, its entry functions, and whether these are kept already."""
     origin: Origin
     outlines: tuple[Outline, ...]
     is_kept: bool = False
 
     def compile(self, name: str, shapes: Shapes, request: CodeRequest, context: Context | None,
                 traced: Callable[[], TracedData], compiler: Callable[[], CachedCompiler]) -> Compiled:
-        """One of its functions for these shapes, compiled; from the cache, neither `traced` nor the compiler is asked for."""
+        """Return one of the model's functions compiled for these shapes; if it is in the cache, call neither `traced` nor the
+        compiler."""
         source = LaterSource(lambda: own_source(positions(traced().module)))
         key = self.code_key(name, shapes, request)
         later = Later(lambda: lowered(traced(), request, key, compiler()))
@@ -89,13 +90,13 @@ class CachedModel(NamedTuple):
         return digest(("interface", versions(), self.origin.digest, name, shapes))
 
     def keep_interface(self, name: str, shapes: Shapes, tensors: Interface) -> None:
-        """Remember what a function says of its tensors."""
+        """Remember a function's description of its tensors."""
         where = usable_folder()
         if where is not None:
             where.write("interface", self.interface_key(name, shapes), {"tensors": tensors.fields()})
 
     def recall_interface(self, name: str, shapes: Shapes) -> Interface | None:
-        """What a function says of its tensors, where a process has compiled it."""
+        """Return a function's description of its tensors, if a process has compiled it."""
         where = usable_folder()
         found = where.read("interface", self.interface_key(name, shapes)) if where else None
         if found is None:
@@ -104,13 +105,13 @@ class CachedModel(NamedTuple):
         return interface_from(found.fields["tensors"])
 
     def code_key(self, name: str, shapes: Shapes, request: CodeRequest) -> bytes | None:
-        """The key of a function's code, where a process has compiled it."""
+        """Return the key of a function's code, if a process has compiled it."""
         where, key = usable_folder(), self.entry_key(name, shapes, request)
         found = where.read("entry", key) if where and key else None
         return bytes.fromhex(found.fields["code"]) if found else None
 
     def entry_key(self, name: str, shapes: Shapes, request: CodeRequest) -> bytes | None:
-        """What a function is found by; None where it is not kept."""
+        """Return the key of a function's entry; None if it is not kept."""
         try:
             return digest(("entry", request.settings(), self.origin.digest, name, shapes))
         except NotKept:
@@ -132,7 +133,7 @@ class CachedModel(NamedTuple):
 
 
 def usable_folder() -> Folder | None:
-    """The cache's folder, if models mean in this process what they mean in every other."""
+    """Return the cache's folder, if models mean in this process what they mean in every other."""
     loaded, where = sys.modules.get(OPERATORS), folder()
     if where is None or versions() is None:
         return None
@@ -141,24 +142,25 @@ def usable_folder() -> Folder | None:
 
 # ---- bytes and files -----------------------------------------------------------------------------------------------
 PACKAGES = {"tflite": "tosa_converter_for_tflite", "onnx": "onnx"}
-"""What files of a form go through."""
+"""Packages that read files of each form."""
 
 
 class KnownFile(NamedTuple):
-    """What a file holds: how it is read (a text of Python always as MLIR), and its digest."""
+    """The identity of a file's contents: its form (a text of Python always as MLIR), and its digest."""
     form: Form
     sha256: str
 
     @property
     def origin(self) -> Origin | None:
-        """None where it goes through a package of no known version."""
+        """Origin of the model; None if it is read by a package of unknown version."""
         package = PACKAGES.get(self.form)
         converter = package_version(package) if package else ""
         return None if converter is None else Origin(f"{self.form} {converter} {self.sha256}")
 
 
 def known_data(data: str | bytes | memoryview) -> KnownFile | None:
-    """A model's text or bytes; None where the cache is off, and of a model that has weights in other files."""
+    """Return the identity of a model's text or bytes; None if the cache is off, and for a model that has weights in other
+    files."""
     if usable_folder() is None:
         return None
     form: Form = "text" if isinstance(data, str) else "tflite" if data[4:8] == b"TFL3" else "bytes"
@@ -171,28 +173,28 @@ def known_data(data: str | bytes | memoryview) -> KnownFile | None:
 
 
 def names_files(data: str | bytes | memoryview) -> bool:
-    """True if an ONNX model may have weights in other files: their places are called so in it."""
+    """True if an ONNX model may have weights in other files: the model refers to their paths by this word."""
     held = data.obj if isinstance(data, memoryview) else data
     return held.find(b"location") >= 0 if hasattr(held, "find") and not isinstance(held, str) else True
 
 
 def known_file(key: bytes | None) -> KnownFile | None:
-    """The file of that key, if it has been read before."""
+    """Return the file of that key, if it has been read before."""
     where = usable_folder()
     found = where.read("file", key) if where and key else None
     return KnownFile(found.fields["form"], found.fields["sha256"]) if found else None
 
 
 def remember_file(path: str, key: bytes | None, file: KnownFile) -> None:
-    """Remember what a file holds that had this key when it was opened, unless it has changed since."""
+    """Remember the contents of a file that had this key when it was opened, unless it has changed since."""
     where = usable_folder()
     if where is not None and key is not None and file_key(path) == key:
         where.write("file", key, {"form": file.form, "sha256": file.sha256})
 
 
 def file_key(path: str) -> bytes | None:
-    """What tells a large file that has rested from every other, without reading it; None for others, and where the system has
-    no time of a file's last change."""
+    """Return a key that distinguishes a large file that has rested from every other, without reading it; None for other files,
+    and if the system does not record a file's last change."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

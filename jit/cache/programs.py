@@ -1,4 +1,4 @@
-"""Compiling through the cache: the key of a function's code, and the code from an entry or from the compiler."""
+"""Compilation through the cache: the key of a function's code, and the code from an entry or from the compiler."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class CodeRequest(NamedTuple):
-    """What code is made for, besides the graph. None are the default options, which are not even imported."""
+    """The inputs of a compile besides the graph. None means the default options, which are not even imported."""
     options: CompileOptions | None = None
 
     def settings(self) -> object:
-        """All that the code depends on but the graph, as nested tuples. The machine is a part of it for every target: where
-        the code was made, it has been checked that it can run it. Raises NotKept where no key can hold it."""
+        """Return all that the code depends on except the graph, as nested tuples. The machine is included for every target, as
+        the machine that made the code has checked that it can run it. Raises NotKept if no key can hold it."""
         known = versions()
         if known is None or folder() is None:
             raise NotKept
@@ -52,7 +52,7 @@ class CodeRequest(NamedTuple):
 
 
 def key_of(traced: TracedData, request: CodeRequest) -> bytes | None:
-    """The key of a function's code; None where it is not kept."""
+    """Return the key of a function's code; None if it is not kept."""
     from .graph_digest import graph_digest
     try:
         settings = request.settings()
@@ -62,14 +62,14 @@ def key_of(traced: TracedData, request: CodeRequest) -> bytes | None:
 
 
 class CachedCompiler(NamedTuple):
-    """What makes a graph into loops, and into code (`jit/stages.py`), where the cache does not have it."""
+    """Functions that lower a graph to loops, and compile it (`jit/stages.py`), if the cache does not have it."""
     lower: Callable[[TracedData, CompileOptions | None], LoweredData]
     lower_and_compile: Callable[[TracedData, CompileOptions | None, Context | None], tuple[Compiled, Image]]
 
 
 def compile(traced: TracedData, request: CodeRequest, context: Context | None, compiler: CachedCompiler
             ) -> tuple[Compiled, bytes | None]:
-    """The function compiled, or its code from the cache, and the key under which the cache has it now."""
+    """Return the function compiled, or its code from the cache, and the key under which the cache has it now."""
     key = key_of(traced, request) if folder() else None
     if key is not None:
         kept = recall(key, context, Later(lambda: lowered(traced, request, key, compiler)), traced.results,
@@ -81,12 +81,12 @@ def compile(traced: TracedData, request: CodeRequest, context: Context | None, c
 
 
 def lowered(traced: TracedData, request: CodeRequest, key: bytes | None, compiler: CachedCompiler) -> LoweredData:
-    """The function lowered, with the schedules that a measured search has kept for it."""
+    """Return the function lowered, with the schedules that a measured search has kept for it."""
     return compiler.lower(traced, with_findings(request, key))
 
 
 def with_findings(request: CodeRequest, key: bytes | None) -> CompileOptions | None:
-    """The options with what a measured search has kept for the function of that key."""
+    """Return the options with the findings that a measured search has kept for the function of that key."""
     findings = findings_of(key)
     if not findings:
         return request.options
@@ -98,14 +98,14 @@ def with_findings(request: CodeRequest, key: bytes | None) -> CompileOptions | N
 
 
 def findings_of(key: bytes | None) -> Choices:
-    """What a measured search has kept for the function of that key."""
+    """Return the findings that a measured search has kept for the function of that key."""
     where = folder()
     entry = where.read("tuning", key) if where and key else None
     return tuple((name, tuple(texts)) for name, texts in entry.fields["findings"].items()) if entry else ()
 
 
 def keep_findings(traced: TracedData, request: CodeRequest, findings: Choices, compiler: CachedCompiler) -> bool:
-    """Keep what a search has found, and the code that it gives in place of the code before; whether it could be."""
+    """Keep the findings of a search, and the resulting code in place of the code before; return whether it was possible."""
     where, key = folder(), key_of(traced, request)
     if where is None or key is None or not where.write("tuning", key, {"findings": dict(findings)}):
         return False
@@ -115,7 +115,7 @@ def keep_findings(traced: TracedData, request: CodeRequest, findings: Choices, c
 
 def recall(key: bytes, context: Context | None, lowered: Later[LoweredData], results: Structure | None,
            own: Source) -> Compiled | None:
-    """The code of that key as a function, None where the cache does not have it. `lowered` is called where somebody asks for
+    """Return the code of that key as a function, None if the cache does not have it. `lowered` is called when a caller asks for
     the stages before."""
     from ..compiled import Compiled
     where = folder()
@@ -130,7 +130,7 @@ def recall(key: bytes, context: Context | None, lowered: Later[LoweredData], res
 
 
 def keep(key: bytes, code: Code, image: Image) -> bool:
-    """Write code to the cache; whether it could be."""
+    """Write code to the cache; return whether it was possible."""
     where = folder()
     if where is None or not where.write("code", key, *fields_of(code, image)):
         return False
@@ -144,7 +144,7 @@ def keep(key: bytes, code: Code, image: Image) -> bool:
 
 
 def positions(module: Module) -> Iterator[Position | None]:
-    """The positions that errors of a run may name."""
+    """Yield the positions that errors of a run may name."""
     for operation in module.declarations:
         yield operation.position
     for function in module.functions:

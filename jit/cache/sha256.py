@@ -1,6 +1,6 @@
-"""SHA-256 without OpenSSL, where there is little to digest: to load it takes longer than all else of the cache at a start.
+"""SHA-256 without OpenSSL for small data: loading OpenSSL takes longer than all else of the cache at a start.
 
-Python's own function is a module of the standard library without a public name; where it is not there, `hashlib` has one.
+Python's own function is in a module of the standard library without a public name; if it is missing, `hashlib` has one.
 """
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 OPENSSL_BYTES = 1 << 19
-"""Bytes from which OpenSSL, which is several times faster, is worth loading."""
+"""Minimum bytes for which OpenSSL, which is several times faster, is worth loading."""
 MODULES = ("_sha2", "_sha256", "hashlib")
-"""From Python 3.12 on, before, and always."""
+"""Modules from Python 3.12 on, before it, and in all versions."""
 
 
 class Digest(Protocol):
-    """What `hashlib` makes."""
+    """The interface of the objects that `hashlib` creates."""
 
     def update(self, data: bytes | memoryview, /) -> None: ...
     def digest(self) -> bytes: ...
@@ -24,7 +24,7 @@ class Digest(Protocol):
 
 
 def sha256(data: bytes | memoryview = b"", nbytes: int = 0) -> Digest:
-    """The SHA-256 of `data`, to which `nbytes` more bytes will come."""
+    """Return the SHA-256 of `data`, to which `nbytes` more bytes will be added."""
     return (openssl() if len(data) + nbytes >= OPENSSL_BYTES else own())(data)
 
 

@@ -1,6 +1,6 @@
-"""What compiled code depends on besides its graph and its options: tosaic itself, LLVM, NumPy, and this machine.
+"""The dependencies of compiled code besides its graph and its options: tosaic itself, LLVM, NumPy, and this machine.
 
-All of it is found without importing LLVM, which alone takes longer than all else that a second start does.
+All are determined without importing LLVM, which alone takes longer than all else that a second start does.
 """
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FOLDERS = ("jit", "lowering", "runtime")
 SOURCES = (".py", ".lark", ".json")
 RESTED_NS = 2_000_000_000
-"""Nanoseconds that a file must not have changed for, so that a change within the clock's resolution shows."""
+"""Minimum age, in nanoseconds, of a file's last change, so that a change within the clock's resolution shows."""
 CPU_FIELDS = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
-"""Lines of Linux's description of a processor that say what it can do; the others change from moment to moment."""
+"""Lines of Linux's description of a processor that give its capabilities; the others change from moment to moment."""
 
 
 @functools.cache
 def versions() -> tuple[str, ...] | None:
-    """tosaic's sources, LLVM and NumPy; None where they are not known, so that nothing is kept."""
+    """Return the versions of tosaic's sources, LLVM and NumPy; None if they are unknown, so that nothing is kept."""
     own, llvm = source_digest(), llvm_version()
     return None if own is None or llvm is None else (own, llvm, np.__version__)
 
 
 def source_digest() -> str | None:
-    """SHA-256 of tosaic's sources, by content; None where there are none, or one has changed since this process began to
-    import them and may be another than what it runs."""
+    """Return the SHA-256 of tosaic's sources, by content; None if there are none, or if one has changed since this process
+    began to import them and may differ from the code that runs."""
     try:
         stamps = Stamps([], [])
         for name in FOLDERS:
@@ -58,15 +58,15 @@ def source_digest() -> str | None:
 
 
 class Stamps(NamedTuple):
-    """What the file system says of the sources: their paths, in the order in which it lists them, and for each four numbers:
-    size, the file's own number, when it was modified and when changed, in nanoseconds. Each start makes hundreds of them:
-    hence two lists."""
+    """The file system's description of the sources: their paths, in the order in which it lists them, and for each four
+    numbers: size, inode number, modification time and change time, in nanoseconds. Each start makes hundreds of them: hence two
+    lists."""
     paths: list[str]
     numbers: list[int]
 
     @property
     def modified(self) -> int:
-        """When the newest was."""
+        """Time of the newest modification."""
         return max(self.numbers[2::4])
 
     @property
@@ -75,7 +75,8 @@ class Stamps(NamedTuple):
 
 
 def key_of_stamps(stamps: Stamps) -> bytes | None:
-    """What the digest of files is remembered by, if they have rested. It is made at each start, and quickly."""
+    """Return the key that the digest of files is remembered by, if they have rested. It is computed at each start, so it must
+    be quick."""
     if os.name != "posix" or time.time_ns() - max(stamps.modified, stamps.changed) <= RESTED_NS:
         return None
     names = "\n".join(stamps.paths).replace(ROOT, "")
@@ -87,7 +88,7 @@ def key_of_stamps(stamps: Stamps) -> bytes | None:
 
 
 def digest_of(paths: Sequence[str]) -> str:
-    """SHA-256 of files' contents and of their places below the root."""
+    """Return the SHA-256 of files' contents and of their paths below the root."""
     found = sha256(nbytes=OPENSSL_BYTES)
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -101,7 +102,7 @@ def digest_of(paths: Sequence[str]) -> str:
 
 
 def add_stamps(stamps: Stamps, folder: str) -> None:
-    """Put tosaic's own files in a folder and those below to the others."""
+    """Append the stamps of tosaic's own files in a folder and its subfolders."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(SOURCES):
@@ -113,14 +114,14 @@ def add_stamps(stamps: Stamps, folder: str) -> None:
 
 
 def llvm_version() -> str | None:
-    """llvmlite's own file of its version, and the size of its library."""
+    """Return a digest of llvmlite's own file of its version, and of the size of its library."""
     return package_version("llvmlite", "_version.py", "binding")
 
 
 @functools.cache
 def package_version(package: str, file: str | None = None, libraries: str = "") -> str | None:
-    """What distinguishes two versions of an installed package, without importing it: its first file (or another one), and
-    names and sizes of what lies beside it in `libraries`."""
+    """Return a digest that distinguishes two versions of an installed package, without importing it: of its first file (or
+    another one), and of names and sizes of the libraries beside it in `libraries`."""
     try:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
@@ -137,14 +138,14 @@ def package_version(package: str, file: str | None = None, libraries: str = "") 
 
 @functools.cache
 def machine() -> tuple[object, ...]:
-    """What the code of the target "host" depends on: the processor with its features, and its second cache."""
+    """Return the dependencies of code for the target "host": the processor with its features, and its second-level cache."""
     sysconf_names = getattr(os, "sysconf_names", {})
     cache = os.sysconf("SC_LEVEL2_CACHE_SIZE") if "SC_LEVEL2_CACHE_SIZE" in sysconf_names else 0
     return sys.platform, sys.byteorder, struct.calcsize("P"), platform.machine(), cache, processor()
 
 
 def processor() -> str:
-    """The processor as Linux describes it, else as LLVM does."""
+    """Return the processor as Linux describes it, else as LLVM does."""
     try:
         with open("/proc/cpuinfo", "rb") as file:
             first = file.read(1 << 14).split(b"\n\n")[0].decode()

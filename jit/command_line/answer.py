@@ -1,4 +1,4 @@
-"""What a command found: exit code, text, and the same as JSON. Nothing in a command prints or ends the process; `cli` does."""
+"""The result of a command: exit code, text, and the same as JSON. No command prints or ends the process; `cli` does."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ YES, NO = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells below a head, and a text below them."""
+    """Rows of cells below a header row, and a text below them."""
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     foot: str = ""
@@ -18,7 +18,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command found. A `table` says the same as the text, for terminals."""
+    """The result of a command. The `table` holds the same as the text, for terminals."""
     code: int
     text: str
     json: dict[str, Any]

@@ -1,4 +1,4 @@
-"""`tosaic cache | targets`: what tosaic itself holds."""
+"""`tosaic cache | targets`: the cache and the machines that tosaic knows."""
 from __future__ import annotations
 
 import argparse
@@ -7,7 +7,7 @@ from .answer import YES, Answer
 
 
 def cache(options: argparse.Namespace) -> Answer:
-    """What the cache of machine code holds; with --clear, what it held."""
+    """Return the contents of the cache of machine code; with --clear, those before it was cleared."""
     from ..cache.folder import folder
     where = folder()
     if where is None:
@@ -19,6 +19,6 @@ def cache(options: argparse.Namespace) -> Answer:
 
 
 def targets(options: argparse.Namespace) -> Answer:
-    """The machines of the tables, a line each."""
+    """Return the machines of the tables, one on each line."""
     from .list_targets import list_targets
     return Answer(YES, *list_targets())

@@ -24,7 +24,7 @@ from .memory_options import add_memory, plain
 USAGE, BAD_MODEL, INTERNAL, INTERRUPTED = 2, 3, 4, 130
 
 USAGE_KINDS = frozenset({"argument", "option"})
-"""Kinds of problems that are the command line's fault and not the model's."""
+"""Kinds of problems that are errors of the command line and not of the model."""
 
 EPILOG = """\
 MODEL is MLIR, .tosa, .tflite, ONNX, .pt2, a Keras file, a GraphDef or a SavedModel's folder
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with repeated_interrupts(), warnings.catch_warnings():
             warnings.showwarning = warned
             return carried_out(sys.argv[1:] if arguments is None else arguments)
-    except BrokenPipeError:  # who reads our output has enough of it, of help as of an answer
+    except BrokenPipeError:  # the reader of our output, help or answer, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def carried_out(arguments: Sequence[str]) -> int:
-    """The exit code of a command line that nobody interrupts."""
+    """Return the exit code of a command line that nobody interrupts."""
     try:
         options = parser().parse_args(plain(arguments))
     except SystemExit as end:
@@ -77,7 +77,7 @@ def carried_out(arguments: Sequence[str]) -> int:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """Carry out a command and print what it found."""
+    """Carry out a command and print its answer."""
     from .commands import carry_out
     found = carry_out(options)
     text = found.text
@@ -93,15 +93,15 @@ def answer(options: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python says it again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python reports it again at exit
         raise unwritten(error, "the answer cannot be written") from None
     return found.code
 
 
 def say(text: str, stream: TextIO, is_message: bool = False) -> None:
-    """Print text for a terminal or a file: the one place through which all that the command line says goes, so that names of
-    models, which are in it, drive no terminal. What the stream's encoding does not have is written by its number. A message has
-    colours on a terminal."""
+    """Print text to a terminal or a file. All output of the command line goes through this function, so that names of models,
+    which the output contains, cannot control a terminal. Characters that the stream's encoding lacks are written by their
+    numbers. Messages are coloured on a terminal."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     plain = printable_text(text)
     if is_message and is_coloured(stream):
@@ -111,12 +111,13 @@ def say(text: str, stream: TextIO, is_message: bool = False) -> None:
 
 def warned(message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
            line: str | None = None) -> None:
-    """Say a warning of Python's in a line, without the place in the code."""
+    """Print one of Python's warnings in one line, without its position in the code."""
     say(f"tosaic: warning: {message}", sys.stderr, is_message=True)
 
 
 class Parser(argparse.ArgumentParser):
-    """The library's, whose messages go where everything goes: an argument may be the name of a file, which may be anything."""
+    """The library's parser, with its messages printed by `say`: an argument may be the name of a file, which may hold any
+    character."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message:
@@ -124,7 +125,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def internal(error: Exception, options: argparse.Namespace) -> int:
-    """Say that tosaic is at fault, in few words."""
+    """Report in few words that tosaic is at fault."""
     if options.traceback:
         say("".join(traceback.format_exception(error)), sys.stderr)
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -136,7 +137,7 @@ def internal(error: Exception, options: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of all commands."""
+    """Return the parser with the options of all commands."""
     whole: argparse.ArgumentParser = Parser(
         "tosaic", description="Compile TOSA graphs to native code, run and inspect them.", epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -217,7 +218,7 @@ def parser() -> argparse.ArgumentParser:
 
 def command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
             help: str, optional: bool = False) -> argparse.ArgumentParser:
-    """A command on an entry function, with the options that all have."""
+    """Add a command on an entry function, with the options that all such commands have."""
     found = bare_command(commands, name, help, optional)
     found.add_argument("--entry", metavar="NAME", help="the entry function (default: main, or the only one)")
     add_shape(found)
@@ -226,7 +227,7 @@ def command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name:
 
 def bare_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
                  help: str, optional: bool = False) -> argparse.ArgumentParser:
-    """A command on a whole model, which is `optional` where an option may stand for it."""
+    """Add a command on a whole model, which is `optional` if an option may take its place."""
     found = commands.add_parser(name, help=help, description=help, epilog=EPILOG,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("model", metavar="MODEL", nargs="?" if optional else None,
@@ -248,7 +249,7 @@ def add_cache(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """How the answer is printed."""
+    """Add the options of the form in which the answer is printed."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS)
 
@@ -259,14 +260,14 @@ def add_shape(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    """What goes into the calls of a model."""
+    """Add the options for the inputs of a model's calls."""
     parser.add_argument("--input", metavar="[NAME=]SOURCE", action="append", default=[],
                         help="an input from file.npy, file.npz or random:SEED; others are random")
     parser.add_argument("--seed", type=int, default=0, help="for random inputs (default: 0)")
 
 
 def add_inputs(parser: argparse.ArgumentParser, calls: str, default: int = 1) -> None:
-    """What goes into the calls of a model, and how many there are."""
+    """Add the options for the inputs of a model's calls, and for the number of calls."""
     add_sources(parser)
     parser.add_argument("--calls", type=positive, default=default, metavar="N", help=f"{calls} (default: {default})")
 

@@ -1,5 +1,6 @@
-"""Colours of messages on a terminal: what kind of problem, where, the marks, the help. NO_COLOR turns them off and FORCE_COLOR
-on, as everywhere (no-color.org, force-color.org). Text is coloured when it holds nothing any more that could drive a terminal.
+"""Colours of messages on a terminal: the kind of problem, the position, the marks, the help. NO_COLOR turns colours off and
+FORCE_COLOR on, as is common (no-color.org, force-color.org). Text is coloured only after everything that could control a
+terminal has been removed.
 """
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ RULES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"^( *\d+ \|)(.*)$"), (BLUE, "")),
     (re.compile(r"^(  help:)(.*)$"), (GREEN, "")),
     (re.compile(r"^(  note:)(.*)$"), (CYAN, "")))
-"""A line of a message, and the colours of its parts: the first rule that matches."""
+"""Patterns for the lines of a message, each with the colours of its parts: the first rule that matches applies."""
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """True if text on this stream has colours: on a terminal, where nobody says otherwise."""
+    """True if text on this stream is coloured: on a terminal, unless the environment says otherwise."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "") not in ("", "0"):
@@ -28,7 +29,7 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 
 def coloured(text: str) -> str:
-    """A message with its colours."""
+    """Return a message with its colours."""
     return "\n".join(map(coloured_line, text.split("\n")))
 
 

@@ -1,5 +1,5 @@
-"""The commands of `tosaic`, by name: each takes the parsed options and gives an `Answer`. Its module is imported when it is
-used.
+"""The commands of `tosaic`, by name: each takes the parsed options and returns an `Answer`. The module of a command is imported
+when the command is used.
 
 Nothing here prints or ends the process; `cli` does.
 """
@@ -17,15 +17,15 @@ MODULES = {
     "check": "measure_commands", "profile": "measure_commands", "tune": "measure_commands", "report": "measure_commands",
     "info": "info_command", "map": "map_command", "cache": "cache_command", "targets": "cache_command",
     "doctor": "doctor_command", "completion": "completion_command"}
-"""The module that a command is in, where a function has its name."""
+"""The module of each command, which has a function of the command's name."""
 
 
 SPELLED = {"start": "from"}
-"""Options whose value has another name than they."""
+"""Options whose attribute has another name than the option."""
 
 
 def carry_out(options: argparse.Namespace) -> Answer:
-    """The answer of the command that the options name."""
+    """Return the answer of the command that the options name."""
     from .model_options import take_pipe
     check_not_empty(options)
     take_pipe(options)
@@ -36,8 +36,8 @@ def carry_out(options: argparse.Namespace) -> Answer:
 
 
 def check_not_empty(options: argparse.Namespace) -> None:
-    """Raise a Problem for an option with nothing in it: it would be taken for one that is not given. A list of features may be
-    empty."""
+    """Raise a Problem for an option with an empty value, which would be taken for an option that is not given. A list of
+    features may be empty."""
     for name, value in vars(options).items():
         values = value if isinstance(value, list) else [value]
         if name != "features" and any(isinstance(x, str) and not x.strip() for x in values):

@@ -63,7 +63,7 @@ def compile(options: argparse.Namespace) -> Answer:
 
 
 def emitted_by(options: argparse.Namespace) -> str:
-    """An object or C source, as the command line, the project and the machine have it."""
+    """Return whether to emit an object or C source, from the command line, the project and the machine."""
     from ...lowering.target.presets import target
     from ..projects.save_project import emitted
     is_named = options.project and not options.emit and (options.target or options.cpu)
@@ -72,7 +72,7 @@ def emitted_by(options: argparse.Namespace) -> str:
 
 
 def recorded_calls(options: argparse.Namespace, lowered: Sequence[Lowered]) -> dict[str, list[list[Array]]] | None:
-    """The calls that a project's example makes, of each entry; None where there is no project."""
+    """Return the calls of each entry that a project's example makes; None if there is no project."""
     from ..projects.recording import usual_count
     if options.project is None:
         if options.input or options.calls:
@@ -87,7 +87,7 @@ def recorded_calls(options: argparse.Namespace, lowered: Sequence[Lowered]) -> d
 
 
 def with_shapes(entry: Entry, options: argparse.Namespace, count: int) -> Entry:
-    """The entry for the shapes that the command line gives. Where there are several, one must be named."""
+    """Return the entry for the shapes that the command line gives. If there are several entries, the user must name one."""
     if count > 1:
         raise Problem(f"{options.model} has {count} entries, and --shape is for one", kind="option",
                       help="name it with --entry")
@@ -101,7 +101,7 @@ def described(pool: CPool) -> str:
 
 
 def stack_lines(stack: ModelStack | None) -> list[str]:
-    """The stack that calls of an object take."""
+    """Return the lines about the stack that calls of an object use."""
     if stack is None or stack.unknown:
         return [] if stack is None else [f"stack of a call: no bound is known, {stack.unknown}"]
     from ...lowering.native.c_object.model_stack import besides
@@ -110,7 +110,7 @@ def stack_lines(stack: ModelStack | None) -> list[str]:
 
 
 def stack_json(stack: ModelStack | None) -> dict[str, Any] | None:
-    """The same; None of C source. Where no bound is known, why."""
+    """Return the stack as JSON, or None for C source. If no bound is known, it gives the reason."""
     if stack is None:
         return None
     if stack.unknown:

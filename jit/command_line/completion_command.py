@@ -9,11 +9,11 @@ from ...runtime.errors import Problem
 from .answer import YES, Answer
 
 FILES, FOLDERS = ("MODEL", "FILE", "OTHER", "OUT"), ("DIR", "FOLDER")
-"""How the names of values begin that are files and folders."""
+"""Prefixes of the placeholder names of values that are files and folders."""
 
 
 def completion(options: argparse.Namespace) -> Answer:
-    """The script of a shell, to be put where that looks for it."""
+    """Return the completion script of a shell, for the folder in which that shell looks for it."""
     try:
         import shtab
     except ImportError:
@@ -27,7 +27,7 @@ def completion(options: argparse.Namespace) -> Answer:
 
 
 def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The options and arguments of a parser and of its commands."""
+    """Yield the options and arguments of a parser and of its commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
@@ -37,7 +37,7 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def mark(action: argparse.Action, file: Any, folder: Any) -> None:
-    """Say of an option whose value is a file or a folder, or one of a few words, that it is."""
+    """Mark an option whose value is a file, a folder, or one of a few words."""
     from ...lowering.stage_text import STAGES
     named = str(action.metavar or "").strip("[]")
     if named == "STAGE":

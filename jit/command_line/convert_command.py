@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def convert(options: argparse.Namespace) -> Answer:
-    """Write a model as the name of the output says: a .tosa flatbuffer, or MLIR text."""
+    """Write a model in the format that the name of the output selects: a .tosa flatbuffer, or MLIR text."""
     from ..aot import write_files
     output = Path(options.output)
     write = WRITERS.get(output.suffix.lower())
@@ -36,8 +36,8 @@ def convert(options: argparse.Namespace) -> Answer:
 
 
 def module_to_write(model: Model, shapes: Mapping[str, tuple[int, ...]], is_tosa: bool) -> Module:
-    """The model's own graphs; what they become in TOSA, where the file has only that, or where the model's own need values of
-    another system beside them."""
+    """Return the model's own graphs. Return their TOSA form instead if the file can hold only TOSA, or if the model's own
+    graphs need values of another system beside them."""
     if shapes:
         return model.entry().specialize(shapes).trace().module
     if not (model.is_stand_in or (is_tosa and dialect_of(model.module))):
@@ -51,7 +51,8 @@ def module_to_write(model: Model, shapes: Mapping[str, tuple[int, ...]], is_tosa
 
 
 def joined(modules: Sequence[Module]) -> Module:
-    """One module with the functions and variables of several, which are called alike where they are the same."""
+    """Return one module with the functions and variables of several modules; functions and variables of the same name are the
+    same."""
     from ...lowering.graph.verify import symbol_of
     functions = {f.name: f for module in modules for f in module.functions}
     declarations = {symbol_of(d): d for module in modules for d in module.declarations}
@@ -69,4 +70,4 @@ def as_text(module: Module) -> bytes:
 
 
 WRITERS: dict[str, Callable[[Module], bytes]] = {".tosa": as_flatbuffer, ".mlir": as_text}
-"""What `convert` writes, by the ending of the output's name."""
+"""Writers of `convert`, by the suffix of the output's name."""

@@ -1,4 +1,4 @@
-"""`tosaic doctor`: what tosaic has to work with here, for questions and for reports of faults. Nothing is compiled."""
+"""`tosaic doctor`: a summary of this installation, for questions and for bug reports. Nothing is compiled."""
 from __future__ import annotations
 
 import argparse
@@ -12,14 +12,14 @@ from .answer import NO, YES, Answer, Table
 
 EXTRAS = {"tflite": ("tosa_converter_for_tflite",), "onnx": ("onnx",), "tensorflow": ("tensorflow",),
           "torch": ("torch", "torch_mlir")}
-"""The packages that front doors import, by extra."""
+"""The packages that each extra's importers need."""
 DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu"), "torch_mlir": ("torch-mlir",),
                  "tosa_converter_for_tflite": ("tosa-converter-for-tflite",)}
-"""What pip calls a package that is not called as it is imported."""
+"""Names in pip of the packages whose distribution and import names differ."""
 
 
 def doctor(options: argparse.Namespace) -> Answer:
-    """Versions, the machine, threads, the cache, extras; exit code 1 where something is wrong that has a remedy."""
+    """Return versions, the machine, threads, the cache and the extras; exit code 1 if something is wrong that has a remedy."""
     found, wrong = facts()
     width = max(map(len, found))
     lines = [f"{key.ljust(width)}  {value}" for key, value in found.items()]
@@ -29,7 +29,7 @@ def doctor(options: argparse.Namespace) -> Answer:
 
 
 def facts() -> tuple[dict[str, Any], list[str]]:
-    """What there is, by name, and what is wrong."""
+    """Return the facts by name, and the faults."""
     from llvmlite import binding
 
     from ... import __version__
@@ -48,7 +48,7 @@ def facts() -> tuple[dict[str, Any], list[str]]:
 
 
 def cache_state() -> tuple[str, list[str]]:
-    """The cache's folder with its size, and why it cannot be used."""
+    """Return the cache's folder with its size, and the reasons why it cannot be used."""
     from ..cache.folder import folder
     where = folder()
     if where is None:
@@ -71,7 +71,7 @@ def version_of(package: str) -> str:
 
 
 def outdated() -> list[str]:
-    """Dependencies of the installed package that are missing."""
+    """Return the dependencies of the installed package that are missing."""
     try:
         named = requires("tosaic") or []
     except PackageNotFoundError:

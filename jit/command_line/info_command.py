@@ -1,4 +1,4 @@
-"""`tosaic info`: what a model's file is and holds, without compiling it."""
+"""`tosaic info`: the format and the contents of a model's file, without compiling it."""
 from __future__ import annotations
 
 import argparse
@@ -11,13 +11,13 @@ from .model_options import path_of, shapes_of, standard_input
 from .progress import Progress
 
 MOST_SHOWN = 12
-"""Operators, and scales along an axis, that a line shows; --json has all."""
+"""Maximum number of operators that a line shows; --json has all."""
 MOST_LETTERS = 100
-"""Letters of what a file says of its maker that a line shows."""
+"""Maximum number of characters of the file's producer information that a line shows."""
 
 
 def info(options: argparse.Namespace) -> Answer:
-    """Kind, maker, entries with their tensors, operators, constants and multiply-adds."""
+    """Return kind, producer, entries with their tensors, operators, constants and multiply-adds."""
     with Progress(f"reading {options.model}"):
         if options.model == "-":
             found = facts_of(standard_input(options), "<stdin>", shapes_of(options))
@@ -59,7 +59,7 @@ def entry_lines(entry: EntryFacts) -> Iterator[str]:
 
 
 def counted(operators: Mapping[str, int]) -> str:
-    """How many there are, and of which, the most frequent first."""
+    """Return the total number of operators and the number of each, the most frequent first."""
     ordered = sorted(operators.items(), key=lambda item: (-item[1], item[0]))
     shown = ", ".join(f"{n} {name}" for name, n in ordered[:MOST_SHOWN])
     more = f", {len(ordered) - MOST_SHOWN} others" if len(ordered) > MOST_SHOWN else ""
@@ -67,7 +67,7 @@ def counted(operators: Mapping[str, int]) -> str:
 
 
 def described(tensor: TensorDescriptor) -> str:
-    """Type and shape, and what the integers stand for."""
+    """Return type, shape, and quantization as text."""
     extents = "*" if tensor.shape is None else ", ".join("?" if n is None else str(n) for n in tensor.shape)
     text = f"{tensor.dtype}[{extents}]"
     if tensor.quantization is None:

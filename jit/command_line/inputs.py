@@ -13,12 +13,12 @@ from ..tools.array_files import array_names, read_arrays
 from ..tools.random_array import random_array
 
 SMALL, WIDEST = 1 << 20, 16
-"""Limits of a file's bytes: a floor for any array, and a multiple of its input's bytes."""
+"""Bounds on a file's bytes: a minimum that any array may have, and a multiple of its input's bytes."""
 
 
 def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[Array]:
-    """An array for each argument: those that `given` names, the others random. A file of arrays by name must have all inputs
-    that nothing else in `given` names, and no other arrays.
+    """Return an array for each argument: those that `given` names, the others random. A file of named arrays must have every
+    input that nothing else in `given` names, and no other arrays.
 
     `given` holds `name=file.npy`, `name=file.npz` (its array of that name, or its only one), `file.npz` (arrays by
     name), `name=random:SEED` or `random:SEED`.
@@ -31,7 +31,7 @@ def gather_inputs(function: Function, given: Sequence[str], seed: int) -> list[A
 
 
 def given_arrays(function: Function, given: Sequence[str]) -> tuple[dict[str, Array], dict[str, int]]:
-    """The arrays, and the seeds of random ones, that `given` has for inputs."""
+    """Return the arrays, and the seeds of random arrays, that `given` has for inputs."""
     names, most = [v.name for v in function.arguments], most_bytes_of(function)
     seeds: dict[str, int] = {}
     arrays: dict[str, Array] = {}
@@ -52,18 +52,18 @@ def given_arrays(function: Function, given: Sequence[str]) -> tuple[dict[str, Ar
 
 
 def drawn(function: Function, given: Sequence[str]) -> list[Value]:
-    """The inputs that are random."""
+    """Return the inputs that are random."""
     arrays, _ = given_arrays(function, given)
     return [v for v in function.arguments if v.name not in arrays]
 
 
 def is_file_of_names(given: str) -> bool:
-    """True for an --input that is a file without the name of an input."""
+    """True if an --input is a file without the name of an input."""
     return "=" not in given and not given.startswith("random:")
 
 
 def check_complete(files: Sequence[str], names: Sequence[str], known: Collection[str]) -> None:
-    """Raise a Problem where files that give inputs by name lack one: random numbers would take its place without a word."""
+    """Raise a Problem if files that give inputs by name lack one: random numbers would silently take its place."""
     missing = [name for name in names if name not in known]
     if files and missing:
         raise Problem(f"{', '.join(files)} has no array for {', '.join(missing)}", kind="argument",
@@ -78,13 +78,13 @@ def seed_of(source: str) -> int:
 
 
 def most_bytes_of(function: Function) -> dict[str, int]:
-    """Return the bytes that a file may state for each input: of known shape enough for one of another type or of a few more
-    elements, of which a later message says more."""
+    """Return the maximum number of bytes that a file may have for each input. If the shape is known, that is enough for an
+    array of another type or of a few more elements, for which a later message is more precise."""
     return {v.name: max(SMALL, WIDEST * v.tensor.nbytes) if v.tensor.is_static else most_bytes() for v in function.arguments}
 
 
 def one_array(path: str, name: str, most: Mapping[str, int]) -> Array:
-    """The array of a .npy file, or the one of that name (or the only one) of a .npz file."""
+    """Return the array of a .npy file, or the array of that name (or the only one) of a .npz file."""
     found = read_arrays(path, {name: most[name]})
     if isinstance(found, dict):
         if name not in found and len(found) != 1:
@@ -95,7 +95,7 @@ def one_array(path: str, name: str, most: Mapping[str, int]) -> Array:
 
 
 def arrays_by_name(path: str, names: Sequence[str], most: Mapping[str, int]) -> dict[str, Array]:
-    """Arrays of a .npz file for inputs of these names; the array of a .npy file for the only input."""
+    """Return the arrays of a .npz file for inputs of these names, or the array of a .npy file for the only input."""
     found = read_arrays(path, most)
     if isinstance(found, dict):
         known, listed = array_names(path), ", ".join(names) or "none"
@@ -113,7 +113,7 @@ def arrays_by_name(path: str, names: Sequence[str], most: Mapping[str, int]) -> 
 
 
 def fitted(array: Array, value: Value) -> Array:
-    """The array, its bytes seen as the input's type where NumPy's files cannot name it (bf16, fp8)."""
+    """Return the array, with its bytes reinterpreted as the input's type if NumPy's files cannot name that type (bf16, fp8)."""
     dtype = value.tensor.element.dtype
     if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
         array = array.view(dtype)

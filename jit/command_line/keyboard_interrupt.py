@@ -1,5 +1,5 @@
-"""Ctrl-C of the command line, where Python would lose it. An interrupt is an exception in whatever runs at that moment; in a
-`__del__`, a weak reference's callback or a hook of a fork Python reports it as ignored, and the command would go on.
+"""Ctrl-C of the command line where Python would lose it. An interrupt is an exception in the code that runs at that moment; in
+a `__del__`, a weak reference's callback or a hook of a fork, Python reports it as ignored, and the command would go on.
 """
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PAUSE = 0.01
-"""Seconds until a lost interrupt comes again: the callback, and what reports it, have ended by then."""
+"""Seconds until a lost interrupt is sent again: by then the callback, and the hook that reports it, have ended."""
 
 
 @contextmanager
 def repeated_interrupts() -> Iterator[None]:
-    """In it, an interrupt that Python ignores comes again, until something else than a callback is interrupted."""
+    """Send an interrupt again that Python ignores in this context, until it interrupts something other than a callback."""
     before = sys.unraisablehook
     coming: list[threading.Timer] = []
 
@@ -35,7 +35,8 @@ def repeated_interrupts() -> Iterator[None]:
 
 
 def interrupt_soon() -> threading.Timer:
-    """By another thread: the main one would be interrupted in the hook itself, whose exceptions are ignored, too."""
+    """Interrupt from another thread: in the hook itself, whose exceptions are ignored too, the main thread would lose it
+    again."""
     timer = threading.Timer(PAUSE, interrupt)
     timer.daemon = True
     timer.start()
@@ -43,7 +44,7 @@ def interrupt_soon() -> threading.Timer:
 
 
 def interrupt() -> None:
-    """A signal, where there are any, ends what the main thread waits for."""
+    """End the main thread's wait, with a signal where the system has them."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGINT)
@@ -52,6 +53,7 @@ def interrupt() -> None:
 
 
 def forget_interrupt() -> None:
-    """After this the process can end with an exit code. Python remembers an interrupt that has passed through `exec` of a text,
-    as in the making of a dataclass, and would end by the signal, although it was caught; the next `exec` forgets it."""
+    """Let the process end with an exit code. Python remembers an interrupt that has passed through `exec` of a text, as in the
+    creation of a dataclass, and would end by the signal although the interrupt was caught; the next `exec` clears that
+    state."""
     exec("")

@@ -1,4 +1,4 @@
-"""`--limits nodes=100000,bytes=1G,seconds=10`: what reading and compiling a model may take."""
+"""`--limits nodes=100000,bytes=1G,seconds=10`: the resources that reading and compiling a model may use."""
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +9,7 @@ from ...runtime.limits import Limits
 
 
 def limits_of(text: str | None) -> AbstractContextManager[Any]:
-    """The limits of an option's text, to be entered; nothing where there is none."""
+    """Return the limits of an option's text, as a context manager that does nothing if there is no text."""
     if text is None:
         return nullcontext()
     from .memory_options import nbytes, unknown

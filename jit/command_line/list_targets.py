@@ -13,7 +13,7 @@ Code is an object, or C source where there is no back end for the processor."""
 
 
 def list_targets() -> tuple[str, dict[str, Any], Table]:
-    """The list as text, as JSON and for terminals."""
+    """Return the list as text, as JSON and for terminals."""
     rows = [COLUMNS, *map(row, MACHINES.values())]
     widths = [max(len(r[i]) for r in rows) for i in range(len(COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(r, widths)).rstrip() for r in rows]

@@ -11,7 +11,7 @@ from .progress import Progress
 
 
 def map(options: argparse.Namespace) -> Answer:
-    """Run an entry over all inputs; exit code 1 where one has failed."""
+    """Run an entry over all inputs; exit code 1 if one has failed."""
     with Progress("reading") as progress:
         model = model_of(options, progress)
         entry = model.entry(options.entry)

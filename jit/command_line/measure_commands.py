@@ -19,12 +19,12 @@ from .model_options import entry_of, options_with_target
 from .progress import Progress
 
 RANDOM_ITERATIONS = 20_000
-"""Iterations of such loops in one call: a few seconds in the interpreter."""
+"""Iterations in one call of loops that random inputs steer: a few seconds in the interpreter."""
 
 
 def check(options: argparse.Namespace) -> Answer:
-    """Compiled code against the reference interpreter, and an imported model against its source; exit code 1 where they differ,
-    and where an operator has an index that the specification forbids."""
+    """Compare compiled code with the reference interpreter, and an imported model with its source; exit code 1 if they differ,
+    or if an operator has an index that the specification forbids."""
     with Progress("reading") as progress:
         entry = entry_of(options, progress)
         function = entry.trace().interface
@@ -37,8 +37,8 @@ def check(options: argparse.Namespace) -> Answer:
 
 @contextmanager
 def bounded_loops(function: Function, options: argparse.Namespace) -> Iterator[None]:
-    """Bound the iterations of loops whose trip counts depend on random inputs, unless a deadline does. Raise a Problem that
-    names the inputs."""
+    """Bound the iterations of loops whose trip counts depend on random inputs, unless there is a deadline. Beyond the bound,
+    raise a Problem that names the inputs."""
     steering = [v.name for v in drawn(function, options.input) if steers_a_loop(function, v)]
     has_deadline = seconds_left() is not None
     try:
@@ -51,7 +51,7 @@ def bounded_loops(function: Function, options: argparse.Namespace) -> Iterator[N
 
 
 def report(options: argparse.Namespace) -> Answer:
-    """Memory and time of an entry; exit code 1 where it does not fit into what --fit says."""
+    """Report memory and time of an entry; exit code 1 if it does not fit into the memories of --fit."""
     from .report_command import find
 
     def lower(path: str, entry: str | None = options.entry) -> Lowered:
@@ -64,7 +64,7 @@ def report(options: argparse.Namespace) -> Answer:
 
 
 def profile(options: argparse.Namespace) -> Answer:
-    """The time of each kernel."""
+    """Report the time of each kernel."""
     from ..aot import write_files
     from ..tools.model_explorer import measured
     from .model_explorer_files import shown_model
@@ -90,7 +90,7 @@ def profile(options: argparse.Namespace) -> Answer:
 
 
 def tune(options: argparse.Namespace) -> Answer:
-    """Search for faster schedules; keep them in a file or in the cache."""
+    """Search for faster schedules, and keep them in a file or in the cache."""
     from ...lowering.target.presets import host
     from ..cache.folder import folder
     from ..cache.programs import CodeRequest, keep_findings

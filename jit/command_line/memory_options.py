@@ -1,14 +1,14 @@
-"""The memories of the target, and how to compile, as a user says it on the command line or in a file -> `CompileOptions`.
+"""The memories of the target and the compile settings, from the command line or a file -> `CompileOptions`.
 
     --workspace-pools dtcm,sram --workspace-pool-dtcm "size=64K,access=c:rw" --parameter-pools flash --pin weights=flash
 
-Both have the same names. A file is JSON or TOML, where a pool's properties may be a table:
+Both use the same names. A file is JSON or TOML, and a pool's properties may be a table there:
 
     workspace-pools = ["dtcm", "sram"]
     workspace-pool-dtcm = { size = "64K" }
     pin = { weights = "flash" }
 
-What the command line says goes before what the file says.
+The command line takes precedence over the file.
 """
 from __future__ import annotations
 
@@ -27,33 +27,35 @@ if TYPE_CHECKING:
     from ...lowering.target.target import Target
 
 KINDS = ("workspace", "parameter")
-"""Pools that a run reads and writes, and pools of constants."""
+"""Kinds of pools: pools that a run reads and writes, and pools of constants."""
 
 SELF = "c"
-"""Who runs the compiled code, in a pool's access list."""
+"""Name of the target that runs the compiled code, in a pool's access list."""
 
 PROPERTIES = {"size": "size_hint_bytes", "alignment": "alignment", "offset": "pool_offset",
               "clock-frequency-hz": "clock_frequency_hz",
               "read-bandwidth-bytes-per-cycle": "read_bandwidth_bytes_per_cycle",
               "write-bandwidth-bytes-per-cycle": "write_bandwidth_bytes_per_cycle",
               "read-latency-cycles": "read_latency_cycles", "write-latency-cycles": "write_latency_cycles"}
-"""Properties of a pool that are numbers, with the names that the planner has for them."""
+"""Numeric properties of a pool, with the names that the planner has for them."""
 
 ACCESS = ("access", "target")
-"""Names of the list of targets that may use a pool, such as c:rw,npu:ro; a target alone reads and writes."""
+"""Names of the property that lists the targets that may use a pool, such as c:rw,npu:ro; a target without a mode reads and
+writes."""
 
 BURSTS = "target-burst-bytes"
-"""Name of the list of bytes that targets move through a pool at once, such as c:32,npu:64; a number alone is the code's own."""
+"""Name of the property that lists the bytes of each target's bursts to a pool, such as c:32,npu:64; a number alone applies to
+the compiled code."""
 
 LISTS = (*ACCESS, BURSTS)
-"""Properties whose text may hold commas."""
+"""Properties whose text may contain commas."""
 
 SWITCHES = ("workspace-io", "overlap")
-"""Settings of memory that are true or false."""
+"""Boolean memory settings."""
 
 SETTINGS = ("workspace-pools", "parameter-pools", "pin", "planner", "alignment", "rows", "threads", "precision", "weights",
             "order", "objective", *SWITCHES)
-"""What a file may set, besides workspace-pool-NAME and parameter-pool-NAME."""
+"""Settings that a file may have, besides workspace-pool-NAME and parameter-pool-NAME."""
 
 POOL = re.compile(r"(workspace|parameter)-pool-(.+)", re.DOTALL)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -68,7 +70,7 @@ write-latency-cycles, clock-frequency-hz, target-burst-bytes (c:32)."""
 
 # ---- the command line ------------------------------------------------------------------------------------------------
 def add_memory(parser: argparse.ArgumentParser) -> None:
-    """The options of a command that plans memory. `plain` must have seen the arguments before."""
+    """Add the options of a command that plans memory. The arguments must have passed through `plain` before."""
     group = parser.add_argument_group("memory", DESCRIPTION)
     group.add_argument("--memory", metavar="FILE", help="a JSON or TOML file with these options, by their names")
     group.add_argument("--workspace-pools", metavar="NAME,...", help="memories that a run works in, the best first")
@@ -100,7 +102,8 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
 
 
 def plain(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `--workspace-pool-sram X` as `--workspace-pool=sram=X`: the names of options are the user's."""
+    """Return the arguments with `--workspace-pool-sram X` as `--workspace-pool=sram=X`: the user chooses the names of these
+    options."""
     found: list[str] = []
     rest = iter(arguments)
     for argument in rest:
@@ -111,7 +114,7 @@ def plain(arguments: Sequence[str]) -> list[str]:
 
 
 def options_of(options: argparse.Namespace, target: Target | None = None, tuning: Tuning = ()) -> CompileOptions | None:
-    """How a command line says to compile; None where it says nothing."""
+    """Return the compile options of a command line; None if it gives none."""
     settings = settings_of(options)
     if not settings and target is None and not tuning:
         return None
@@ -119,7 +122,7 @@ def options_of(options: argparse.Namespace, target: Target | None = None, tuning
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """The settings that a command line names, and those of the file that it names."""
+    """Return the settings of a command line, and those of the file that it names."""
     settings = read_settings(options.memory) if options.memory else {}
     for name in ("workspace_pools", "parameter_pools", "planner", "alignment", "rows", "threads", "precision", "weights",
                  "workspace_io", "overlap", "order", "objective"):
@@ -135,7 +138,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def read_settings(path: str) -> Settings:
-    """The settings of a file; a Problem where it cannot be read, or is no table."""
+    """Return the settings of a file; raise a Problem if it cannot be read, or is no table."""
     import json  # most commands read none
     import tomllib
     try:
@@ -151,7 +154,7 @@ def read_settings(path: str) -> Settings:
 
 # ---- settings --------------------------------------------------------------------------------------------------------
 def compile_options(settings: Mapping[str, Any], target: Target | None = None, tuning: Tuning = ()) -> CompileOptions:
-    """The options for settings by name. A Problem for each thing that is wrong with them."""
+    """Return the options for settings by name. Raise a Problem for wrong settings."""
     from ...lowering.memory.planner import Memory
     from ...lowering.options import CompileOptions
     check_names(settings)
@@ -173,7 +176,7 @@ def compile_options(settings: Mapping[str, Any], target: Target | None = None, t
 
 
 def check_names(settings: Mapping[str, Any]) -> None:
-    """Every setting is known, and properties are of pools that are named."""
+    """Check that every setting is known, and that properties belong to pools that are named."""
     for name in settings:
         match = POOL.fullmatch(name)
         if match is None and name not in SETTINGS:
@@ -185,7 +188,8 @@ def check_names(settings: Mapping[str, Any]) -> None:
 
 
 def unknown_pool(kind: str, name: str, named: Sequence[str]) -> Problem:
-    """The Problem of properties of a pool that {kind}-pools does not name: a typing error, or a pool that is left out there."""
+    """Return the Problem for properties of a pool that {kind}-pools does not name: a typing error, or a pool that is missing
+    there."""
     near = closest(name, named)
     return Problem(f"{kind}-pool-{name} is of no pool: {kind}-pools names {', '.join(named) or 'none'}", kind="option",
                    help=f"did you mean {kind}-pool-{near}?" if near else f"name it there, too: {kind}-pools "
@@ -193,7 +197,7 @@ def unknown_pool(kind: str, name: str, named: Sequence[str]) -> Problem:
 
 
 def pools(settings: Mapping[str, Any], kind: str) -> tuple[PoolInfo, ...]:
-    """The pools of a kind in the order in which they are named."""
+    """Return the pools of a kind in the order in which they are named."""
     from ...lowering.memory.buffers import PoolInfo
     found = []
     for name in words(settings.get(f"{kind}-pools", []), f"{kind}-pools"):
@@ -206,7 +210,7 @@ def pools(settings: Mapping[str, Any], kind: str) -> tuple[PoolInfo, ...]:
 
 
 def properties(value: Any, where: str) -> dict[str, Any]:
-    """The properties of a pool by name: from a table, or from text such as size=1000,access=c:rw,npu:ro;alignment=8."""
+    """Return the properties of a pool by name, from a table or from text such as size=1000,access=c:rw,npu:ro;alignment=8."""
     found: dict[str, Any] = {}
     if isinstance(value, Mapping):
         found = dict(value)
@@ -229,7 +233,7 @@ def properties(value: Any, where: str) -> dict[str, Any]:
 
 
 def accesses(value: Any, where: str) -> list[tuple[str, PoolAccess]]:
-    """Who may do what with a pool: from a table, or from text such as c:rw,npu:ro."""
+    """Return the access of each target to a pool, from a table or from text such as c:rw,npu:ro."""
     pairs = value.items() if isinstance(value, Mapping) else [
         (target.strip(), mode.strip() or "rw") for target, _, mode in (p.partition(":") for p in words(value, where))]
     modes: dict[str, PoolAccess] = {"rw": "rw", "ro": "ro"}
@@ -243,7 +247,7 @@ def accesses(value: Any, where: str) -> list[tuple[str, PoolAccess]]:
 
 
 def bursts(value: Any, where: str) -> dict[str, int]:
-    """The bytes of a burst by target: from a table, from a number, or from text such as 32 or c:32,npu:64."""
+    """Return the bytes of a burst by target, from a table, a number, or text such as 32 or c:32,npu:64."""
     if isinstance(value, Mapping):
         pairs = list(value.items())
     else:
@@ -253,7 +257,7 @@ def bursts(value: Any, where: str) -> dict[str, int]:
 
 
 def pins(value: Any) -> dict[str, str]:
-    """Pools by tensor: from a table, or from texts TENSOR=POOL."""
+    """Return pools by tensor, from a table or from texts TENSOR=POOL."""
     if isinstance(value, Mapping):
         return {str(tensor): word(pool, f"pin {tensor}") for tensor, pool in value.items()}
     found = {}
@@ -267,7 +271,7 @@ def pins(value: Any) -> dict[str, str]:
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def nbytes(value: Any, what: str) -> int:
-    """A number, or text such as 1000, 64K or 0x400."""
+    """Return a number of bytes, from a number or from text such as 1000, 64K or 0x400."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     match = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,15})\s*([KMG]?)(?:i?B)?", value.strip()) if isinstance(
@@ -278,7 +282,7 @@ def nbytes(value: Any, what: str) -> int:
 
 
 def words(value: Any, what: str) -> list[str]:
-    """A list of names, or text with commas between them."""
+    """Return names, from a list or from text with commas between them."""
     found = value.split(",") if isinstance(value, str) else value
     if not isinstance(found, Sequence) or not all(isinstance(w, str) and w.strip() for w in found):
         raise Problem(f"{what} is {value!r}", kind="option",
@@ -299,7 +303,7 @@ def truth(value: Any, what: str) -> bool:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> Problem:
-    """A Problem with the names that were possible, the nearest one first."""
+    """Return a Problem with the names that were possible, the nearest one first."""
     names = list(known)
     near = closest(name, names)
     return Problem(f"there is no {what} named {name}", kind="option",

@@ -1,5 +1,5 @@
-"""`--model-explorer FOLDER` of `tosaic report` and `tosaic profile`: the files that Google's Model Explorer opens. Of a model
-that it cannot show, or not by names that are known here, the folder has the `.tosa`, too.
+"""`--model-explorer FOLDER` of `tosaic report` and `tosaic profile`: the files that Google's Model Explorer opens. For a model
+that it cannot show, or not by names that are known here, the folder also has the `.tosa`.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..stages import Lowered
 
 SHOWN = {b"TFL3": "", b"TOSA": "--extensions=tosa_adapter_model_explorer "}
-"""What Model Explorer shows by itself or with an adapter, by the bytes at 4: what its command takes more."""
+"""Formats that Model Explorer shows, by the bytes at offset 4, each with the extra arguments of its command (the adapter)."""
 
 LowerEntry = Callable[[str, str | None], "Lowered"]
 """Reads the model at a path, and lowers one of its entries."""
@@ -25,13 +25,13 @@ LowerEntry = Callable[[str, str | None], "Lowered"]
 
 @dataclass(frozen=True, slots=True)
 class ShownModel:
-    """What Model Explorer shows: a file with its bytes, and its function after lowering."""
+    """A model that Model Explorer shows: a file with its bytes, and its function after lowering."""
     path: Path
     data: bytes
     lowered: Lowered
 
     def write(self, folder: str, measures: Sequence[Measure]) -> tuple[str, dict[str, Any]]:
-        """Write node data of measures, a file each: what to say, and the same for JSON."""
+        """Write node data of measures, one file each. Return the command to print, and the files for JSON."""
         from ..aot import write_files
         shown, where = ShownFile.of(self.data), Path(folder)
         found = {where / f"{m.name}.json": json.dumps(shown.data(m), indent=1).encode() for m in measures}
@@ -42,7 +42,7 @@ class ShownModel:
 
 
 def shown_model(model: str, folder: str, entry: str | None, lower: LowerEntry) -> ShownModel:
-    """A model as Model Explorer shows it: the file itself, or the `.tosa` that it is in the folder."""
+    """Return a model that Model Explorer shows: the file itself, or its `.tosa` form, written to the folder."""
     if model == "-":
         raise Problem("--model-explorer needs a model in a file", kind="option", help="Model Explorer opens it, too")
     data, path = read_bytes(model)[0], Path(model)
@@ -53,5 +53,5 @@ def shown_model(model: str, folder: str, entry: str | None, lower: LowerEntry) -
     module = lower(model, entry).traced.module
     written, path = write_module(module), Path(folder) / f"{path.stem}.tosa"
     write_files(path.parent, {path: written})
-    is_alone = len([f for f in module.functions if not f.is_private]) == 1  # which is called main then
+    is_alone = len([f for f in module.functions if not f.is_private]) == 1  # then it is called main
     return ShownModel(path, written, lower(str(path), None if is_alone else entry))

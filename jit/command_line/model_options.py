@@ -1,4 +1,4 @@
-"""The model, the entry and the way to compile that a command line names."""
+"""The model, the entry and the compile options that a command line names."""
 from __future__ import annotations
 
 import argparse
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def standard_input(options: argparse.Namespace) -> bytes:
-    """All of standard input, which can be read once."""
+    """Return all of standard input, which can be read once."""
     if getattr(options, "standard_input", None) is None:
         options.standard_input = sys.stdin.buffer.read()
     data: bytes = options.standard_input
@@ -34,7 +34,7 @@ def standard_input(options: argparse.Namespace) -> bytes:
 
 
 def take_pipe(options: argparse.Namespace) -> None:
-    """A named pipe, which shells make for <(...), can be read once: from here on it is standard input."""
+    """Treat a named pipe, which shells create for <(...), as standard input from here on, as it can be read once."""
     model = getattr(options, "model", None) or "-"
     if model != "-" and is_pipe(model):
         options.standard_input, options.model = first_bytes(model, -1), "-"
@@ -48,7 +48,7 @@ def is_pipe(path: str) -> bool:
 
 
 def model_of(options: argparse.Namespace, progress: Progress) -> Model:
-    """The model that the command line names; `-` is standard input."""
+    """Return the model that the command line names; `-` is standard input."""
     progress.update(f"reading {options.model}")
     if options.model == "-":
         return at_level(front_door.load(io.BytesIO(standard_input(options)), "<stdin>"), options.level)
@@ -56,7 +56,7 @@ def model_of(options: argparse.Namespace, progress: Progress) -> Model:
 
 
 def path_of(model: str) -> Path | str:
-    """The path that a command line names; an address stays as it is, for the message."""
+    """Return the path that a command line names; an address stays as it is, for the message."""
     return model if "://" in model else Path(model)
 
 
@@ -67,7 +67,7 @@ def entry_of(options: argparse.Namespace, progress: Progress) -> Entry:
 
 
 def noted(entry: Entry, options: argparse.Namespace) -> Entry:
-    """The entry as it is; standard error says which shapes were taken because the file states them."""
+    """Return the entry unchanged, after a note on standard error of the shapes that were taken from the file."""
     note = None if options.shape else stated_note(entry)
     if note:
         print(f"note: {printable(note)}", file=sys.stderr)
@@ -75,12 +75,12 @@ def noted(entry: Entry, options: argparse.Namespace) -> Entry:
 
 
 def shapes_of(options: argparse.Namespace) -> dict[str, tuple[int, ...]]:
-    """The shapes that the command line gives inputs, by name."""
+    """Return the shapes that the command line gives inputs, by name."""
     return dict(map(named_shape, options.shape))
 
 
 def options_with_target(options: argparse.Namespace) -> CompileOptions | None:
-    """How to compile, of a command that takes a machine."""
+    """Return the compile options of a command that takes a machine."""
     from ...lowering.target.presets import target
     from ..tools.tune import read_findings
     machine = target(options.target or named_by_default(options), options.cpu, options.features)
@@ -92,12 +92,13 @@ def options_with_target(options: argparse.Namespace) -> CompileOptions | None:
 
 
 def named_by_default(options: argparse.Namespace) -> str:
-    """The machine where none is named: this one, or any, of C source (a processor says its machine itself)."""
+    """Return the machine to use if none is named: this one, or "any" for C source (a processor determines its machine
+    itself)."""
     return "any" if getattr(options, "emit", "object") == "c" and not (options.cpu or options.features) else "host"
 
 
 def text_of(path: str) -> str:
-    """The text of a schedule's file."""
+    """Return the text of a schedule's file."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:

@@ -1,5 +1,5 @@
-"""A line that says what is going on, for what takes longer than a second: only on a terminal, on standard error. What is
-counted (kernels, trials, calls, processors, files) has a bar and the time that is left."""
+"""The progress line for work that takes longer than a second: only on a terminal, on standard error. Counted work (kernels,
+trials, calls, processors, files) has a bar and the time that is left."""
 from __future__ import annotations
 
 import sys
@@ -16,7 +16,7 @@ DELAY = 1.0
 
 
 class Progress:
-    """Shows `text` while its block runs, from a second on, and what the work in it tells.
+    """Shows `text` and the stages that the work reports while its block runs, after one second.
 
         with Progress("compiling"): ...
     """
@@ -47,14 +47,14 @@ class Progress:
                 self._shown.stop()
 
     def update(self, text: str, done: int = 0, total: int = 0) -> None:
-        """Say something else from now on; with a total, how much of it is done."""
+        """Show another text from now on; with a total, also the part of it that is done."""
         with self._lock:
             self.text = text
             self._stage, self._done, self._total, self._detail = "", done, total, ""
             self._draw()
 
     def _heard(self, depth: int, what: str, done: int, total: int) -> None:
-        """What the work says: a count outside of all others has the bar."""
+        """Show a stage that the work reports: a count that is nested in no other gets the bar."""
         with self._lock:
             if depth == 0:
                 self._stage, self._done, self._total, self._detail = what, done, total, ""

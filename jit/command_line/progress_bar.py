@@ -1,5 +1,5 @@
-"""The line that `Progress` shows, of the library rich: a spinner, what is done, and where it is counted a bar, how much of it,
-and the time that is left."""
+"""The line that `Progress` shows, made with the library rich: a spinner and the current work and, for counted work, a bar, the
+count, and the time that is left."""
 from __future__ import annotations
 
 from rich.console import Console
@@ -21,7 +21,7 @@ BAR = 24
 
 
 class WhereCounted(ProgressColumn):
-    """Another column, where it is known how much there is."""
+    """Another column, shown only if the total is known."""
 
     def __init__(self, column: ProgressColumn) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class WhereCounted(ProgressColumn):
 
 
 def bar() -> Progress:
-    """The line with its one task, not yet shown; when it is stopped, it goes."""
+    """Return the line with its one task, not yet shown; it disappears when it is stopped."""
     said = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
     columns = (SpinnerColumn(), said, *map(WhereCounted, (BarColumn(BAR), MofNCompleteColumn(), TimeRemainingColumn())))
     shown = Progress(*columns, console=Console(stderr=True), transient=True)

@@ -1,4 +1,4 @@
-"""`tosaic report`: what its options ask for, of a model or of a report that was saved."""
+"""`tosaic report`: the figures that its options ask for, of a model or of a saved report."""
 from __future__ import annotations
 
 import argparse
@@ -21,18 +21,18 @@ Lower = Callable[..., "Lowered"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the options found, as text and as JSON; `fits` is what the exit code says."""
+    """The answer to the options, as text and as JSON; `fits` determines the exit code."""
     text: str
     json: dict[str, Any]
     fits: bool = True
 
 
 def find(options: argparse.Namespace, lower: Lower) -> Found:
-    """The figures of a model; with --fit a table of memories, with --boards one of boards, with --html a page in a file, with
-    --diff what changes from the model to another.
+    """Return the figures of a model; with --fit a table of memories, with --boards a table of boards, with --html a page in a
+    file, with --diff the changes from the model to another.
 
     With --model-explorer node data for that program. JSON: the keys of `Report.as_dict`, and `fit` (`Fit.as_dict`), `html` (the
-    file) and `model_explorer` (`model`, and `data`, files) where asked; with --diff those of `Diff.as_dict`.
+    file) and `model_explorer` (`model`, and `data`, files) on request; with --diff those of `Diff.as_dict`.
     """
     from ..tools.report.fit import fit, parse_limits
     limits = parse_limits(options.fit) if options.fit is not None else ()
@@ -56,7 +56,7 @@ def find(options: argparse.Namespace, lower: Lower) -> Found:
 
 
 def compare(options: argparse.Namespace, lower: Lower) -> Found:
-    """What changes from the model to the one of --diff."""
+    """Return the changes from the model to the one of --diff."""
     from ..tools.report.diff import diff
     check_alone(options, "diff")
     found = diff(facts_of(options.model, options, lower), facts_of(options.diff, options, lower))
@@ -64,7 +64,7 @@ def compare(options: argparse.Namespace, lower: Lower) -> Found:
 
 
 def show_in_model_explorer(options: argparse.Namespace, lower: Lower) -> Found:
-    """Node data in the folder of --model-explorer, and the command that shows them."""
+    """Write node data to the folder of --model-explorer, and return the command that shows them."""
     from ..tools.model_explorer import static_measures
     from .model_explorer_files import shown_model
     check_alone(options, "model_explorer")
@@ -74,7 +74,7 @@ def show_in_model_explorer(options: argparse.Namespace, lower: Lower) -> Found:
 
 
 def check_alone(options: argparse.Namespace, name: str) -> None:
-    """Raise a Problem where another option asks for another answer."""
+    """Raise a Problem if another option asks for another answer."""
     for other in ("fit", "boards", "html", "diff", "model_explorer"):
         if other != name and getattr(options, other):
             first, second = (n.replace("_", "-") for n in (name, other))
@@ -82,8 +82,8 @@ def check_alone(options: argparse.Namespace, name: str) -> None:
 
 
 def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
-    """The report of a model, or the one that a file holds. Code is measured where the answer counts it; a page that is held
-    against no memories is held against all boards."""
+    """Return the report of a model, or the report in a file. Code is measured if the answer counts it; a page that is not
+    checked against memories is checked against all boards."""
     from ...lowering.target.boards import ALL, boards_named
     asked = options.boards or (ALL if options.html and not options.fit else "")
     boards = boards_named(asked) if asked else ()
@@ -96,7 +96,7 @@ def facts_of(path: str, options: argparse.Namespace, lower: Lower) -> Report:
 
 
 def with_boards(found: Report, asked: str | None, boards: Sequence[Board], path: str, io_elsewhere: bool) -> Report:
-    """A saved report with the boards that are asked for: those that were judged when it was made."""
+    """Return a saved report with the requested boards, which must be among those that were judged when the report was made."""
     if not asked:
         return found
     if io_elsewhere:
@@ -115,7 +115,7 @@ def is_json(path: str) -> bool:
     try:
         with open(path, "rb") as file:
             start = file.read(64).split()
-    except OSError:  # who reads it whole says why
+    except OSError:  # the code that reads the whole file reports it
         return False
     return bool(start) and b"".join(start)[:2] in (b'{"', b"{}")
 
@@ -125,7 +125,7 @@ def title_of(options: argparse.Namespace, facts: Report) -> str:
 
 
 def write(path: str, text: str) -> str:
-    """Write a page, and say so."""
+    """Write a page, and return a line about it."""
     from ..aot import write_files
     data = text.encode()
     write_files(Path(path).parent, {Path(path): data})

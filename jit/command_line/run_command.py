@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Compile and call an entry: its outputs; microseconds of a call, measured after a warm-up on variables of their own; bytes
-    of the arena. A kernel program is run as it is."""
+    """Compile and call an entry. Return its outputs, the microseconds of a call (measured after a warm-up, on separate
+    variables), and the bytes of the arena. A kernel program is run as it is."""
     from ...runtime.variables import Context
     if (program := program_of(options)) is not None:
         from ..op_by_op.programs.run_program import run_text
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:
-    """The text and the name of a kernel program, where the model is one."""
+    """Return the text and the name of a kernel program; None if the model is none."""
     from ..op_by_op.programs.run_program import program_text
     found = program_text(options.model, lambda: standard_input(options))
     if found is not None:
@@ -69,14 +69,14 @@ def program_of(options: argparse.Namespace) -> tuple[bytes, str] | None:
 
 
 def check_unused(options: argparse.Namespace) -> None:
-    """Refuse options that mean nothing to a kernel program."""
+    """Raise a Problem for options that have no meaning for a kernel program."""
     given = [f"--{name}" for name in ("input", "shape", "save", "state") if getattr(options, name)]
     if given:
         raise Problem(f"a kernel program takes no {', '.join(given)}", kind="option", help="its functions have no arguments")
 
 
 def restore(context: Context, path: str) -> None:
-    """Give the variables the values of a .npz file, if it is there."""
+    """Give the variables the values of a .npz file, if it exists."""
     if not Path(path).exists():
         return
     state = read_arrays(path)
@@ -96,7 +96,7 @@ def as_json(name: str, array: Array) -> dict[str, Any]:
 
 
 def plain(values: Any) -> Any:
-    """Values as JSON has them: NaN and infinities as strings."""
+    """Return values in JSON form: NaN and infinities as strings."""
     if isinstance(values, list):
         return [plain(v) for v in values]
     return values if not isinstance(values, float) or np.isfinite(values) else str(values)

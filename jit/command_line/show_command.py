@@ -1,4 +1,4 @@
-"""`tosaic show`: a stage as text, what there is behind a pass, and what is made from the text of a stage."""
+"""`tosaic show`: a stage as text, the state after a pass, or the result of compiling from the text of a stage."""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +11,7 @@ from .progress import Progress
 
 
 def show(options: argparse.Namespace) -> Answer:
-    """One stage as text; what there is behind a pass, or behind each; from a model, or from the text of a stage."""
+    """Return one stage as text, or the state after a pass or after each pass, from a model or from the text of a stage."""
     from ...lowering import stage_text
     if options.start:
         options.stage = options.stage or options.model or "loops"
@@ -32,7 +32,7 @@ def show(options: argparse.Namespace) -> Answer:
 
 
 def shown_of(entry: Entry, stage: str, options: argparse.Namespace) -> str:
-    """A stage of an entry, or what passes make of it."""
+    """Return a stage of an entry, or its state after passes."""
     from ...lowering.options import CompileOptions
     from ...lowering.pipeline import start
     from ...lowering.stage_text import text_after, texts_after_all
@@ -47,7 +47,7 @@ def shown_of(entry: Entry, stage: str, options: argparse.Namespace) -> str:
 
 
 def resumed(options: argparse.Namespace) -> str:
-    """A stage of what is made from the texts of stages."""
+    """Return a stage of a compilation that starts from the texts of stages."""
     from ...lowering import stage_text
     from ...lowering.options import CompileOptions
     stage = stage_text.known_stage(options.stage)

@@ -1,4 +1,4 @@
-"""A table of an answer as a terminal shows it, of the library rich: fitted to the terminal's width, long cells on several
+"""A table of an answer on a terminal, made with the library rich: fitted to the terminal's width, with long cells on several
 lines. Elsewhere the answer's own text is printed."""
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def show_table(table: Table, stream: TextIO) -> None:
-    """Print a table; nothing in its cells drives the terminal."""
+    """Print a table; nothing in its cells can control the terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table as RichTable

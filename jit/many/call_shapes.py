@@ -1,5 +1,5 @@
-"""How the arrays of one item become calls: an array of an input's own shape is one call; with one more axis in front, or with a
-multiple of its first extent, it is several, one after the other, whose results are concatenated.
+"""The split of one item's arrays into calls: an array of an input's own shape is one call; an array with one more leading axis,
+or with a multiple of the input's first extent, is several calls, one after the other, whose results are concatenated.
 """
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ Form = Literal["one", "stacked", "grouped"]
 
 
 class CallShapes(NamedTuple):
-    """True if arrays are one call, or `times` calls that are stacked along an axis of their own or grouped along the first."""
+    """The form of an item's arrays: one call, or `times` calls that are stacked along an axis of their own or grouped along the
+    first."""
     form: Form
     times: int = 1
 
     def calls(self, arrays: Sequence[Array], inputs: Sequence[TensorDescriptor]) -> Iterator[list[Array]]:
-        """The arrays of each call."""
+        """Yield the arrays of each call."""
         if self.form == "one":
             yield list(arrays)
             return
@@ -36,7 +37,7 @@ class CallShapes(NamedTuple):
         return np.ascontiguousarray(array[number * rows:(number + 1) * rows])
 
     def joined(self, results: Sequence[Sequence[Array]]) -> list[Array]:
-        """The results of all calls, concatenated."""
+        """Return the results of all calls, concatenated."""
         if self.form == "one":
             return list(results[0])
         return [np.concatenate(each) if self.form == "grouped" and each[0].ndim else np.stack(each)
@@ -44,7 +45,7 @@ class CallShapes(NamedTuple):
 
 
 def call_shapes(inputs: Sequence[TensorDescriptor], arrays: Sequence[Array]) -> CallShapes:
-    """How these arrays are calls of a function with these inputs; a Problem where they are none."""
+    """Return the form in which these arrays are calls of a function with these inputs; raise a Problem if they are none."""
     shapes = [tuple(a.shape) for a in arrays]
     if all(fits(t.shape, s) for t, s in zip(inputs, shapes)):
         return CallShapes("one")
@@ -73,7 +74,7 @@ def grouped(shape: Shape, found: Sequence[int]) -> int:
 
 
 def rows_of(shape: Shape) -> int:
-    """The first extent of a shape, 0 where there is none or it is open."""
+    """Return the first extent of a shape, 0 if there is none or it is open."""
     return (shape[0] or 0) if shape else 0
 
 

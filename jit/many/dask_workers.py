@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster (the extra `dask`). Dask itself runs again what a worker had that goes away, and gives an item up
+"""Workers of a Dask cluster (the extra `dask`). If a worker goes away, Dask itself runs its tasks again, and gives up a task
 whose workers went away too often.
 """
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ...runtime.errors import Problem
 from .workers import Outcome, attempted
 
 CONNECT_SECONDS = 10
-"""Seconds in which a scheduler has to answer."""
+"""Seconds within which a scheduler must answer."""
 WORKER_SECONDS = 60
-"""Seconds in which a cluster that has no workers has to get one."""
+"""Seconds within which a cluster without workers must get one."""
 AHEAD = 3
-"""Tasks for each thread of the cluster: one that runs, and others on their way, which takes longer than between processes."""
+"""Tasks for each thread of the cluster: one that runs, and others in transfer, which takes longer than between processes."""
 TASK_SECONDS = 0.2
-"""What a task should take: Dask itself needs milliseconds for one, so that short items go together."""
+"""Target duration of a task, in seconds: Dask itself needs milliseconds for each task, so that short items are grouped."""
 MOST_ITEMS = 64
-"""Of a task: what its worker was at when it went away is run again."""
+"""Maximum number of items of a task: if its worker goes away, all of them are run again."""
 COUNT_SECONDS = 2.0
-"""Seconds between two looks at how many threads the cluster has; workers come and go."""
+"""Seconds between two queries of the cluster's number of threads; workers come and go."""
 
 
 class DaskWorkers:
-    """The workers of the cluster whose scheduler has that address."""
+    """The workers of the cluster whose scheduler has this address."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -65,13 +65,13 @@ class DaskWorkers:
             self._client.close()
 
     def run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
-        """`Workers.run`. The function is a task of its own: workers share it, and Dask makes it again where it is lost."""
+        """`Workers.run`. The function is a task of its own: workers share its result, and Dask recomputes it if it is lost."""
         run = DaskRun(self._client, function, items)
         return run.outcomes()
 
 
 class DaskRun:
-    """The items of one `run`: those to come, those that go alone because their task was given up, and the tasks that run."""
+    """The items of one `run`: those to come, those to run alone because their task was given up, and the tasks that run."""
 
     def __init__(self, client: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> None:
         from distributed import as_completed
@@ -89,7 +89,7 @@ class DaskRun:
             group = self.running.pop(future)
             try:
                 found, seconds = future.result()
-            except Exception as failure:  # of the cluster: its workers went away too often, say
+            except Exception as failure:  # an error of the cluster, for example if its workers went away too often
                 if len(group) > 1:
                     self.alone.extend([each] for each in group)
                     continue
@@ -101,7 +101,7 @@ class DaskRun:
                 yield Outcome(number, value, error)
 
     def fill(self) -> bool:
-        """Give the cluster tasks as it has room for them; whether there is anything to wait for."""
+        """Submit tasks while the cluster has room for them; return whether any task is pending."""
         while len(self.running) < self.room() and (group := self.next()):
             future = self.client.submit(attempted_each, self.function, [item for _, item in group], pure=False)
             self.running[future] = group
@@ -119,17 +119,17 @@ class DaskRun:
 
 
 Group = list[tuple[int, Any]]
-"""Items of one task, by their numbers."""
+"""Items of one task, with their numbers."""
 
 
 def attempted_each(function: Callable[[Any], Any], items: Sequence[Any]) -> tuple[list[tuple[Any, str | None]], float]:
-    """What a task does: its items, one after the other, and the seconds that they took."""
+    """The body of a task: run its items, one after the other, and return their outcomes and the seconds that they took."""
     start = time.perf_counter()
     return [attempted(function, item) for item in items], time.perf_counter() - start
 
 
 def pickled(function: Callable[[Any], Any]) -> bytes:
-    """cloudpickle comes with Dask."""
+    """Pickle a function with cloudpickle, which comes with Dask."""
     import cloudpickle
     found: bytes = cloudpickle.dumps(function)
     return found

@@ -1,4 +1,5 @@
-"""Items that are NumPy's files, and results that are such files: one for each, of its name, in the same order of folders."""
+"""Items that are NumPy's files, and results that are such files: one for each item, with its name, in the same structure of
+folders."""
 from __future__ import annotations
 
 import os
@@ -14,8 +15,8 @@ ENDINGS = (".npy", ".npz")
 
 
 class FileItem(NamedTuple):
-    """A `.npy` file with the only input, or a `.npz` file with all by their names. `name` is its path below what all files have
-    in common, without its ending."""
+    """A `.npy` file with the only input, or a `.npz` file with all inputs by name. `name` is its path relative to the common
+    folder of all files, without the suffix."""
     name: str
     path: str
 
@@ -31,13 +32,13 @@ class FileItem(NamedTuple):
 
     @property
     def stamp(self) -> list[int]:
-        """What changes when the file does."""
+        """A stamp that changes when the file does: its size in bytes and modification time in nanoseconds."""
         status = os.stat(self.path)
         return [status.st_size, status.st_mtime_ns]
 
 
 class FileResults(NamedTuple):
-    """A folder with a `.npy` file for each item, or of several outputs a `.npz` file."""
+    """A folder with a `.npy` file for each item or, for several outputs, a `.npz` file."""
     folder: str
 
     def write(self, item: FileItem, outputs: Mapping[str, Array]) -> int:
@@ -54,7 +55,8 @@ class FileResults(NamedTuple):
 
 
 def file_items(paths: Sequence[str]) -> list[FileItem]:
-    """The files, and those in the folders, in the order of their names. A Problem where two would have one result."""
+    """Return the files, and those in the folders, in the order of their names. Raise a Problem if two would have the same
+    result file."""
     found = sorted({str(file) for path in paths for file in files_of(Path(path))})
     common = os.path.commonpath([os.path.dirname(os.path.abspath(p)) for p in found]) if found else ""
     items: dict[str, FileItem] = {}

@@ -1,5 +1,5 @@
-"""What a run of `map` has done, in its folder: what it is a run of, and a line for each item that is done. A run that ends
-early goes on from there; one of another model does not begin.
+"""The journal of a run of `map`, in its folder: what the run is of, and a line for each finished item. A run that ends early
+can be continued; a run of another model in the same folder is refused.
 """
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FORMAT = "tosaic map 1"
 
 
 class Journal:
-    """The journal of a folder, which is made, or gone on with. `run` is what the results depend on besides the items. A Problem
-    where the folder has something else in it."""
+    """The journal of a folder, created or continued. `run` identifies everything but the items that the results depend on.
+    Raises a Problem if the folder has other contents."""
 
     def __init__(self, folder: str, run: dict[str, Any]) -> None:
         self.folder = Path(folder)
@@ -28,7 +28,7 @@ class Journal:
             raise unwritten(error, f"results cannot be written to {folder}", "argument") from None
 
     def _begun(self, head: dict[str, Any]) -> dict[str, Any]:
-        """The items that are done, by name, with what they were."""
+        """Return the stamps of the finished items, by name."""
         place = self.folder / HEAD
         if not place.exists():
             if any(self.folder.iterdir()):
@@ -53,7 +53,7 @@ class Journal:
         return found
 
     def _lines(self) -> dict[str, Any]:
-        """A line that was not written whole is none."""
+        """Return the stamps in the lines, by name, and skip a line that was not written completely."""
         found = {}
         place = self.folder / LINES
         for line in place.read_text().splitlines() if place.exists() else ():
@@ -65,7 +65,7 @@ class Journal:
         return found
 
     def note(self, name: str, stamp: Any) -> None:
-        """That an item is done."""
+        """Record that an item is done."""
         if self._file is None:
             self._file = open(self.folder / LINES, "a")  # noqa: SIM115  kept open for the next line
             if self._file.tell() and not (self.folder / LINES).read_bytes().endswith(b"\n"):

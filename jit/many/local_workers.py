@@ -1,5 +1,5 @@
-"""Workers that are processes of this machine, each new and not a fork: it reads the function from a file, and has a pipe to
-this process, over which items come and outcomes go back. One that ends is replaced, and what it had is given to others.
+"""Workers that are processes of this machine, each newly started rather than forked: a worker reads the function from a file,
+and has a pipe to this process for items and outcomes. A worker that ends is replaced, and its items are given to others.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ...runtime.errors import temporary_file
 from .workers import ATTEMPTS, Outcome, attempted
 
 AHEAD = 2
-"""Items that a worker has at most: one that it runs, and one so that it need not wait for the next."""
+"""Maximum number of items that a worker has: one that it runs, and one so that it need not wait for the next."""
 GRACE = 5.0
-"""Seconds that a worker has to end when its pipe is closed."""
+"""Seconds that a worker has to end after its pipe is closed."""
 
 
 class Worker:
-    """A process, its end of the pipe, and the items that it has, by their numbers."""
+    """A process, this process's end of its pipe, and its items by number."""
 
     def __init__(self, function: str) -> None:
         context = multiprocessing.get_context("spawn")
@@ -35,7 +35,7 @@ class Worker:
         other.close()
 
     def start(self, number: int, item: Any) -> None:
-        """Send an item; that a process has ended shows when its outcome is waited for."""
+        """Send an item. If the process has ended, the wait for its outcome detects that."""
         self.items[number] = item
         with suppress(OSError):
             self.connection.send((number, item))
@@ -51,9 +51,9 @@ class Worker:
 
 
 def serve(connection: Connection, path: str) -> None:
-    """What a worker does, with the function in a file, until its pipe is closed."""
+    """The main loop of a worker: run the function in a file on items until the pipe is closed."""
     import signal
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the first one says when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the first decides when to end
     try:
         function, failure = attempted(loaded, path)
         while True:
@@ -65,14 +65,14 @@ def serve(connection: Connection, path: str) -> None:
 
 
 def loaded(path: str) -> Callable[[Any], Any]:
-    """The function of a file that this user's process has written for its workers."""
+    """Load the function from a file that this user's process has written for its workers."""
     with open(path, "rb") as file:
         function: Callable[[Any], Any] = pickle.load(file)
     return function
 
 
 class LocalWorkers:
-    """So many processes of this machine, which run as long as a `run` does."""
+    """A number of processes of this machine, which run as long as a `run` does."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -84,7 +84,7 @@ class LocalWorkers:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes that run now."""
+        """The process ids of the workers that run now."""
         return [w.process.pid for w in self._workers if w.process.pid is not None]
 
     def __enter__(self) -> LocalWorkers:
@@ -103,7 +103,7 @@ class LocalWorkers:
 
     def run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
         """`Workers.run`."""
-        with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:  # a large model goes through no pipe
+        with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:  # a large model need not go through a pipe
             path = os.path.join(folder, "function")
             with temporary_file(), open(path, "wb") as file:
                 pickle.dump(function, file)
@@ -114,7 +114,7 @@ class LocalWorkers:
 
 
 class LocalRun:
-    """The items of one `run`: those to come, those to be run again, and how often each has ended its worker."""
+    """The items of one `run`: those to come, those to run again, and the number of workers that each has ended."""
 
     def __init__(self, function: str, items: Iterable[Any], workers: list[Worker], count: int) -> None:
         self.function, self.workers, self.count = function, workers, count
@@ -132,7 +132,7 @@ class LocalRun:
                     yield from self.lost(worker)
 
     def fill(self) -> bool:
-        """Give items to workers that have room; whether there is anything to wait for."""
+        """Give items to workers that have room; return whether any item is pending."""
         for depth in range(AHEAD):
             for worker in self.workers:
                 if len(worker.items) <= depth and not self.start_next(worker):
@@ -161,7 +161,7 @@ class LocalRun:
         yield Outcome(number, value, error)
 
     def lost(self, worker: Worker) -> Iterator[Outcome]:
-        """The first item of a worker that has ended is what it was running; all of its items are run again."""
+        """Queue all items of a worker that has ended again. The first of them is the one that it was running."""
         self.workers.remove(worker)
         worker.stop()
         worker.process.join()

@@ -1,6 +1,5 @@
-"""A model over many inputs: files, the rows of a Zarr store, or those of Parquet files, on some workers. Workers read the
-inputs and write the results themselves, so that only names go through this process; on a cluster, all its machines see the same
-files.
+"""A model over many inputs: files, the rows of a Zarr store, or those of Parquet files, on workers. Workers read the inputs and
+write the results themselves, so that only names go through this process; on a cluster, all machines must see the same files.
 """
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What a model is run over: its items, and where their results go. Those of files are sequences of calls (`in_order`), rows
-    of a data set are not."""
+    """The inputs of a run: the items, and the destination of their results. The items of files are sequences of calls
+    (`in_order`), rows of a data set are not."""
     kind: str
     items: Sequence[Any]
     results: Callable[[], Any]
@@ -39,7 +38,7 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class MapResult:
-    """What has been done: items now, and in runs before; calls; bytes of the results; errors by the items' names."""
+    """The summary of a run: items done now, and in earlier runs; calls; bytes of the results; errors by the items' names."""
     items: int
     before: int
     calls: int
@@ -63,9 +62,9 @@ class MapResult:
 
 def map_inputs(model: Model, entry: Entry, paths: Sequence[str], output: str, workers: Workers,
                on_progress: Callable[[int, int], None] = lambda done, total: None) -> MapResult:
-    """Run an entry of a model over all inputs, and write the results to a folder. An input that is wrong is an error by its
-    name, and the others go on. What a run before has done, with this model and inputs that have not changed since, is not done
-    again. `on_progress` is called with the number of items that are done, and of all."""
+    """Run an entry of a model over all inputs, and write the results to a folder. A wrong input is reported as an error under
+    its name, and the others continue. Items that an earlier run has finished, with this model and unchanged inputs, are
+    skipped. `on_progress` is called with the number of finished items and the total."""
     began, output, entry = time.perf_counter(), os.path.abspath(output), entry.for_any_shape
     data = data_set_of(entry, paths, output)
     journal = Journal(output, {"model": digest_of(model), "entry": entry.name, "kind": data.kind,
@@ -94,7 +93,8 @@ def map_inputs(model: Model, entry: Entry, paths: Sequence[str], output: str, wo
 
 @dataclass(frozen=True, slots=True)
 class SharedFolder:
-    """The calls, on a worker that sees the folder of the results: that of another file system would leave them there."""
+    """The calls, on a worker that must see the folder of the results: a worker with another file system would leave the results
+    there."""
     calls: ModelCalls
     folder: str
 
@@ -111,7 +111,7 @@ def counted(count: int, what: str) -> str:
 
 
 def data_set_of(entry: Entry, paths: Sequence[str], output: str) -> DataSet:
-    """What the paths are: one Zarr store, Parquet files, or NumPy's files."""
+    """Return the data set of the paths: one Zarr store, Parquet files, or NumPy's files."""
     inputs = entry.inputs
     if not inputs:
         raise Problem(f"{entry.name} has no inputs", kind="argument", help="tosaic run calls it")
@@ -130,12 +130,12 @@ def data_set_of(entry: Entry, paths: Sequence[str], output: str) -> DataSet:
 
 
 def outputs_for(entry: Entry, shapes: Sequence[Sequence[int]]) -> tuple[TensorDescriptor, ...]:
-    """The outputs of a call with inputs of these shapes."""
+    """Return the outputs of a call with inputs of these shapes."""
     return (entry.specialize(dict(zip(entry.input_names, shapes))) if entry.is_dynamic else entry).outputs
 
 
 def digest_of(model: Model) -> str:
-    """What tells a model from others in the journal."""
+    """Return the model's identification in the journal."""
     from ..cache.graph_digest import graph_digest
     try:
         return graph_digest(model.module)

@@ -1,5 +1,5 @@
-"""What a worker does with an item of `map`: reads its arrays, calls the model, writes the results. It is pickled with the
-model, whose code each machine takes from its cache or makes once.
+"""The work on an item of `map`: read its arrays, call the model, write the results. It is pickled with the model, whose code
+each machine takes from its cache or compiles once.
 """
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ class Item(Protocol):
     """A part of the inputs: one file, or some rows of a data set."""
     @property
     def name(self) -> str:
-        """What messages and results call it."""
+        """Name of the item in messages and results."""
 
     def read(self, inputs: Sequence[str]) -> Mapping[str, Array]:
-        """The arrays of these inputs, by name."""
+        """Return the arrays of these inputs, by name."""
 
 
 class Results(Protocol):
-    """Where results go. Writing those of an item again leaves what was there, or the same: whole, and once."""
+    """The destination of results. Writing the results of an item again must leave the old ones or the same ones, complete and
+    once."""
     def write(self, item: Any, outputs: Mapping[str, Array]) -> int:
-        """Write the results of an item; how many bytes they have."""
+        """Write the results of an item; return their size in bytes."""
 
 
 class Done(NamedTuple):
-    """What an item was."""
+    """The numbers of calls and of result bytes of an item."""
     calls: int
     nbytes: int
 
 
 class ModelCalls:
-    """Calls of an entry, item by item. With `in_order` the calls of an item are a sequence, which variables last for; else each
-    is by itself. Variables begin with their initial values."""
+    """Calls of an entry, item by item. With `in_order` the calls of an item are a sequence that shares the variables; otherwise
+    each call is independent. Variables begin with their initial values."""
 
     def __init__(self, entry: Entry, results: Results, in_order: bool) -> None:
         self.entry, self.results, self.in_order = entry, results, in_order
@@ -64,8 +65,8 @@ class ModelCalls:
         self._begin()
 
     def prepare(self) -> None:
-        """Compile here what has no open extents, so that what is wrong with it is said before anything begins, and the
-        processes of this machine find the code in the cache."""
+        """Compile an entry without open extents here, so that its errors are reported before any work begins, and the processes
+        of this machine find the code in the cache."""
         self.entry.compile(context=Context("map"))
 
     def __call__(self, item: Item) -> Done:
@@ -83,7 +84,7 @@ class ModelCalls:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """What the outputs are called in results: as compiled code calls them."""
+        """Names of the outputs in results: those of compiled code."""
         return tuple(t.name for t in self.entry.outputs)
 
     def _results(self, form: CallShapes, arrays: Sequence[Array]) -> list[tuple[Array, ...]]:
@@ -98,15 +99,15 @@ class ModelCalls:
         return found
 
     def _context(self) -> Context:
-        """A namespace of variables for each thread of a worker."""
+        """Return the context of this thread of the worker."""
         if not hasattr(self._threads, "context"):
             self._threads.context = Context("map")
         found: Context = self._threads.context
         return found
 
     def _call(self, call: Sequence[Array], context: Context) -> Any:
-        """A call. The first with arrays of these shapes is made while no other process of the machine makes one: it
-        compiles."""
+        """Make a call. The first call with arrays of these shapes compiles, so it waits until no other process of the machine
+        does such a call."""
         shapes = tuple(a.shape for a in call)
         if shapes in self._known:
             return self.entry(*call, context=context)
@@ -117,7 +118,7 @@ class ModelCalls:
 
 
 def as_stored(array: Array, tensor: TensorDescriptor) -> Array:
-    """The array, its bytes seen as the input's type where files cannot name it (bf16, fp8)."""
+    """Return the array, with its bytes reinterpreted as the input's type if files cannot name that type (bf16, fp8)."""
     dtype = dtype_of(tensor.dtype)
     if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
         array = array.view(dtype)

@@ -1,5 +1,5 @@
-"""One compile for all processes of a machine: who holds the lock compiles and keeps the code in the cache, where the others
-find it when they have waited. Where there is no cache, or no lock of files, each compiles for itself.
+"""One compile for all processes of a machine: the process that holds the lock compiles and stores the code in the cache, where
+the others find it after their wait. Without a cache, or without file locks, each process compiles for itself.
 """
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import contextmanager, suppress
 from ..cache.folder import folder
 
 NAME = "compiling.lock"
-"""A file of the cache's folder, which is no entry."""
+"""Name of the lock file in the cache's folder; it is no cache entry."""
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """A block that one process of this machine is in at a time."""
+    """A block that only one process of this machine executes at a time."""
     where = folder()
     descriptor = None
     if where is not None:

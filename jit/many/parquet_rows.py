@@ -21,7 +21,7 @@ ENDING = ".parquet"
 
 
 class ParquetItem(NamedTuple):
-    """A row group of a file. `shapes` are those of a row of each input."""
+    """A row group of a file. `shapes` are the shapes of one row of each input."""
     name: str
     path: str
     group: int
@@ -52,7 +52,7 @@ class ParquetResults(NamedTuple):
 
 
 def opened(path: str) -> Any:
-    """A file; a Problem where it cannot be read."""
+    """Open a file; raise a Problem if it cannot be read."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -65,7 +65,7 @@ def opened(path: str) -> Any:
 
 
 def columns_for(path: str, names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
-    """The column of each input: that of its name, or the only one for the only input."""
+    """Return the column of each input: the one of its name, or the only one for the only input."""
     if len(inputs) == len(names) == 1:
         return {inputs[0]: names[0]}
     missing = next((name for name in inputs if name not in names), None)
@@ -75,11 +75,11 @@ def columns_for(path: str, names: Sequence[str], inputs: Sequence[str]) -> dict[
 
 
 def rows_of(column: Any, name: str, shape: Sequence[int]) -> Array:
-    """A column as one array, a tensor of that shape for each row."""
+    """Return a column as one array, with a tensor of this shape for each row."""
     if column.null_count:
         raise Problem(f"column {name} has rows without a value", kind="argument")
     array, tensor = column.combine_chunks(), column.type
-    own = tuple(getattr(tensor, "shape", None) or shape)  # of Arrow's tensors
+    own = tuple(getattr(tensor, "shape", None) or shape)  # the shape of Arrow's tensors
     in_order = list(getattr(tensor, "permutation", None) or range(len(own))) == list(range(len(own)))
     array = getattr(array, "storage", array)
     while hasattr(array, "flatten") and hasattr(array.type, "value_type"):
@@ -92,7 +92,7 @@ def rows_of(column: Any, name: str, shape: Sequence[int]) -> Array:
 
 
 def column_of(array: Array) -> Any:
-    """An array as a column: numbers, or a list of the elements of each row."""
+    """Return an array as a column: numbers, or a list of the elements of each row."""
     import pyarrow
     flat = pyarrow.array(np.ascontiguousarray(array).reshape(-1))
     size = int(np.prod(array.shape[1:]))
@@ -100,7 +100,7 @@ def column_of(array: Array) -> Any:
 
 
 def parquet_files(paths: Sequence[str]) -> list[Path]:
-    """The Parquet files, and those in the folders; none unless all are such."""
+    """Return the Parquet files, and those in the folders; none unless every path is or contains one."""
     found: list[Path] = []
     for path in map(Path, paths):
         files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path] if path.suffix == ENDING else []
@@ -111,7 +111,7 @@ def parquet_files(paths: Sequence[str]) -> list[Path]:
 
 
 def parquet_items(files: Sequence[Path], inputs: Sequence[TensorDescriptor]) -> list[ParquetItem]:
-    """The row groups of all files, in order."""
+    """Return the row groups of all files, in order."""
     shapes = []
     for tensor in inputs:
         if tensor.shape is None or None in tensor.shape:

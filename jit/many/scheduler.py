@@ -9,7 +9,7 @@ from .workers import Workers
 
 
 def workers_for(scheduler: str | None, count: int | None) -> AbstractContextManager[Workers]:
-    """The workers of the Dask cluster at an address, or `count` processes of this machine (None: one for each core)."""
+    """Return the workers of the Dask cluster at an address, or `count` processes of this machine (None: one for each core)."""
     if scheduler is None:
         from .local_workers import LocalWorkers
         return LocalWorkers(count or cores())
@@ -20,5 +20,5 @@ def workers_for(scheduler: str | None, count: int | None) -> AbstractContextMana
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,6 @@
-"""Trials of a measured search on workers. A ratio of two times means something on the processor that it was measured on: a
-worker with another processor than this process gives none, and its trials are made here. A worker measures one trial at a time;
-two on one machine disturb each other, so a cluster for this has one worker with one thread on each machine.
+"""Trials of a measured search on workers. A ratio of two times is only valid for the processor on which it was measured: a
+worker with another processor than this process returns none, and its trials are run here. A worker measures one trial at a
+time; two on one machine disturb each other, so a cluster for tuning has one worker with one thread on each machine.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TrialOnWorker:
-    """What a worker does with the choices of a trial: it measures them beside the code as it is, which it makes once."""
+    """The work on the choices of a trial: measure them beside the unchanged code, which the worker compiles once."""
 
     def __init__(self, traced: Traced, inputs: Sequence[Array], options: CompileOptions, calls: int,
                  processor: tuple[object, ...]) -> None:
@@ -40,7 +40,7 @@ class TrialOnWorker:
         self._begin()
 
     def __call__(self, findings: Findings) -> dict[int, float] | None:
-        """How many times faster each kernel is; None where this processor is another one."""
+        """Return the speedup of each kernel; None if this machine has another processor."""
         if machine() != self.processor:
             return None
         with self._measuring:
@@ -50,7 +50,7 @@ class TrialOnWorker:
 
 
 def on_workers(workers: Workers, traced: Traced) -> Trials:
-    """Trials of a function on workers, and here, what they do not give."""
+    """Return trials of a function on workers, and in this process for those that workers do not return."""
     def trials(search: TuningRun, rounds: Sequence[Findings]) -> Iterator[tuple[int, dict[int, float]]]:
         work = TrialOnWorker(traced, search.inputs, search.options, search.calls, machine())
         left = []
@@ -67,7 +67,7 @@ def on_workers(workers: Workers, traced: Traced) -> Trials:
 
 @contextmanager
 def trials_on(scheduler: str | None, traced: Traced) -> Iterator[Trials]:
-    """Trials on the workers of the scheduler at an address; without one, in this process, one after the other."""
+    """Return trials on the workers of the scheduler at an address; without one, in this process, one after the other."""
     if scheduler is None:
         yield here
         return

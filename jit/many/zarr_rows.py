@@ -1,6 +1,6 @@
-"""Items that are rows of a Zarr array, or of a group with an array for each input; results that are Zarr arrays. An item is
-what one chunk of the first array has along its first axis, and its results are one chunk of each output, so that no two workers
-write one. (The extra `zarr`.)
+"""Items that are rows of a Zarr array, or of a group with an array for each input; results that are Zarr arrays. An item is the
+range of one chunk of the first array along its first axis, and its results are one chunk of each output, so that no two workers
+write the same chunk. (The extra `zarr`.)
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..descriptors import TensorDescriptor
 from .call_shapes import call_shapes
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
-"""A file of a Zarr store's top."""
+"""Files at the root of a Zarr store, by which it is recognized."""
 
 
 def is_zarr(path: str) -> bool:
@@ -25,7 +25,7 @@ def is_zarr(path: str) -> bool:
 
 
 class ZarrItem(NamedTuple):
-    """Some rows of a store."""
+    """A range of rows of a store."""
     name: str
     path: str
     start: int
@@ -40,8 +40,8 @@ class ZarrItem(NamedTuple):
 
 
 class ZarrResults(NamedTuple):
-    """A folder with a store `NAME.zarr` for each output; `rows` are those of a result for each row of the inputs, one over the
-    other."""
+    """A folder with a store `NAME.zarr` for each output; `rows` is the ratio of rows of the results to rows of the inputs, as
+    numerator and denominator."""
     folder: str
     rows: tuple[int, int]
 
@@ -54,13 +54,14 @@ class ZarrResults(NamedTuple):
 
 
 def store_name(number: int, name: str) -> str:
-    """The folder of an output. A model's names may be anything; those that are no plain word have their number in front."""
+    """Return the folder of an output. A model's names may hold any character; a name that is no plain word gets its number as a
+    prefix."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
     return f"{plain}.zarr" if plain == name and plain else f"{number}-{plain}.zarr"
 
 
 def opened(path: str, mode: str) -> Any:
-    """The array or the group; a Problem where it cannot be read."""
+    """Open an array or a group; raise a Problem if it cannot be read."""
     try:
         import zarr
     except ImportError:
@@ -73,7 +74,7 @@ def opened(path: str, mode: str) -> Any:
 
 
 def arrays_of(path: str, inputs: Sequence[str]) -> dict[str, Any]:
-    """The store's arrays for these inputs: itself, if it is an array, or those of a group by name."""
+    """Return the store's arrays for these inputs: the store itself if it is an array, or those of a group by name."""
     store = opened(path, "r")
     if hasattr(store, "shape"):
         if len(inputs) != 1:
@@ -88,7 +89,7 @@ def arrays_of(path: str, inputs: Sequence[str]) -> dict[str, Any]:
 
 
 def zarr_items(path: str, inputs: Sequence[str]) -> list[ZarrItem]:
-    """The store's rows, by the chunks of its first array."""
+    """Return the store's rows, split by the chunks of its first array."""
     arrays = arrays_of(path, inputs)
     counts = {name: a.shape[0] if a.shape else 0 for name, a in arrays.items()}
     if len(set(counts.values())) != 1 or not (count := next(iter(counts.values()))):
@@ -102,7 +103,8 @@ def zarr_items(path: str, inputs: Sequence[str]) -> list[ZarrItem]:
 
 def create_results(folder: str, items: Sequence[ZarrItem], inputs: Sequence[TensorDescriptor],
                    outputs_of: Any) -> ZarrResults:
-    """Stores for the outputs, where there are none yet. `outputs_of` gives descriptors of the outputs for inputs of shapes."""
+    """Create stores for the outputs that have none yet. `outputs_of` returns descriptors of the outputs for inputs of given
+    shapes."""
     import zarr
     first, count = items[0], items[-1].stop
     shapes = [a.shape for a in arrays_of(first.path, [t.name for t in inputs]).values()]

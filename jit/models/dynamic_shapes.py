@@ -1,7 +1,7 @@
 """Entries whose inputs have extents that the model leaves open (`tensor<?x8xf32>`): one static graph for each set of shapes.
 
-Code has fixed shapes, as its memory plan has. A call with arrays of new shapes rewrites the graph for them and compiles
-that; the last ones are kept.
+Code and its memory plan have fixed shapes. A call with arrays of new shapes rewrites the graph for them and compiles the
+result; the most recent ones are kept.
 """
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Shape = Sequence[int]
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 KEPT = 64
-"""Sets of shapes whose code an entry keeps."""
+"""Maximum number of sets of shapes whose code an entry keeps."""
 
 
 def is_dynamic(function: Function) -> bool:
-    """True if an input has a shape that is not known."""
+    """True if the shape of an input is not known."""
     return any(map(is_open, function.arguments))
 
 
@@ -36,7 +36,7 @@ def is_open(value: Value) -> bool:
 
 
 def stated_shapes(function: Function) -> Shapes:
-    """The shapes that the file states for the inputs whose extents it leaves open; none unless it does so for all of them."""
+    """Return the shapes that the file states for the inputs whose extents it leaves open; none unless it states all of them."""
     from ...lowering.graph.graph import STATED_SHAPE
     from ...lowering.text.attributes import Numbers
     attributes = function.argument_attributes or ({},) * len(function.arguments)
@@ -46,13 +46,13 @@ def stated_shapes(function: Function) -> Shapes:
 
 
 def with_shapes(module: Module, function: Function, shapes: Mapping[str, Shape]) -> Module:
-    """The module with `function` for inputs of these shapes, by name; inputs that are not named keep theirs."""
+    """Return the module with `function` specialized to inputs of these shapes, by name; other inputs keep their shapes."""
     from ...lowering.rewrite.specialize import specialize
     return specialize(module, function.name, input_types(function, shapes))
 
 
 def input_types(function: Function, shapes: Mapping[str, Shape]) -> list[TensorType]:
-    """The types of a function's inputs, of these shapes where they are named."""
+    """Return the types of a function's inputs, with the given shapes for those that are named."""
     names = [v.name for v in function.arguments]
     for name in shapes:
         if name not in names:
@@ -64,7 +64,7 @@ def input_types(function: Function, shapes: Mapping[str, Shape]) -> list[TensorT
 
 
 def check_bounds(value: Value, attributes: Mapping[str, Any], type: TensorType) -> None:
-    """A Problem where an extent is beyond the bounds that the model was exported with."""
+    """Raise a Problem if an extent is outside the bounds with which the model was exported."""
     from ...lowering.graph.graph import EXTENT_BOUNDS
     numbers = list(map(int, getattr(attributes.get(EXTENT_BOUNDS), "values", ())))
     for axis, (extent, least, most) in enumerate(zip(type.dims, numbers[::2], numbers[1::2])):
@@ -75,7 +75,7 @@ def check_bounds(value: Value, attributes: Mapping[str, Any], type: TensorType) 
 
 
 def shaped(value: Value, shape: Shape | None) -> TensorType:
-    """The type of an input with that shape."""
+    """Return the type of an input with that shape."""
     type = value.tensor
     if shape is None:
         if not type.is_static:
@@ -86,7 +86,7 @@ def shaped(value: Value, shape: Shape | None) -> TensorType:
 
 
 def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the arrays of a call, by the names of the inputs; a Problem where one is missing."""
+    """Return the shapes of the arrays of a call, by the names of the inputs; raise a Problem if one is missing."""
     arrays: Mapping[str, Any] = dict(zip(names, inputs))
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
         arrays = inputs[0]
@@ -97,7 +97,7 @@ def shapes_of(function: str, names: Sequence[str], inputs: Sequence[Any]) -> dic
 
 
 def shape_of(function: str, name: str, value: Any) -> tuple[int, ...]:
-    """The shape of an argument; a Problem where it is no array."""
+    """Return the shape of an argument; raise a Problem if it is no array."""
     if is_untyped(value):
         raise TypeProblem(f"input {name} of {function} is {class_of(value)}, which has no shape", kind="argument",
                           help="numpy.frombuffer(value, dtype).reshape(shape) has one")
@@ -111,7 +111,7 @@ def shape_of(function: str, name: str, value: Any) -> tuple[int, ...]:
 
 
 def named_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """The name and the shape that `x=2x8` gives an input; `x=` is a scalar."""
+    """Return the name and the shape in `x=2x8`; `x=` is a scalar."""
     name, equals, extents = text.rpartition("=")
     try:
         shape = tuple(int(n) for n in extents.split("x")) if extents else ()

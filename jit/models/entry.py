@@ -1,4 +1,4 @@
-"""An entry function of a model, to be traced, lowered, compiled, called. Its graph is made when somebody asks for more than the
+"""An entry function of a model, to be traced, lowered, compiled, called. Its graph is made only if a caller needs more than the
 cache on disk has of it (`cache.models`).
 """
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 @public_class
 class Entry:
-    """An entry function of a model. The first call compiles it. Its variables belong to the model's `context`; a call, and
-    `compile`, may name another one, and then make nothing in the model's."""
+    """An entry function of a model. The first call compiles it. Its variables belong to the model's `context`; a call, or
+    `compile`, may name another context, and then creates no variable in the model's."""
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None, **named: Any) -> Results: ...
@@ -47,21 +47,21 @@ class Entry:
         __slots__ = ("__call__", "__dict__", "__weakref__")
 
     _limits: Limits | None = None
-    """What reading and compiling it may take, each time."""
+    """Limits of reading and of each compile."""
 
     def __init__(self, outline: Outline, graph: Graph, cached: CachedModel | None, shapes: Shapes = (),
                  traced: Later[Traced] | None = None, context: Context | None = None) -> None:
         self._open = Entry(outline._replace(stated=()), graph, cached, (), None, context) if outline.stated else None
-        """The entry for inputs of any shapes, where this one is for those that the file states."""
+        """The entry for inputs of any shapes, if this one is for the shapes that the file states."""
         shapes = shapes or outline.stated
         self._outline, self._graph, self._cached, self._shapes = outline, graph, cached, shapes
         self._context = process if context is None else context
         self._traced = traced or Later(lambda: in_context(graph(shapes), context))
         self._compiled: Compiled[Lowered] | None = None
         self._elsewhere: Compiled[Lowered] | None = None
-        """The code with the variables of another context, as long as only calls with one have been made."""
+        """The code with the variables of another context, while all calls so far have named a context."""
         self._by_value: dict[Shapes, CallsByValue] = {}
-        """Calls with inputs of shapes for which there is no code that suits all values."""
+        """Calls by shapes of inputs, for shapes without code that is valid for all values."""
         self._lock = threading.Lock()
         self._special: dict[Shapes, Entry] = {}
         self._tensors: Interface | None = None
@@ -73,17 +73,17 @@ class Entry:
 
     @property
     def context(self) -> Context:
-        """The namespace of its variables."""
+        """The namespace of the entry's variables."""
         return self._context
 
     @property
     def is_dynamic(self) -> bool:
-        """True if an input has extents that are not known."""
+        """True if an input has unknown extents."""
         return self._outline.is_dynamic and self._open is None
 
     @property
     def stated_shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """Shapes that were taken because the file states them, of inputs whose extents it leaves open."""
+        """Shapes taken from the file for inputs whose extents the model leaves open."""
         return dict(self._outline.stated)
 
     @property
@@ -93,7 +93,7 @@ class Entry:
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """What the inputs are called, in order."""
+        """Names of the inputs, in order."""
         return self._outline.inputs
 
     @property
@@ -109,36 +109,38 @@ class Entry:
 
     @property
     def variables(self) -> tuple[TensorDescriptor, ...]:
-        """Descriptors of the variables that it uses; as strings, names and types."""
+        """Descriptors of the variables that the entry uses; as strings, names and types."""
         return self.tensors.variables
 
     @property
     def constants(self) -> tuple[TensorDescriptor, ...]:
-        """Descriptors of the constants that it has; as strings, names and types."""
+        """Descriptors of the entry's constants; as strings, names and types."""
         return self.tensors.constants
 
     @property
     def tensors(self) -> Interface:
-        """All of these. The cache keeps them with the code: a later process needs no graph for them."""
+        """Descriptors of all inputs, outputs, variables and constants. The cache keeps them with the code: a later process
+        needs no graph for them."""
         if self._tensors is None:
             kept = self._cached.recall_interface(self.name, self._shapes) if self._cached else None
             self._tensors = kept or self._traced().tensors
         return self._tensors
 
     def quantize(self, *inputs: Any, **named: Any) -> Numbers:
-        """The stored arrays of float inputs: `real / scale + zero_point`, rounded to nearest, halves away from zero, and held
-        within the range of the storage, as TensorFlow Lite's reference has it. One array, a tuple for several, a dict for one
-        mapping by name. Inputs of floats pass as they are. A Problem where the model does not say what integers stand for."""
+        """Return the stored arrays of float inputs: `real / scale + zero_point`, rounded to nearest, halves away from zero, and
+        clamped to the range of the storage, as in TensorFlow Lite's reference. The result is one array, a tuple for several, a
+        dict for one mapping by name. Inputs of floats are returned unchanged. Raises a Problem if the model does not give the
+        quantization."""
         return self.tensors.quantized(inputs, named)
 
     def dequantize(self, *outputs: Any) -> Numbers:
-        """The real numbers of stored outputs: `scale * (stored - zero_point)` in float32. Takes arrays in order, what a call
-        has returned, or one mapping by name."""
+        """Return the real numbers of stored outputs: `scale * (stored - zero_point)` in float32. Takes arrays in order, the
+        results of a call, or one mapping by name."""
         return self.tensors.dequantized(outputs)
 
     def on_floats(self, *inputs: Any, context: Context | None = None, num_threads: int | None = None, **named: Any
                   ) -> Numbers:
-        """A call with float arrays: quantized, called, dequantized."""
+        """Call with float arrays: quantize, call, dequantize."""
         stored = self.quantize(*inputs, **named)
         results = self(*(stored if isinstance(stored, tuple) else (stored,)), context=context, num_threads=num_threads)
         return self.dequantize(results)
@@ -151,13 +153,13 @@ class Entry:
 
     def lower(self, options: CompileOptions | None = None, memory: Memory | None = None, *,
               target: Target | None = None) -> Lowered:
-        """Loops and a memory plan, as the `options` say. (`target` and `memory` are deprecated: they are options.)"""
+        """Lower to loops and a memory plan with these `options`. (`target` and `memory` are deprecated: they are options.)"""
         return self._traced().lower(given("lower", options, target=target, memory=memory))
 
     def compile(self, options: CompileOptions | None = None, context: Context | None = None, memory: Memory | None = None,
                 *, target: Target | None = None) -> Compiled[Lowered]:
-        """Machine code with its variables in `context`, or in the model's; kept for calls where neither options nor a context
-        are given. (`target` and `memory` are deprecated: they are options.)"""
+        """Compile to machine code with its variables in `context`, or in the model's; the result is kept for calls if neither
+        options nor a context are given. (`target` and `memory` are deprecated: they are options.)"""
         options = given("compile", options, target=target, memory=memory)
         if options is not None or context is not None:
             return self._compile(CodeRequest(options), checked_context(context) or self._context)
@@ -168,7 +170,7 @@ class Entry:
             return self._compiled
 
     def _code(self, context: Context | None) -> Compiled[Lowered]:
-        """What a call with that context may call: of other contexts it makes no variable."""
+        """Return the code for a call with that context; it creates no variable in other contexts."""
         if self._compiled is not None or context is None or context is self._context:
             return self._compiled or self.compile()
         with self._lock:
@@ -193,7 +195,7 @@ class Entry:
 
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
               **named: Any) -> Any:
-        """One array, or a tuple of several, for arrays in the order of `inputs`, by their names, or one mapping by name."""
+        """Return one array, or a tuple of several, for arrays in the order of `inputs`, by name, or in one mapping by name."""
         if are_traced(inputs, named):
             return self._inlined(self._context if context is None else context, inputs, named)
         if self._open is not None and not self._is_as_stated(inputs, named):
@@ -221,7 +223,7 @@ class Entry:
         return self._by_value[()](inputs, named, out=out, context=where, num_threads=num_threads)
 
     def _is_as_stated(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-        """True if the arguments have the shapes that the file states, or are none of a call at all."""
+        """True if the arguments have the shapes that the file states, or are no valid arguments of a call."""
         try:
             given = with_named(self.name, self._outline.inputs, inputs, named) if named else inputs
             shapes = shapes_of(self.name, self._outline.inputs, (given,) if named else inputs)
@@ -230,7 +232,7 @@ class Entry:
         return all(shapes.get(name, shape) == shape for name, shape in self._outline.stated)
 
     def _inlined(self, context: Context, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """A part of the function that is being traced."""
+        """Inline the entry into the function that is being traced."""
         from ..tracing.conversion import tensor
         from ..tracing.inlined_models import inlined
         if not self._outline.is_dynamic:
@@ -240,7 +242,7 @@ class Entry:
         return inlined(self.for_any_shape.specialize(shapes)._traced(), context, (given,), {})
 
     def _quick(self) -> Callable[..., Any] | None:
-        """What calls can do once it is compiled for those without a context."""
+        """Return the quick call once the entry is compiled for calls without a context."""
         if self.is_dynamic:
             return None
         if self._compiled is None or self._open is None:
@@ -248,12 +250,13 @@ class Entry:
         return self._compiled.calls.quick(through(self, "_call"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the graph, and the name of the context; the receiving process has the code in its cache, or makes it."""
+        """Pickle the graph, and the name of the context; the receiving process takes the code from its cache, or compiles
+        it."""
         context = None if self._context is process else self._context
         return Entry, (self._outline, self._portable_graph(), self._cached, self._shapes, None, context)
 
     def _portable_graph(self) -> GraphOf | KnownGraph:
-        """What makes its graph, elsewhere, too."""
+        """Return a picklable maker of the entry's graph, for use in another process."""
         made_by = self._graph.graph if isinstance(self._graph, LimitedGraph) else self._graph
         if isinstance(made_by, GraphOf | KnownGraph):
             return made_by
@@ -267,18 +270,18 @@ class Entry:
         return self
 
     def __deepcopy__(self, memo: object) -> Entry:
-        """Code is shared, as functions are; its variables are a context's."""
+        """Return the object itself: code is shared, as functions are, and its variables belong to a context."""
         return self
 
     def within(self, context: Context | None) -> Entry:
-        """The entry with its variables in that context; None: as it is."""
+        """Return the entry with its variables in that context; None leaves it unchanged."""
         if checked_context(context) is None or context is self._context:
             return self
         return Entry(self._outline, self._graph, self._cached, self._shapes, None, context)._bounded(self._limits)
 
     def limited(self, limits: Limits | None) -> Entry:
-        """The entry with its translation and each compile within limits, which the cache's knowledge of it does not pass by;
-        None: as it is."""
+        """Return the entry with its translation and each compile within limits, without the cache, which would bypass them;
+        None leaves it unchanged."""
         if limits is None:
             return self
         return Entry(self._outline, LimitedGraph(self._graph, limits), None, self._shapes, None, self._context)._bounded(limits)
@@ -288,8 +291,8 @@ class Entry:
         return self
 
     def specialize(self, shapes: Mapping[str, Shape]) -> Entry:
-        """The entry for inputs of these shapes, by name: what a model with dynamic extents is compiled as. A call does it by
-        itself; the last sets of shapes are kept."""
+        """Return the entry for inputs of these shapes, by name, which is the unit of compilation of a model with dynamic
+        extents. A call specializes by itself; the most recent sets of shapes are kept."""
         if self._open is not None:
             return self._open.specialize(shapes)
         key = key_of_shapes(shapes)
@@ -302,7 +305,8 @@ class Entry:
             return self._special[key]
 
     def _specialized(self, shapes: Shapes) -> Entry:
-        """The graph is only rewritten at once where the cache has no code for these shapes: then they may be wrong."""
+        """Return the entry for these shapes. The graph is rewritten immediately only if the cache has no code for them: then
+        the shapes may be wrong."""
         name, all_shapes, graph = self.name, (*self._shapes, *shapes), self._graph
         is_known = self._cached is not None and self._cached.code_key(name, all_shapes, CodeRequest()) is not None
         static = self._outline._replace(is_dynamic=False, stated=())
@@ -311,21 +315,21 @@ class Entry:
 
     def show(self, stage: str = "graph", whole: bool = False, *, after: str | None = None,
              options: CompileOptions | None = None) -> str:
-        """One stage as text, or what there is behind a pass, as `Traced.show` gives it."""
+        """Return one stage as text, or the state after a pass, as `Traced.show` does."""
         return self._traced().show(stage, whole, after=after, options=options)
 
     def check(self, *inputs: Any, options: CompileOptions | None = None, memory: Memory | None = None,
               target: Target | None = None, **named: Any) -> CrossCheck:
-        """The compiled function against the reference interpreter, and what a model was imported from against that: on arrays
-        as a call takes them, or on a list of calls, each a list of arrays or a mapping by name. Open extents are those of the
-        first call. Raises a Problem for inputs that a call would refuse, and where there is nothing to compare."""
+        """Compare the compiled function with the reference interpreter, and the interpreter with the source of an imported
+        model: on arrays as a call takes them, or on a list of calls, each a list of arrays or a mapping by name. The first call
+        determines open extents. Raises a Problem for inputs that a call would refuse, and if there is nothing to compare."""
         from ..tools.check.calls import given_calls, without_options
         inputs, options, memory = without_options(inputs, options, memory)
         calls = given_calls(self.name, inputs, named)
         return self._for_call(calls)._traced().check(calls, options=given("check", options, target=target, memory=memory))
 
     def _for_call(self, calls: Sequence[Any]) -> Entry:
-        """The entry for the shapes of the first of some calls."""
+        """Return the entry for the shapes of the first call."""
         if not (self.is_dynamic and calls):
             return self
         first = calls[0] if isinstance(calls[0], list | tuple) else (calls[0],)
@@ -333,25 +337,25 @@ class Entry:
 
 
 def within_limits(compiled: Compiled[Lowered]) -> Compiled[Lowered]:
-    """Code whose arena is within the limits, wherever it comes from."""
+    """Check that the arena of the code is within the limits, whatever the origin of the code."""
     check_bytes(compiled.executable.arena_nbytes, "the arena has")
     return compiled
 
 
 def compiler() -> CachedCompiler:
-    """What compiles, imported only where the cache does not have the code."""
+    """Return the compiler, imported only if the cache does not have the code."""
     from ..stages import COMPILER
     return COMPILER
 
 
 def in_context(traced: Traced, context: Context | None) -> Traced:
-    """The graph with its variables in that context, where nobody says otherwise."""
+    """Return the graph with its variables in that context by default."""
     from dataclasses import replace
     return replace(traced, context=context)
 
 
 def of_graph(graph: Module, name: str) -> Entry:
-    """The entry that a graph of known shapes is."""
+    """Return the entry for a graph of known shapes."""
     from ..stages import Traced
     outline = Outline(name, False, tuple(v.name for v in graph.function(name).arguments))
     return Entry(outline, lambda shapes: Traced(graph, name), None)
@@ -359,5 +363,5 @@ def of_graph(graph: Module, name: str) -> Entry:
 
 def graph_of(module: Later[Module], name: str, bindings: Bindings | None, results: Structure | None = None,
              imported: ImportedSource | None = None) -> GraphOf:
-    """What makes the graphs of an entry of a module."""
+    """Return the maker of the graphs of an entry of a module."""
     return GraphOf(module, name, of_graph, bindings, results, imported)

@@ -1,5 +1,5 @@
-"""What makes the graphs of a model's entries: of its module as it is, or of what a dialect that is not TOSA's becomes for the
-shapes of inputs. `entry` asks for them; they can be pickled.
+"""Makers of the graphs of a model's entries: from its module unchanged, or from the translation of another dialect than TOSA
+for given input shapes. `entry` calls them; they can be pickled.
 """
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ..tracing.pytree import Structure
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
-"""Inputs and their shapes, those that a call gives to inputs with open extents."""
+"""Inputs with open extents, and the shapes that a call gives them."""
 Graph = Callable[[Shapes], "Traced"]
-"""Makes the graph of an entry for inputs of these shapes; for none, as the model has it."""
+"""Makes the graph of an entry for inputs of these shapes; without shapes, the graph of the model itself."""
 Call: TypeAlias = "Callable[[Sequence[Array]], Sequence[Array]]"
 EntryOf = Callable[["Module", str], Callable[..., Any]]
-"""What a graph of known shapes is when it is called: an entry."""
+"""Makes the callable entry of a graph of known shapes."""
 
 
 def key_of_shapes(shapes: Mapping[str, Shape]) -> Shapes:
@@ -36,12 +36,12 @@ def key_of_shapes(shapes: Mapping[str, Shape]) -> Shapes:
 
 
 class CallsByValue(Protocol):
-    """Calls whose code depends on values of inputs, and is made for those of each."""
+    """Calls whose code depends on values of inputs, and is compiled for each set of them."""
     def __call__(self, inputs: tuple[Any, ...], named: Mapping[str, Any], **options: Any) -> Any: ...
 
 
 class NeedsValues(Problem):
-    """There is no graph for shapes alone; `calls` makes one for the values of a call."""
+    """A Problem for a graph that cannot be made from shapes alone; `calls` makes one for the values of a call."""
 
     def __init__(self, problem: Problem, calls: CallsByValue) -> None:
         super().__init__(problem.message, problem.position, kind=problem.kind, help=problem.help, labels=problem.labels)
@@ -49,7 +49,7 @@ class NeedsValues(Problem):
 
 
 class ForeignDialect(Protocol):
-    """A module of `graph_entries`: how modules of a dialect that is not TOSA's are models."""
+    """A module `graph_entries`: the interface to models in another dialect than TOSA."""
     def outlines(self, module: Module, bindings: Bindings | None) -> tuple[Outline, ...]: ...
     def graph_of(self, module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module: ...
     @property
@@ -61,7 +61,7 @@ class ForeignDialect(Protocol):
 
 
 def dialect_of(module: Module) -> ForeignDialect | None:
-    """The dialect that a module is of; None for TOSA."""
+    """Return the dialect of a module; None for TOSA."""
     from ...lowering.dialects.onnx.node import is_onnx
     from .onnx import graph_entries as onnx
     from .tensorflow import graph_entries as tensorflow
@@ -70,8 +70,8 @@ def dialect_of(module: Module) -> ForeignDialect | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphOf:
-    """Makes the graphs of an entry of a module. `results` is the nest that it gives its results in, `imported` what it was made
-    from."""
+    """Makes the graphs of an entry of a module. `results` is the nest of its results, `imported` the source from which it was
+    imported."""
     module: Later[Module]
     name: str
     entry_of: EntryOf
@@ -109,7 +109,7 @@ class LimitedGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownGraph:
-    """The graph of an entry for known shapes, whatever made it."""
+    """The graph of an entry for known shapes, independent of its origin."""
     traced: Traced
     shapes: Shapes
 
@@ -122,7 +122,8 @@ class KnownGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForeignCalls:
-    """An entry in its own dialect: begins calls in the interpreter of that, and translates it once more with a record."""
+    """An entry in its own dialect: starts calls in that dialect's interpreter, and translates the entry once more with a
+    record."""
     module: Module
     name: str
     bindings: Bindings | None

@@ -1,7 +1,9 @@
-"""What a model's file is, by its content and never by its name: one table, of kinds that are read and of kinds that are not.
+"""The kind of a model's file, determined by its content and never by its name: one table of the kinds that can be read and of
+those that cannot.
 
-`kind_of` takes a glimpse and gives the first kind that matches. A kind that is read says who reads it and which extra that
-needs; one that is not says what to do instead. To read another kind of file, or to say something better of one, add a row.
+`kind_of` takes a glimpse and returns the first kind that matches. A readable kind names its reader and the extra that the
+reader needs; any other kind says what to do instead. To read another kind of file, or to give a better message for one, add a
+row.
 """
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ from .glimpse import Glimpse, glimpse_of_bytes, glimpse_of_path
 from .protobuf_marks import is_caffe_model, is_graph_def, is_saved_model, is_versioned_message
 
 Reader = Literal["module", "TensorFlow", "PyTorch"]
-"""Who reads a file: `read.read_module`, or another system, in whose package that is (`foreign_files`)."""
+"""The reader of a file: `read.read_module`, or another system, in whose package the reader is (`foreign_files`)."""
 READ = ("MLIR text and bytecode, .tosa, .tflite and .onnx files, PyTorch's .pt2, Keras files, a SavedModel's folder, "
         "TensorFlow's graphs")
-"""What tosaic reads, for messages."""
+"""The formats that tosaic reads, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file. `words` say what it is, in a sentence that begins with the file's name and `is`. `reader` is None where
-    nothing here reads it, and then `help` is what to do; `packages` are what the reader imports, and `extra` brings."""
+    """A kind of file. `words` describe it, in a sentence that begins with the file's name and `is`. `reader` is None if it
+    cannot be read, and `help` then says what to do; `packages` are those that the reader imports, and `extra` provides them."""
     name: str
     words: str
     matches: Callable[[Glimpse], bool]
@@ -47,17 +49,17 @@ def begins(*marks: bytes) -> Callable[[Glimpse], bool]:
 
 
 def at_4(*marks: bytes) -> Callable[[Glimpse], bool]:
-    """Files of FlatBuffers have four letters behind the first offset."""
+    """Match files of FlatBuffers, which have four letters after the first offset."""
     return lambda it: it.head[4:8] in marks
 
 
 def has(*names: str) -> Callable[[Glimpse], bool]:
-    """An archive, or a folder, with these names."""
+    """Match an archive, or a folder, with these names."""
     return lambda it: it.has(*names)
 
 
 def text(pattern: str) -> Callable[[Glimpse], bool]:
-    """A text that begins with a pattern, behind white space."""
+    """Match a text that begins with a pattern, after white space."""
     compiled = re.compile(rf"\s*(?:{pattern})")
     return lambda it: (found := it.text) is not None and compiled.match(found) is not None
 
@@ -71,7 +73,7 @@ def is_safetensors(it: Glimpse) -> bool:
 
 
 CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f]")
-"""Bytes that no text has."""
+"""Bytes that do not occur in text."""
 EXPORT_TORCH = "export it where its class is: torch.export.save(torch.export.export(module.eval(), (x,)), \"model.pt2\"), or " \
                "pass the module to tosaic.from_torch(module, x)"
 EXPORT_WEIGHTS = "these are numbers without the network that uses them: build it in its framework, load them there, and " \
@@ -168,7 +170,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("text", "MLIR text", lambda it: it.text is not None or CONTROL.search(it.head) is None, "module"),
     Kind("unknown", "no text, and no kind of file that is known here", lambda it: True,
          help=f"a file that is cut off or damaged may look so; {NO_MODEL}"))
-"""The first that matches is what a file is. Order matters where marks are short."""
+"""Kinds of files; the first match applies. The order matters because some marks are short."""
 
 
 def kind_of(glimpse: Glimpse) -> Kind:
@@ -176,7 +178,7 @@ def kind_of(glimpse: Glimpse) -> Kind:
 
 
 def kind_of_path(path: str | os.PathLike[str], name: str) -> Kind:
-    """What a file or folder is; a Problem where it is nothing that can be read here."""
+    """Return the kind of a file or folder; raise a Problem if it cannot be read here."""
     return readable(glimpse_of_path(path), name)
 
 
@@ -185,7 +187,7 @@ def kind_of_bytes(data: bytes | memoryview, name: str) -> Kind:
 
 
 def readable(glimpse: Glimpse, name: str) -> Kind:
-    """The kind; a Problem that says what to do where nothing reads it, or its reader is not installed."""
+    """Return the kind; raise a Problem with help if it cannot be read, or its reader is not installed."""
     kind = kind_of(glimpse)
     if kind.reader is None:
         inside = f": {', '.join(glimpse.names[:3])}{', ...' * (len(glimpse.names) > 3)}" if kind.name in (
@@ -193,13 +195,13 @@ def readable(glimpse: Glimpse, name: str) -> Kind:
         said = kind.words + inside
         is_other = kind.help.startswith(NO_MODEL)
         raise Problem(f"{name} is {said}{' and no model' if is_other else ''}", kind="file", help=kind.help)
-    if kind.name not in ("tflite", "onnx") and kind.missing:  # whose readers say so themselves, when they need it
+    if kind.name not in ("tflite", "onnx") and kind.missing:  # their readers report this themselves, when they need it
         raise missing_extra(kind, name)
     return kind
 
 
 def missing_extra(kind: Kind, name: str) -> Problem:
-    """What to install for a file."""
+    """Return the Problem that says what to install to read a file."""
     packages = " and ".join(package.replace("_", "-") for package in kind.missing)
     return Problem(f"{name} is {kind.words}, and {packages}, which {'read' if len(kind.missing) > 1 else 'reads'} it, "
                    f"{'are' if len(kind.missing) > 1 else 'is'} not installed", kind="file",

@@ -1,8 +1,8 @@
 """Files that another system reads, in this process: Keras files, SavedModels and graphs through TensorFlow, exported programs
-through PyTorch. What these give goes on as `from_tensorflow` and `from_torch` take it.
+through PyTorch. The results are passed to `from_tensorflow` and `from_torch`.
 
-These systems take a model for a program (a SavedModel may run operators as it is read): such files are for those who trust
-their makers.
+These systems treat a model as a program (a SavedModel may run operators as it is read): read such files only if you trust their
+makers.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .model import Model
 from .tensorflow.from_tensorflow import from_tensorflow, tensorflow
 
 ENDINGS = {"keras": ".keras", "hdf5": ".h5"}
-"""Keras looks at a name's ending: a copy has the right one."""
+"""File name suffixes that Keras requires: a copy of the file gets the right one."""
 
 
 def load_foreign(kind: Kind, source: str | os.PathLike[str] | bytes, shown: str) -> Model:
-    """The model in a file or a folder, or in a file's bytes, of a kind that another system reads; messages call it `shown`. Its
-    variables are called after the file, and are its own."""
+    """Load the model in a file or a folder, or in a file's bytes, of a kind that another system reads; messages call it
+    `shown`. Its variables are named after the file, and belong to the model."""
     title = "model" if isinstance(source, bytes) else Path(source).resolve().stem
     match kind.name:
         case "saved_model":
@@ -47,7 +47,7 @@ def data_of(source: str | os.PathLike[str] | bytes) -> bytes:
 
 @contextmanager
 def read_by(system: str, kind: Kind, shown: str) -> Iterator[None]:
-    """Around the reader of another system: what it raises is a Problem."""
+    """Turn exceptions of another system's reader into a Problem."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -61,7 +61,7 @@ def read_by(system: str, kind: Kind, shown: str) -> Iterator[None]:
 
 
 def keras_model(source: str | os.PathLike[str] | bytes, kind: Kind, shown: str) -> Any:
-    """A Keras model, without what it is trained with. Python code in the file is not run."""
+    """Load a Keras model, without its training state. Python code in the file is not run."""
     tf = tensorflow()
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder, read_by("Keras", kind, shown):
         copy = Path(folder, "model" + ENDINGS[kind.name])
@@ -73,7 +73,7 @@ def keras_model(source: str | os.PathLike[str] | bytes, kind: Kind, shown: str) 
 
 
 def check_network(path: Path, shown: str) -> None:
-    """A Problem where a file of HDF5 holds no network: weights alone, or something else than Keras writes."""
+    """Raise a Problem if an HDF5 file holds no network: only weights, or other data than Keras writes."""
     import h5py
     with h5py.File(path, "r") as file:
         if "model_config" not in file.attrs:

@@ -1,5 +1,6 @@
-"""The front door: a model from whatever holds one. `load` looks at a source, says what it is where nothing reads it, and passes
-it on to its reader: `load_model` for what is read here, `foreign_files` for what TensorFlow and PyTorch read.
+"""The front door: loads a model from any source that holds one. `load` determines the kind of a source, reports it if there is
+no reader for it, and otherwise passes it to its reader: `load_model` for formats that are read here, `foreign_files` for those
+that TensorFlow and PyTorch read.
 """
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from .file_kinds import Kind
 
 MLIR = r"(?m)^\s*(?:module\b|func\b|tosa\.|\"?builtin\.module|\"?(?:tf|tf_executor|tosa|onnx)\.|[#!%]\w+\s*=)"
-"""What a line of an MLIR text begins with; a text without any such line is something else."""
+"""Pattern of the beginning of a line of MLIR text; a text without such a line is something else."""
 
 
 def load(source: Any, name: str | None = None, bindings: Bindings | None = None) -> Model:
-    """A model from a path of a file or folder, an open binary file, bytes, or MLIR text; verified. Raises a Problem that says
-    what the source is, where it is no model that is read here."""
+    """Load a model from a path of a file or folder, an open binary file, bytes, or MLIR text, and verify it. Raises a Problem
+    that names the kind of the source if it is no model that can be read here."""
     if is_text(source):
         return load_model(source, name, bindings)
     if isinstance(source, str | os.PathLike):
@@ -39,7 +40,7 @@ def load(source: Any, name: str | None = None, bindings: Bindings | None = None)
 
 
 def load_path(path: str | os.PathLike[str], name: str | None, bindings: Bindings | None) -> Model:
-    """The model of a file or folder that the cache does not know; only now is it looked at."""
+    """Load the model of a file or folder that the cache does not know; its kind is determined only now."""
     from .file_kinds import kind_of_path
     shown = name or os.fspath(path)
     return load_kind(kind_of_path(path, shown), path, name, shown, bindings)
@@ -47,7 +48,7 @@ def load_path(path: str | os.PathLike[str], name: str | None, bindings: Bindings
 
 def load_kind(kind: Kind, source: str | os.PathLike[str] | bytes, name: str | None, shown: str, bindings: Bindings | None
               ) -> Model:
-    """The model of a source of a known kind: a path that can be read again, or bytes. Messages call it `shown`."""
+    """Load the model of a source of a known kind: a path that can be read again, or bytes. Messages call it `shown`."""
     if kind.reader != "module":
         return foreign(kind, source, shown)
     try:
@@ -57,7 +58,7 @@ def load_kind(kind: Kind, source: str | os.PathLike[str] | bytes, name: str | No
 
 
 def foreign(kind: Kind, source: str | os.PathLike[str] | bytes, shown: str) -> Model:
-    """The model that another system reads, for whose work in this process no limits can hold."""
+    """Load a model that another system reads; limits cannot be enforced on that system's work in this process."""
     if here.scope is not None:
         raise Problem(f"{shown} is {kind.words}, which {kind.reader} reads, and limits do not hold for that", kind="limit",
                       help="write it as TOSA where you trust its maker: tosaic convert MODEL model.mlir")
@@ -66,7 +67,7 @@ def foreign(kind: Kind, source: str | os.PathLike[str] | bytes, shown: str) -> M
 
 
 def is_there_twice(path: str | os.PathLike[str]) -> bool:
-    """True if a path can be read again, as a file and a folder can, and a pipe cannot."""
+    """True if a path can be read again: that of a file or a folder, but not of a pipe."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -81,7 +82,7 @@ def check_address(path: str | bytes) -> None:
 
 
 def advised(problem: Problem, shown: str) -> Problem:
-    """The problem of a text that is no MLIR at all says so."""
+    """Return the problem, with a clearer message if the text is no MLIR at all."""
     place = problem.position
     if problem.kind == "syntax" and problem.help is None and place and place.source.text is not None and not re.search(
             MLIR, place.source.text[:1 << 16]):

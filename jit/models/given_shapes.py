@@ -1,4 +1,4 @@
-"""Shapes that a caller gives a model's inputs when it is loaded (`load(shapes=)`), whichever door the model comes through."""
+"""Shapes that a caller gives a model's inputs when it is loaded (`load(shapes=)`), whatever importer reads the model."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from .model import Model
 
 
 def with_given_shapes(model: Model, shapes: Mapping[str, Sequence[int] | int] | None) -> Model:
-    """Return the model with inputs of these shapes, in each entry that has inputs of these names. Extents of ONNX models have
-    names, too."""
+    """Return the model with inputs of these shapes, in each entry that has inputs of these names. For ONNX models, extents can
+    be given by name, too."""
     if not shapes:
         return model
     from .onnx import graph_entries as onnx
@@ -27,7 +27,7 @@ def with_given_shapes(model: Model, shapes: Mapping[str, Sequence[int] | int] | 
 
 
 def specialized(entry: Entry, shapes: Mapping[str, Sequence[int]]) -> Entry:
-    """Return the entry with those of its inputs that are named of these shapes."""
+    """Return the entry with these shapes for those of its inputs that are named."""
     own = {name: shape for name, shape in shapes.items() if name in entry.input_names}
     return entry.specialize(own) if own else entry
 

@@ -1,5 +1,5 @@
-"""What a look into a source shows, before anything reads it: its first bytes, its size, and the names in an archive or a
-folder. `file_kinds` tells from it what the source is."""
+"""The properties of a source before anything reads it: its first bytes, its size, and the names in an archive or a folder.
+`file_kinds` derives the kind of the source from them."""
 from __future__ import annotations
 
 import io
@@ -11,16 +11,16 @@ from ...runtime.errors import Problem
 from ...runtime.records import dataclass
 
 HEAD = 1 << 12
-"""Bytes that are looked at: a page, in which every mark of a kind stands."""
+"""Number of bytes to look at: a page, which contains every mark of a kind."""
 MOST_NAMES = 10_000
-"""Names of an archive or a folder that are looked at."""
+"""Maximum number of names of an archive or a folder to look at."""
 ZIP = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """`head` is the first page at most of `size` bytes; `names` are those in an archive or a folder, with slashes. `is_whole`
-    is False of an archive whose table of contents cannot be read."""
+    """A look at a source: `head` is the first of its `size` bytes, at most a page; `names` are those in an archive or a folder,
+    with slashes. `is_whole` is False for an archive whose table of contents cannot be read."""
     head: bytes
     size: int
     names: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Glimpse:
 
     @property
     def text(self) -> str | None:
-        """The head as text; None where it is none. A letter that the page's end cuts is left out."""
+        """The head as text; None if it is not text. A character that the page's end cuts is omitted."""
         head = self.head.removeprefix(b"\xef\xbb\xbf")
         try:
             found = head.decode()
@@ -40,7 +40,7 @@ class Glimpse:
         return None if "\0" in found else found
 
     def ends_with(self, *endings: str) -> bool:
-        """True if for each ending there is a name in the archive or folder that ends so."""
+        """True if for each ending the archive or folder has a name with this ending."""
         return all(any(name.endswith(ending) for name in self.names) for ending in endings)
 
     def has(self, *names: str) -> bool:
@@ -48,7 +48,7 @@ class Glimpse:
 
 
 def glimpse_of_path(path: str | os.PathLike[str]) -> Glimpse:
-    """A look into a folder, or into a file that can be read again."""
+    """Return a glimpse of a folder, or of a file that can be read again."""
     try:
         if os.path.isdir(path):
             return Glimpse(b"", 0, tuple(sorted(inside(Path(path)))), True)
@@ -65,7 +65,7 @@ def glimpse_of_bytes(data: bytes | memoryview) -> Glimpse:
 
 
 def with_names(head: bytes, size: int, file: io.BufferedIOBase | None) -> Glimpse:
-    """The look at bytes, with the names in the archive that they may be."""
+    """Return the glimpse of bytes, with the names in the archive if they are one."""
     if not head.startswith(ZIP) or file is None:
         return Glimpse(head, size)
     import zipfile  # only archives need it, and what it imports
@@ -77,7 +77,7 @@ def with_names(head: bytes, size: int, file: io.BufferedIOBase | None) -> Glimps
 
 
 def inside(folder: Path) -> Iterator[str]:
-    """The names in a folder, with a slash behind those of folders."""
+    """Yield the names in a folder, with a slash after those of folders."""
     with os.scandir(folder) as entries:
         for number, entry in enumerate(entries):
             if number == MOST_NAMES:

@@ -1,5 +1,5 @@
-"""A model file -> a model. Where the cache on disk knows the file (`cache.models`), it is not parsed before somebody asks for
-more than a call.
+"""A model file -> a model. If the cache on disk knows the file (`cache.models`), it is parsed only when more than a call is
+needed.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def load_model(source: Any, name: str | None = None, bindings: Bindings | None = None) -> Model:
-    """Read a model from a path, an open binary file, bytes, or MLIR text; verified."""
+    """Read a model from a path, an open binary file, bytes, or MLIR text, and verify it."""
     if isinstance(source, str | os.PathLike) and not is_text(source) and bindings is None:
         return load_file(source, name)
     data, shown = (source, "<text>") if is_text(source) else read_bytes(source)
@@ -37,8 +37,8 @@ def load_model(source: Any, name: str | None = None, bindings: Bindings | None =
 
 
 def load_tflite(source: Any, name: str | None = None) -> Model:
-    """`load_model` of what has to be a .tflite: a path, an open binary file, or bytes."""
-    if isinstance(source, str | os.PathLike) and os.path.isfile(source):  # others can be read once
+    """Load a model that must be a .tflite: a path, an open binary file, or bytes (`load_model`)."""
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source):  # other sources can be read once
         head, shown = first_bytes(source, 8), str(source)
     else:
         source, shown = read_bytes(source)
@@ -50,8 +50,8 @@ def load_tflite(source: Any, name: str | None = None) -> Model:
 
 
 def known_model(path: str | os.PathLike[str], name: str | None) -> Model | None:
-    """The model of a file that the cache knows by what the file system says of it; it is not read."""
-    if here.scope is not None:  # what the cache knows was made without these limits
+    """Return the model of a file that the cache knows by the file's metadata, without reading the file."""
+    if here.scope is not None:  # the cache's entries were made without these limits
         return None
     key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
     known = known_file(key)
@@ -64,12 +64,12 @@ def known_model(path: str | os.PathLike[str], name: str | None) -> Model | None:
 
 
 def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
-    """Read a model from a file, or find it in the cache by what the file system says of it."""
+    """Read a model from a file, or find it in the cache by the file's metadata."""
     found = known_model(path, name)
     if found is not None:
         return found
     key, place, shown = file_key(os.fspath(path)), os.path.abspath(path), name or str(path)
-    with suppress(OSError):  # who reads it says what is wrong
+    with suppress(OSError):  # the code that reads the file reports it
         check_bytes(os.stat(path).st_size, f"{shown} has")
     data = file_bytes(path)
     held = known_data(data) if here.scope is None else None
@@ -80,13 +80,14 @@ def load_file(path: str | os.PathLike[str], name: str | None) -> Model:
 
 
 def of_its_own(model: Model, name: str) -> Model:
-    """The model with variables of its own, where another system's file holds it. MLIR and .tosa name those of the process."""
+    """Return the model with variables of its own if it comes from another system's file. MLIR and .tosa name the process's
+    variables."""
     return model if model.imported is None else model.within(Context(name))
 
 
 def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Path | None = None) -> ImportedSource | None:
-    """What a file stands for in another system, by its first eight bytes: a .tflite, whose bytes `data` gives, or an ONNX
-    model, which may be at `path`."""
+    """Return the source of a file in another system, by its first eight bytes: a .tflite, whose bytes `data` returns, or an
+    ONNX model, which may be at `path`."""
     if is_onnx(head):
         from .onnx.first_difference import first_node
         from .onnx.run_onnx import onnx_source
@@ -99,7 +100,7 @@ def source_of(head: str | bytes | memoryview, data: Callable[[], Any], path: Pat
 
 def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindings | None = None,
              imported: ImportedSource | None = None) -> Model:
-    """The model that `read` reads: only when it must, where the cache knows it."""
+    """Return the model that `read` reads; if the cache knows it, `read` is called only when needed."""
     cached = origin.recall() if origin else None
     if cached is not None:
         return Model(Later(read), cached.outlines, cached, imported=imported)
@@ -109,7 +110,8 @@ def model_of(read: Callable[[], Module], origin: Origin | None, bindings: Bindin
 
 
 def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...]:
-    """The entry functions of a module; those that it does not understand as well, whose use says why."""
+    """Return the entry functions of a module, including those without a graph (declared only, or not understood), whose use
+    raises a Problem."""
     absent = tuple(Outline(f.name, False, ()) for f in module.absent if not f.is_private)
     foreign = dialect_of(module)
     if foreign is not None:
@@ -119,7 +121,7 @@ def outlines_of(module: Module, bindings: Bindings | None) -> tuple[Outline, ...
 
 
 def graph_with_shapes(data: bytes, shapes: Mapping[str, Shape]) -> Module:
-    """The graph of a model's bytes for inputs of these shapes."""
+    """Return the graph of a model's bytes for inputs of these shapes."""
     return load_model(data).entry().specialize(shapes).trace().module
 
 
@@ -134,7 +136,7 @@ def read_verified(data: str | bytes | memoryview, name: str, folder: Path | None
 
 
 def at_level(model: Model, level: str) -> Model:
-    """The model, if it is within a level of TOSA; of TensorFlow's graphs what they become is."""
+    """Return the model, if it is within a level of TOSA; for models of another dialect, their TOSA graphs are checked too."""
     if level == "none":
         return model
     from ...lowering.graph.levels import check_level

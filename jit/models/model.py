@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 @public_class
 class Model:
-    """The entry functions of a module. Called itself, it is its only entry, or `main`. The only entry may be called `main`,
-    too, whatever its name is. Its variables belong to its `context`: its own, or the process's for MLIR (`load`)."""
+    """The entry functions of a module. Calling the model calls its only entry, or `main`. The only entry can also be accessed
+    as `main`, whatever its name. The model's variables belong to its `context`: its own, or the process's for MLIR (`load`)."""
     if TYPE_CHECKING:
         def __call__(self, *inputs: Any, out: Any = None, context: Context | None = None,
                      num_threads: int | None = None, **named: Any) -> Results: ...
@@ -42,50 +42,50 @@ class Model:
                  bindings: Bindings | None = None, imported: ImportedSource | None = None) -> None:
         self._module, self.imported = module, imported
         self.is_stand_in = False
-        """True if `module` is for being shown alone: entries that were made one by one have graphs of their own."""
+        """True if `module` is only for display: entries that were made one by one have graphs of their own."""
         self.entries = {o.name: Entry(o, graph_of(module, o.name, bindings, imported=imported), cached) for o in outlines}
         self.__call__ = until_quick(self, through(self, "_call"), through(self, "_quick"))  # type: ignore[method-assign]
 
     @classmethod
     def of_entries(cls, entries: Mapping[str, Entry], module: Module) -> Model:
-        """A model of entries that were made one by one; `module` is what it shows."""
+        """Return a model of entries that were made one by one; `module` is displayed for it."""
         model = cls(now(module), ())
         model.entries, model.is_stand_in = dict(entries), True
         return model
 
     def within(self, context: Context | None) -> Model:
-        """The model with the variables of all its entries in that context; None: as it is. Models whose variables have the same
-        names share them in one context, and nothing in two."""
+        """Return the model with the variables of all its entries in that context; None leaves it unchanged. Models whose
+        variables have the same names share them within one context, and not across two."""
         if checked_context(context) is None:
             return self
         return self.with_entries({name: entry.within(context) for name, entry in self.entries.items()})
 
     def limited(self, limits: Limits | None) -> Model:
-        """The model with its entries within limits; None: as it is."""
+        """Return the model with its entries within limits; None leaves it unchanged."""
         if limits is None:
             return self
         return self.with_entries({name: entry.limited(limits) for name, entry in self.entries.items()})
 
     def with_entries(self, entries: Mapping[str, Entry]) -> Model:
-        """The model with other entries."""
+        """Return the model with other entries."""
         model = Model(self._module, (), imported=self.imported)
         model.entries, model.is_stand_in = dict(entries), self.is_stand_in
         return model
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the graphs, and the names of contexts; the receiving process has code in its cache, or makes it."""
+        """Pickle the graphs, and the names of contexts; the receiving process takes the code from its cache, or compiles it."""
         return model_again, (self._module, dict(self.entries), self.imported)
 
     def __copy__(self) -> Model:
         return self
 
     def __deepcopy__(self, memo: object) -> Model:
-        """Code is shared, as functions are; its variables are a context's."""
+        """Return the object itself: code is shared, as functions are, and its variables belong to a context."""
         return self
 
     @property
     def context(self) -> Context:
-        """The namespace of the variables of all entries: to read, set, reset and save them."""
+        """The namespace of the variables of all entries, to read, set, reset and save them."""
         return next((entry.context for entry in self.entries.values()), process)
 
     @property
@@ -94,7 +94,8 @@ class Model:
         return self._module()
 
     def entry(self, name: str | None = None) -> Entry:
-        """The entry of that name; the only one, whatever its name, and otherwise `main`, without one or as `main`."""
+        """Return the entry of that name. Without a name or for `main`, return the only entry, whatever its name, and otherwise
+        `main`."""
         if name in (None, "main") and len(self.entries) == 1:
             name = next(iter(self.entries))
         elif name is None and "main" in self.entries:
@@ -131,11 +132,11 @@ class Model:
 
     def _call(self, *inputs: Any, out: Any = None, context: Context | None = None, num_threads: int | None = None,
               **named: Any) -> Any:
-        """A call of the only entry, or of `main`."""
+        """Call the only entry, or `main`."""
         return self.entry()(*inputs, out=out, context=context, num_threads=num_threads, **named)
 
     def _quick(self) -> Callable[..., Any] | None:
-        """What calls can do once the entry is compiled."""
+        """Return the quick call of the entry once it is compiled."""
         return self.entry()._quick()
 
     def save(self, directory: str | os.PathLike[str], name: str, options: CompileOptions | None = None,
@@ -143,9 +144,9 @@ class Model:
              namespace: str | None = None, state: str = "own", emit: str | None = None, pool_form: str = "binary",
              project: str | None = None, calls: Calls | Mapping[str, Calls] | None = None, debug: bool = False,
              target: Target | None = None) -> Artifact:
-        """Write all entry functions as one object with its C header, as `Lowered.save` does for one; with `emit` "c" as C
-        source, for any processor unless the options name one; with a `project` as a folder for a build system, whose example
-        makes `calls` of the only entry, or of each by its name."""
+        """Write all entry functions as one object with its C header, as `Lowered.save` does for one function; with `emit` "c"
+        as C source, for any processor unless the options name one; with a `project` as a folder for a build system, whose
+        example makes `calls` of the only entry, or of each entry by its name."""
         from ...lowering.options import for_object
         from ..aot import ArtifactForm
         from ..projects.save_project import emitted, save
@@ -158,11 +159,11 @@ class Model:
 
     def check(self, *inputs: Any, options: CompileOptions | None = None, memory: Memory | None = None,
               target: Target | None = None, **named: Any) -> CrossCheck:
-        """`check` of the only entry, or of `main`."""
+        """Check the only entry, or `main` (`Entry.check`)."""
         return self.entry().check(*inputs, options=options, memory=memory, target=target, **named)
 
     def show(self, whole: bool = False) -> str:
-        """The module as MLIR text, long constants elided unless `whole`."""
+        """Return the module as MLIR text, with long constants elided unless `whole`."""
         from ...lowering.stage_text import graph_text
         return graph_text(self.module, whole)
 
@@ -174,12 +175,12 @@ class Model:
 
 
 def model_again(module: Later[Module], entries: Mapping[str, Entry], imported: ImportedSource | None) -> Model:
-    """What a pickle of a model has."""
+    """Return the model of a pickle's contents."""
     return Model(module, (), imported=imported).with_entries(entries)
 
 
 def no_entry(raised: type[Problem], name: str, entries: Iterable[str]) -> Problem:
-    """The Problem for an entry that a model does not have."""
+    """Return the Problem for an entry that a model does not have."""
     names = list(entries)
     meant = None if name.startswith("_") else closest(name, names)
     help = f"did you mean {meant}?" if meant else None

@@ -1,7 +1,7 @@
-"""What there is to know of a model's file without compiling it: `tosaic info`.
+"""Facts about a model's file that need no compile: `tosaic info`.
 
-Where the package that reads a kind of file is missing, what is known without it is: the kind, the extra, and of a .tflite,
-whose tables are read here, the operators and signatures.
+If the package that reads a kind of file is missing, the facts are the kind, the extra and, for a .tflite, whose tables are read
+here, the operators and signatures.
 """
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 PLUMBING = ("tosa.const", "tosa.const_shape", "onnx.Constant", "tf.Const", "tf.Identity", "tf_executor.fetch",
             "tf_executor.yield")
-"""What computes nothing, and is not counted as an operator."""
+"""Operations that compute nothing, and are not counted as operators."""
 
 TYPED = re.compile(r"(?<=\d) : i(?:32|64)\b")
-"""How MLIR writes the type behind a number."""
+"""Pattern of the type that MLIR writes after a number."""
 OPEN = "extents are open"
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
-    """An entry: descriptors of its tensors; how many of each operator of TOSA it becomes; the bytes of its constants; its
-    multiply-adds, each loop's body once. `unknown` says why what is None is not known."""
+    """An entry: descriptors of its tensors; the number of each TOSA operator in its graph; the bytes of its constants; its
+    multiply-adds, with each loop's body counted once. `unknown` gives the reason for fields that are None."""
     name: str
     inputs: tuple[TensorDescriptor, ...]
     outputs: tuple[TensorDescriptor, ...]
@@ -49,7 +49,7 @@ class EntryFacts:
     multiply_adds: int | None = None
     unknown: str = ""
     note: str = ""
-    """A line about shapes that were taken because the file states them."""
+    """A line about shapes that were taken from the file."""
 
     def as_json(self) -> dict[str, Any]:
         tensors = {kind: [t.as_json() for t in getattr(self, kind)] for kind in ("inputs", "outputs", "variables")}
@@ -60,8 +60,8 @@ class EntryFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A file: what it is, its bytes (None of a folder), what it says of its maker; how many of each operator its own graph has;
-    its entries, where they can be read."""
+    """A file: its kind, its size in bytes (None for a folder), its producer information; the number of each operator in its own
+    graph; its entries, if they can be read."""
     name: str
     kind: Kind
     nbytes: int | None
@@ -76,8 +76,8 @@ class ModelFacts:
 
 
 def facts_of(source: str | os.PathLike[str] | bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> ModelFacts:
-    """What is known of a file or of bytes; `shapes` are for inputs whose extents the model leaves open. Raises a Problem where
-    it is no model."""
+    """Return the facts of a file or of bytes; `shapes` are for inputs whose extents the model leaves open. Raises a Problem if
+    the source is no model."""
     glimpse = glimpse_of_bytes(source) if isinstance(source, bytes) else glimpse_of_path(source)
     kind, size = kind_of(glimpse), None if glimpse.is_folder else glimpse.size
     if kind.reader is None:
@@ -101,7 +101,7 @@ def file_of(path: str | os.PathLike[str]) -> bytes:
 
 
 def of_tflite(data: bytes, name: str) -> tuple[dict[str, str], Counter[str]]:
-    """The version and the operators of a .tflite."""
+    """Return the version and the operators of a .tflite."""
     from ...lowering.tflite.decode import decode
     record = decode(data, name)
     signatures = ", ".join(s.key for s in record.signatures)
@@ -110,14 +110,14 @@ def of_tflite(data: bytes, name: str) -> tuple[dict[str, str], Counter[str]]:
 
 
 def made_of(module: Module) -> dict[str, str]:
-    """What a module says of its maker: opsets, versions, a producer, as text."""
+    """Return a module's producer information as text: opsets, versions, a producer."""
     from ...lowering.text.attribute_printer import format_attribute
     return {key: value if isinstance(value, str) else TYPED.sub("", format_attribute(value))
             for key, value in module.attributes.items()}
 
 
 def own_operators(model: Model) -> Counter[str]:
-    """The operators of the model's own graphs."""
+    """Return the operators of the model's own graphs."""
     modules = [entry.trace().module for entry in model] if model.is_stand_in and not model.module.functions else [model.module]
     return Counter(spelling(o) for m in modules for f in m.functions for o in f.body.walk() if spelling(o) not in PLUMBING)
 
@@ -127,8 +127,8 @@ def spelling(operation: Operation) -> str:
 
 
 def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]], is_only: bool) -> EntryFacts:
-    """The facts of an entry; where it cannot be translated as it is, those that its outline has. The only one of a model has to
-    be understood."""
+    """Return the facts of an entry; if it cannot be translated unchanged, those that its outline has. The outline of a model's
+    only entry must be readable."""
     try:
         found = entry.specialize(shapes) if shapes else entry
         traced = found.trace()
@@ -140,7 +140,7 @@ def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]], is_only: bool
                           unknown=problem.message)
     tensors = found.tensors
     counts = Counter(spelling(o) for o in operations)
-    if found.is_dynamic and not any(name.startswith("tosa.") for name in counts):  # it is translated for known extents alone
+    if found.is_dynamic and not any(name.startswith("tosa.") for name in counts):  # it is translated only for known extents
         return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables,
                           unknown=f"{OPEN}, {shape_options(traced.module.function(traced.name))} gives them")
     return EntryFacts(entry.name, tensors.inputs, tensors.outputs, tensors.variables,
@@ -150,13 +150,13 @@ def entry_facts(entry: Entry, shapes: Mapping[str, Sequence[int]], is_only: bool
 
 
 def constants(operations: Sequence[Operation]) -> Iterator[Any]:
-    """The arrays of constants, each once."""
+    """Yield the arrays of constants, each once."""
     arrays = [getattr(o.op, "values", None) for o in operations if spelling(o) in ("tosa.const",)]
     yield from {id(a): a for a in arrays if a is not None}.values()
 
 
 def multiply_adds(operations: Sequence[Operation]) -> tuple[int | None, str]:
-    """Products that are added up in convolutions and matrix products; None, and why, where an extent is open."""
+    """Return the number of multiply-adds in convolutions and matrix products; None and the reason if an extent is open."""
     found = 0
     for operation in operations:
         rule = PRODUCTS.get(spelling(operation))
@@ -187,4 +187,4 @@ PRODUCTS = {
     "tosa.matmul_t": lambda o: results(o) * dims(o, 0)[-1],
     "tosa.conv2d_block_scaled": lambda o: results(o) * math.prod(dims(o, 2)[1:]),
     "tosa.matmul_t_block_scaled": lambda o: results(o) * dims(o, 0)[-1]}
-"""Multiply-adds of an operation, by operator: of each result, or of each element that is spread over results."""
+"""Number of multiply-adds of an operation, by operator, from its results or from the elements that it spreads over results."""

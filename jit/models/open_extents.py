@@ -1,5 +1,5 @@
-"""A model with open extents whose converter needs them known: its graph is made by the converter, for each set of shapes.
-Until then it stands there as one operation."""
+"""A model with open extents whose converter needs known ones: the converter makes its graph for each set of shapes. Until then
+one operation is its placeholder."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ from .entry_graphs import Shapes
 from .model import Model
 
 Make = Callable[[Mapping[str, tuple[int, ...]]], Module]
-"""Gives the verified module, with a function `main`, for inputs of these shapes, by name."""
+"""Returns the verified module, with a function `main`, for inputs of these shapes, by name."""
 Attributes = tuple[Mapping[str, Any], ...]
 """Attributes of the inputs: bounds of their extents."""
 
 
 def open_model(inputs: Mapping[str, TensorType], results: Sequence[TensorType], spelling: str, make: Make,
                imported: ImportedSource | None = None, attributes: Attributes = ()) -> Model:
-    """A model with the entry `main`, which one operation of that name stands for."""
+    """Return a model with the entry `main`, whose placeholder is one operation named `spelling`."""
     module = stand_in(inputs, results, spelling, attributes)
     function = module.functions[0]
 

@@ -1,5 +1,5 @@
-"""Distinguishes messages of protobuf that have no magic number: ONNX, TensorFlow, Core ML and Caffe begin with small
-numbers alike, and differ in what their first fields hold."""
+"""Detection of protobuf messages without a magic number: ONNX, TensorFlow, Core ML and Caffe all begin with small numbers, and
+differ in the contents of their first fields."""
 from __future__ import annotations
 
 import re
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 VARINT, BYTES = 0, 2
-"""Kinds of fields on the wire."""
+"""Wire types of fields."""
 OPERATOR = re.compile(rb"[A-Za-z_][\w>.]*")
 FIRST_FIELDS = 4
-"""Fields that are looked at."""
+"""Number of fields to look at."""
 
 
 class Field(NamedTuple):
-    """A field's number, and its value: a number, or bytes, which may be cut off."""
+    """A field's number, and its value: an integer, or bytes, which may be truncated."""
     number: int
     value: int | bytes
 
 
 def fields(data: bytes) -> Iterator[Field]:
-    """The first fields of a message, as long as they are numbers and bytes."""
+    """Yield the first fields of a message, as long as they are integers and bytes."""
     at = 0
     for _ in range(FIRST_FIELDS):
         key, at = varint(data, at)
@@ -35,7 +35,7 @@ def fields(data: bytes) -> Iterator[Field]:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and the place behind it; a negative place where there is none."""
+    """Return a number and the offset after it; a negative offset if there is no number."""
     value = 0
     for shift in range(0, 70, 7):
         if not 0 <= at < len(data):
@@ -49,7 +49,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 def is_versioned_message(head: bytes) -> bool:
     """True if bytes begin with a version and then a message whose own first field is bytes: where ONNX has its producer's name,
-    Core ML has a description, a SavedModel's file a graph with its data."""
+    Core ML has a description, and a SavedModel's file a graph with its data."""
     found = list(fields(head))
     match found:
         case [Field(1, int()), Field(2, bytes() as inner), *_]:
@@ -58,12 +58,12 @@ def is_versioned_message(head: bytes) -> bool:
 
 
 def is_saved_model(head: bytes) -> bool:
-    """True if bytes begin as a SavedModel's file does, whose version has always been 1."""
+    """True if bytes begin like a SavedModel's file, whose version has always been 1."""
     return head[:2] == b"\x08\x01" and is_versioned_message(head)
 
 
 def is_graph_def(head: bytes) -> bool:
-    """True if bytes begin with a node of TensorFlow: a name, and an operator."""
+    """True if bytes begin with a TensorFlow node: a name, and an operator."""
     match list(fields(head)):
         case [Field(1, bytes() as node), *_]:
             match list(fields(node)):

@@ -1,8 +1,8 @@
-"""Reading a model's bytes, and the graphs in them.
+"""The reader of a model's bytes, and of the graphs in them.
 
-What a file is shows in its bytes: `TOSA` at byte 4 is a .tosa, `TFL3` there is a .tflite, of which the bridge and a converter
-make a module; a message of protobuf that begins with a version is ONNX; MLIR bytecode has a mark; everything else has to be
-MLIR text. What else a file may be, `file_kinds` says before.
+The bytes of a file determine its format: `TOSA` at byte 4 marks a .tosa, `TFL3` there a .tflite, from which the bridge and a
+converter make a module; a message of protobuf that begins with a version is ONNX; MLIR bytecode has a magic number; everything
+else must be MLIR text. `file_kinds` rejects other kinds of files beforehand.
 """
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def is_text(source: Any) -> bool:
-    """True if a source is MLIR text, not the path of a file."""
+    """True if a source is MLIR text, and not the path of a file."""
     return isinstance(source, str) and ("\n" in source or "{" in source)
 
 
 ONNX_BEGINS = 0x08
-"""The first byte of an ONNX file: the key of its first field, `ir_version`, which every model has. No text begins so, and
-flatbuffers and bytecode have their own marks."""
+"""The first byte of an ONNX file: the key of its first field, `ir_version`, which every model has. No text begins with it, and
+flatbuffers and bytecode have their own magic numbers."""
 
 
 def is_onnx(data: str | bytes | memoryview) -> bool:
@@ -36,8 +36,8 @@ def is_onnx(data: str | bytes | memoryview) -> bool:
 
 
 def read_module(data: str | bytes | memoryview, name: str, folder: Path | None = None) -> Module:
-    """The module of a text or of a file's bytes, not verified yet. `name` is what problems call it; `folder` is where the files
-    are that an ONNX model names."""
+    """Read the module of a text or of a file's bytes, without verification. `name` is its name in problems; `folder` contains
+    the files that an ONNX model refers to."""
     if is_onnx(data):
         from ...lowering.onnx.read import read_model
         assert not isinstance(data, str)
@@ -57,7 +57,7 @@ def read_module(data: str | bytes | memoryview, name: str, folder: Path | None =
 
 
 def module_of_bytecode(data: bytes, name: str) -> Module:
-    """The module of MLIR bytecode; a Problem where it has something else than functions and operators of TOSA."""
+    """Read the module of MLIR bytecode; raise a Problem if it has anything but functions and operators of TOSA."""
     from ...lowering.bytecode.reader import read_module as read_bytecode
     from ...lowering.bytecode.sections import Unreadable
     from ...lowering.dialects.foreign_dialects import advice, dialect_in
@@ -71,11 +71,11 @@ def module_of_bytecode(data: bytes, name: str) -> Module:
 
 
 COMPILER = ("pipeline", "native.process.concurrent_codegen", "native.process.load", "tflite.assemble")
-"""Modules of lowering that bring all others."""
+"""Modules of lowering that import all others."""
 
 
 def import_compiler() -> None:
-    """Import what compiles, and LLVM, where there is nothing else to do."""
+    """Import the compiler and LLVM during idle time."""
     for name in COMPILER:
         importlib.import_module(f"...lowering.{name}", __package__)
     from ...lowering.machine_code.codegen import binding
@@ -84,11 +84,11 @@ def import_compiler() -> None:
 
 DOORS = {"onnx": "tosaic.from_onnx(model)", "torch": "tosaic.from_torch(module, x)", "keras": "tosaic.from_tensorflow(model)",
          "tensorflow": "tosaic.from_tensorflow(function, x)"}
-"""Who takes an object of a package."""
+"""The function that takes an object of each package."""
 
 
 def read_bytes(source: Any) -> tuple[bytes, str]:
-    """The bytes of a source, and its name for messages."""
+    """Return the bytes of a source, and its name for messages."""
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     if hasattr(source, "read"):
@@ -102,7 +102,7 @@ def read_bytes(source: Any) -> tuple[bytes, str]:
 
 
 def first_bytes(source: str | os.PathLike[str], count: int) -> bytes:
-    """The first bytes of a file, all of them for -1."""
+    """Return the first bytes of a file, or all of them for -1."""
     path = os.fspath(source)
     try:
         with open(path, "rb") as file:
@@ -113,15 +113,15 @@ def first_bytes(source: str | os.PathLike[str], count: int) -> bytes:
 
 
 def file_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
-    """The bytes of a file, which is opened once: a pipe has them no second time. An ONNX file is mapped: its weights stay where
-    they are until code is made of them, so it must not change meanwhile."""
+    """Return the bytes of a file, which is opened only once, as a pipe cannot be read again. An ONNX file is memory-mapped: its
+    weights stay in the file until its code is compiled, so it must not change meanwhile."""
     try:
         with open(path, "rb", buffering=0) as file:
             head = file.read(8)
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return head + file.read()
             if not is_onnx(head):
-                file.seek(0)  # so that all of it is read to where it stays
+                file.seek(0)  # so that all of it is read directly to its final memory
                 return file.read()
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
@@ -129,7 +129,7 @@ def file_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
 
 
 def read_again(path: str, digest: str) -> bytes | memoryview:
-    """The bytes of a file that the cache knew; a Problem where they are others now."""
+    """Return the bytes of a file that the cache knew; raise a Problem if they have changed."""
     data = file_bytes(path)
     if sha256(data).hexdigest() != digest:
         raise Problem(f"{path} has changed since it was loaded", kind="file", help="load it again")

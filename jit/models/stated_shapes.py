@@ -1,4 +1,4 @@
-"""Shapes that were taken because a file states them, said in one line: to the logger `tosaic`, and to who asks."""
+"""One-line notes about shapes that were taken from a file: to the logger `tosaic`, and to callers."""
 from __future__ import annotations
 
 from .entry import Entry
@@ -6,7 +6,7 @@ from .model import Model
 
 
 def stated_note(entry: Entry) -> str | None:
-    """Return a line about the shapes that were taken because the file states them; None where none were."""
+    """Return a line about the shapes that were taken from the file; None if there are none."""
     stated = entry.stated_shapes
     if not stated:
         return None
@@ -15,7 +15,7 @@ def stated_note(entry: Entry) -> str | None:
 
 
 def say_what_is_stated(model: Model) -> Model:
-    """Log that line for each entry; the model as it is."""
+    """Log that line for each entry, and return the model unchanged."""
     notes = [note for entry in model if (note := stated_note(entry))]
     if notes:
         import logging

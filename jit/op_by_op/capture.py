@@ -75,19 +75,19 @@ class CapturedRegion:
             raise
 
     def _fail(self, results: Sequence[TensorHandle], error: BaseException) -> None:
-        """Make what has not been computed an error."""
+        """Set an error on all results that have not been computed."""
         problem = Problem(f"the region was left by an error: {text_of(error)}", kind="cancelled")
         problem.__cause__ = error
         for handle in results:
             handle._fail(problem)
 
     def _waits_for(self) -> CapturedRegion | None:
-        """The innermost region around this one, of this thread, that has yet to compute an input."""
+        """Return the innermost enclosing region, of this thread, that has yet to compute an input."""
         open_regions, sources = recorders(), sources_of(self.inputs)
         return next((r for r in reversed(open_regions) if r in sources and isinstance(r, CapturedRegion)), None)
 
     def adopt(self, inner: CapturedRegion) -> None:
-        """Take over the operations of a region inside this one, whose inputs this one computes: they run when this one ends."""
+        """Take over the operations of an inner region whose inputs this region computes: they run when this region ends."""
         numbers: dict[int, int] = {n: self._number(h) for n, h in zip(inner._input_numbers, inner.inputs)}
         for step in inner.steps:
             for n in step.results:
@@ -122,7 +122,7 @@ class CapturedRegion:
         invocation.fail(invocation.problem)
 
     def _result(self, handle: TensorHandle) -> int:
-        """A value that this region will compute."""
+        """Number a value that this region will compute."""
         if type(handle._state) is Waiting:
             handle._state.source = self
         return self._add(handle)
@@ -141,19 +141,19 @@ class CapturedRegion:
         return number
 
     def _place(self, handle: weakref.ref[TensorHandle]) -> int:
-        """A number for a value."""
+        """Assign a number to a value."""
         self._handles.append(handle)
         return len(self._handles) - 1
 
     def _alive(self) -> list[TensorHandle]:
-        """The results that somebody still has."""
+        """Return the results that are still referenced."""
         found = [self._handles[n]() for step in self.steps for n in step.results]
         return [h for h in found if h is not None]
 
     # ---- as one program ----------------------------------------------------------------------------------------------
     def compile(self, *outputs: TensorHandle, inputs: Sequence[TensorHandle] | None = None) -> Compiled:
-        """The region as a compiled function of `inputs` (all of them, if not said, but shapes and axes), with the results
-        `outputs`; other inputs are constants of it."""
+        """Return the region as a compiled function of `inputs` (by default all of them except shapes and axes), with the
+        results `outputs`; other inputs become constants."""
         given = self._variable_inputs() if inputs is None else list(inputs)
         numbers, wanted = [self._number_of(h) for h in given], [self._number_of(h) for h in outputs]
         traced = Jit(self._function(numbers, wanted)).trace(*[TensorSpec(h.shape, h.dtype) for h in given])
@@ -161,12 +161,13 @@ class CapturedRegion:
             return traced.compile()
 
     def function(self, *outputs: TensorHandle, inputs: Sequence[TensorHandle] | None = None) -> Callable[..., Any]:
-        """The region as a function of tensors, for `tosa.cond_if` and `tosa.while_loop`; inputs and outputs as in `compile`."""
+        """Return the region as a function of tensors, for `tosa.cond_if` and `tosa.while_loop`; inputs and outputs as in
+        `compile`."""
         given = self._variable_inputs() if inputs is None else list(inputs)
         return self._function([self._number_of(h) for h in given], [self._number_of(h) for h in outputs])
 
     def _function(self, numbers: Sequence[int], wanted: Sequence[int]) -> Callable[..., Any]:
-        """A function of values of these numbers that gives the wanted ones; other inputs are constants of it."""
+        """Return a function from values of these numbers to the wanted ones; other inputs become constants."""
         steps, needed = self._needed(wanted)
         constants = {n: h.get() for n, h in zip(self._input_numbers, self.inputs) if n in needed and n not in numbers}
 
@@ -180,7 +181,7 @@ class CapturedRegion:
         return region
 
     def _variable_inputs(self) -> list[TensorHandle]:
-        """The inputs that may be others in another call."""
+        """Return the inputs that may differ in another call."""
         return [h for n, h in zip(self._input_numbers, self.inputs) if n not in self._known]
 
     def _number_of(self, handle: TensorHandle) -> int:
@@ -191,7 +192,7 @@ class CapturedRegion:
         return number
 
     def _needed(self, wanted: Sequence[int]) -> tuple[list[RecordedOperation], set[int]]:
-        """The steps that these values need, in order, and all values of these steps."""
+        """Return the steps that these values need, in order, and all values of these steps."""
         needed, steps = set(wanted), []
         for step in reversed(self.steps):
             if needed & {*step.results}:
@@ -200,7 +201,7 @@ class CapturedRegion:
         return steps[::-1], needed
 
     def _errors(self) -> dict[int, Problem]:
-        """The errors of the values that have one: an input's goes to what depends on it."""
+        """Return the errors of the values that have one: an input's error propagates to all values that depend on it."""
         errors = {n: h.error for n, h in zip(self._input_numbers, self.inputs) if h.wait() and h.error is not None}
         for step in self.steps:
             if (first := next((errors[n] for n in step.operands if n in errors), None)) is not None:
@@ -208,7 +209,7 @@ class CapturedRegion:
         return errors
 
     def _run(self, results: Sequence[TensorHandle]) -> None:
-        """Compute what is still wanted."""
+        """Compute the results that are still wanted."""
         errors = self._errors()
         failed = [(h, errors[n]) for h in results if (n := self._number_of(h)) in errors]
         for handle, error in failed:

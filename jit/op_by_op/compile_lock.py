@@ -9,12 +9,12 @@ _lock = threading.RLock()
 
 
 def compiling() -> AbstractContextManager[object]:
-    """The lock to hold while compiling."""
+    """Return the lock to hold while compiling."""
     return _lock
 
 
 def _renew() -> None:
-    """In the child of a fork nobody else compiles."""
+    """Replace the lock in the child of a fork, where no other thread compiles."""
     global _lock
     _lock = threading.RLock()
 

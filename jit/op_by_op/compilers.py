@@ -1,5 +1,5 @@
-"""What the op-by-op runtime is handed: compilers of single operations. Both trace an operation into a graph of its own, which
-checks it and gives its results' metadata; one makes native code of that, the other interprets it.
+"""The compilers of single operations for the op-by-op runtime. Both trace an operation into a graph of its own, which checks
+the operation and determines its results' metadata; one compiles the graph to native code, the other interprets it.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OneOperation:
 
 @dataclass(frozen=True, slots=True)
 class OperationCompiler:
-    """Compiles operations; `make` turns graphs into kernels."""
+    """A compiler of operations; `make` turns graphs into kernels."""
     make: Make
 
     def knows(self, op_name: str) -> bool:
@@ -85,8 +85,8 @@ class AnySpec(TensorSpec):
 
 def without_elements(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
                      constants: Mapping[int, Array]) -> TracedOperation:
-    """An operation on inputs some of which have no elements: never compiled. One of the specification's or TensorFlow's is
-    interpreted, and tried out here, so that a maximum of nothing is an error at once."""
+    """Return an operation on inputs of which some have no elements: never compiled. An operation of the specification or of
+    TensorFlow is interpreted, and tried out here, so that a maximum of nothing is an error at once."""
     if not op_name.startswith(("tosa.", tensorflow_operations.PREFIX)):
         return empty_operation(op_name, plain(attributes), inputs,
                                lambda filled: result_metadata(trace(op_name, attributes, filled, constants)))
@@ -101,7 +101,7 @@ def without_elements(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[T
 
 
 def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata], constants: Mapping[int, Array]) -> Traced:
-    """A graph of one operation. Raises a Problem where it does not take such inputs."""
+    """Return a graph of one operation. Raises a Problem if it does not take these inputs."""
     values = plain(attributes)
 
     def function(*tensors: Any) -> Any:
@@ -118,7 +118,7 @@ def trace(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetada
 
 
 def asked(op_name: str, trace: Callable[[], Traced]) -> Traced:
-    """A graph; a Problem where operands or attributes are not what the operation takes."""
+    """Return a graph. Raise a Problem if the operation does not take the operands or attributes."""
     try:
         return trace()
     except Problem:
@@ -128,7 +128,8 @@ def asked(op_name: str, trace: Callable[[], Traced]) -> Traced:
 
 
 def is_compiled(traced: Traced) -> bool:
-    """True if a graph is one of tensors with elements: lists of extents, and what has no elements, are interpreted."""
+    """True if all values of a graph are tensors with elements: lists of extents, and tensors without elements, are
+    interpreted."""
     body = traced.function.body
     values = (*body.arguments, *(v for o in body.walk() for v in o.results))
     return not (any(isinstance(v.type, TensorType) and 0 in v.type.dims for v in values)
@@ -136,12 +137,12 @@ def is_compiled(traced: Traced) -> bool:
 
 
 def plain(attributes: FrozenOpAttrs) -> dict[str, Any]:
-    """Attributes as the functions take them."""
+    """Return attributes in the form that the functions take."""
     return {name: plain(value) if isinstance(value, FrozenOpAttrs) else value for name, value in attributes.values().items()}
 
 
 def constant(op_name: str, number: int, count: int, array: Array) -> Any:
-    """An operand that is known: a list of extents as such, else a constant tensor."""
+    """Return a known operand: a list of extents as such, else a constant tensor."""
     from ..tracing.trace import constant, shape
     if op_name.startswith("tosa.") and operations.is_shape(op_name, operations.operand_names(op_name, count)[number]):
         return shape([int(n) for n in array.reshape(-1)])
@@ -149,14 +150,14 @@ def constant(op_name: str, number: int, count: int, array: Array) -> Any:
 
 
 def result_metadata(traced: Traced) -> tuple[TensorMetadata, ...]:
-    """Dtypes and shapes of a graph's results; a list of extents is a tensor of i64."""
+    """Return dtypes and shapes of a graph's results; a list of extents is a tensor of i64."""
     types = [v.type for v in traced.function.body.yields]
     return tuple(TensorMetadata(np.int64, (t.rank,)) if isinstance(t, ShapeType) else
                  TensorMetadata(t.element.dtype, t.dims) for t in types if isinstance(t, ShapeType | TensorType))
 
 
 def native(traced: Traced) -> Kernel:
-    """Machine code: called as a built-in function where the program allows it."""
+    """Return machine code: called as a built-in function if the program allows it."""
     with compiling():
         compiled = traced.compile()
         call = compiled.calls.quick() or compiled.calls.ordinary
@@ -164,7 +165,7 @@ def native(traced: Traced) -> Kernel:
 
 
 def interpreted(traced: Traced) -> Kernel:
-    """The operators' references."""
+    """Return the operators' references."""
     interpreter = Interpreter(traced.module, traced.name)
     single = len(traced.function.body.yields) == 1
 

@@ -1,8 +1,8 @@
-"""About how long an operation takes, from its graph alone: before it is compiled, to decide whether its caller should wait for
-it.
+"""An estimate of an operation's run time, from its graph alone: made before it is compiled, to decide whether its caller should
+wait for it.
 
 The figures (`target.costs`) are for one core and kernels as this compiler makes them; `tests/bench/estimates.py` compares them
-with what kernels take. Twice as much or half as much is no harm. A loop has no estimate, and counts as long.
+with the measured times of kernels. Twice as much or half as much does no harm. A loop has no estimate, and counts as long.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...lowering.target.costs import COSTS, Costs
 
 FUNCTIONS = frozenset({"erf", "sigmoid", "tanh", "exp", "log", "sin", "cos", "pow", "intdiv", "rsqrt", "reciprocal"})
 VIEWS = frozenset({"const", "const_shape", "reshape", "identity", "identityn"})
-"""Operators that cost nothing in a kernel; alone they copy, which the bytes of arguments and results say."""
+"""Operators that cost nothing in a kernel; alone they copy, which the bytes of arguments and results account for."""
 
 
 def per_result(count: Callable[[Operation], int]) -> Callable[[Operation], int]:
@@ -27,7 +27,7 @@ def extents(operation: Operation, operand: int) -> tuple[int, ...]:
 
 
 def kernel_of(operation: Operation) -> int:
-    """The elements of a pooling window."""
+    """Return the number of elements of a pooling window."""
     return math.prod(getattr(operation.op, "kernel", ()))
 
 
@@ -38,12 +38,12 @@ TERMS: dict[str, Callable[[Operation], int]] = {
     "transpose_conv2d": lambda o: elements(o.operands[0].type) * math.prod(extents(o, 1)[:3]),
     "avg_pool2d": per_result(kernel_of), "max_pool2d": per_result(kernel_of), "resize": per_result(lambda o: 4),
     "fft2d": per_result(lambda o: math.prod(extents(o, 0)[1:])), "rfft2d": per_result(lambda o: math.prod(extents(o, 0)[1:]))}
-"""How many terms the sums of an operator have."""
+"""Number of terms in the sums of an operator."""
 
 
 def nanoseconds(body: Block, costs: Costs = COSTS) -> float:
-    """A run of a graph's body. By default on a machine of which nothing is known: to ask which one this is takes longer than
-    most operations."""
+    """Return the estimate for a run of a graph's body. By default assume an unknown machine: identifying this one takes longer
+    than most operations."""
     moved = sum(nbytes(v.type) for v in (*body.arguments, *body.yields))
     return costs.moved_byte_nanoseconds * moved + sum(of_operation(o, costs) for o in body.operations)
 

@@ -1,7 +1,7 @@
-"""Operations on tensors without elements, which TOSA does not have: NumPy answers, and nothing is compiled.
+"""Operations on tensors without elements, which TOSA does not have: NumPy computes them, and nothing is compiled.
 
 The types of the results are those of the operation on tensors with one element in place of none; the shapes, and the errors of
-shapes, are NumPy's. A result has no elements either, or is what there is of nothing: a sum is 0, a product 1, a maximum an
+shapes, are NumPy's. A result has no elements either, or is the value for no operands: a sum is 0, a product 1, a maximum an
 error. The operators of the specification keep their own type rules and references.
 """
 from __future__ import annotations
@@ -24,7 +24,7 @@ from . import operations
 
 Function = Callable[..., Any]
 TraceTypes = Callable[[Sequence[TensorMetadata]], Sequence[TensorMetadata]]
-"""The metadata of the results for inputs with elements; raises a Problem."""
+"""Returns the metadata of the results for inputs with elements; raises a Problem."""
 
 
 def reduction(function: Function) -> Function:
@@ -34,7 +34,7 @@ def reduction(function: Function) -> Function:
 
 
 def mean(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
-    """Of nothing it is no number, and so is the variance."""
+    """Return the mean; like the variance, it is NaN without elements."""
     total = np.asarray(np.sum(x, axis=axis, keepdims=keepdims))
     return total / np.float32(x.size // max(1, total.size))
 
@@ -68,26 +68,26 @@ FUNCTIONS: dict[str, Function] = {
     "logsumexp": logsumexp, "matmul": np.matmul, "outer": np.outer, "softmax": same, "var": reduction(mean),
     "mean": reduction(mean), "prod": reduction(np.prod), "sum": reduction(np.sum),
     "max": reduction(np.max), "min": reduction(np.min), "amax": reduction(np.max), "amin": reduction(np.min)}
-"""What an operation is on arrays; the others are elementwise."""
+"""Functions on arrays by operation; the other operations are elementwise."""
 
 OF_FIRST = frozenset({"broadcast_to", "getitem", "reshape", "split", "take", "pad", "squeeze", "tile"})
 """Operations whose results have the first operand's type, and whose attributes may not fit a tensor with elements."""
 
 
 def elementwise(*operands: Any, **_: Any) -> Any:
-    """The operands' common shape; that there is nothing to compute follows from one of them having no elements."""
+    """Return an array of the operands' common shape, which has no elements, as one operand has none."""
     return np.empty(np.broadcast_shapes(*[np.shape(o) for o in operands if isinstance(o, np.ndarray)]))
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyOperation:
-    """An operation whose operands or results have no elements. `compute` gives arrays of the right types."""
+    """An operation whose operands or results have no elements. `compute` returns arrays of the right types."""
     metadata: tuple[TensorMetadata, ...]
     compute: Callable[..., tuple[Array, ...]]
     nanoseconds: float = 0
 
     def compile(self) -> Kernel:
-        """Constants where no result has elements."""
+        """Return a kernel; it returns constants if no result has elements."""
         if all(0 in m.shape for m in self.metadata):
             return Kernel(lambda *_: one_or_all([np.empty(m.shape, m.dtype) for m in self.metadata]))
         return Kernel(lambda *arrays: one_or_all(self.compute(*arrays)))
@@ -98,7 +98,7 @@ def one_or_all(arrays: Sequence[Array]) -> Any:
 
 
 def is_empty(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata]) -> bool:
-    """True if an operand, or what an index leaves of one, has no elements."""
+    """True if an operand, or the part of it that an index selects, has no elements."""
     if any(0 in m.shape for m in inputs):
         return True
     if op_name != "getitem":
@@ -110,13 +110,13 @@ def is_empty(op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMet
 
 
 def stand_in(metadata: TensorMetadata) -> Array:
-    """An array of that type, whatever its size, that takes no memory."""
+    """Return an array of that type, whatever its size, that takes no memory."""
     return np.broadcast_to(np.zeros((), metadata.dtype), metadata.shape)
 
 
 def empty_operation(op_name: str, values: Mapping[str, Any], inputs: Sequence[TensorMetadata],
                     types: TraceTypes) -> EmptyOperation:
-    """A function of `tosaic.ops` on such inputs. Raises a Problem where it does not take them."""
+    """Return a function of `tosaic.ops` on these inputs. Raises a Problem if it does not take them."""
     if op_name in OF_FIRST:
         dtypes = None
     else:
@@ -129,7 +129,7 @@ def empty_operation(op_name: str, values: Mapping[str, Any], inputs: Sequence[Te
 
 def computed(op_name: str, values: dict[str, Any], dtypes: Sequence[np.dtype[Any]] | None,
              *arrays: Array) -> tuple[Array, ...]:
-    """The results on arrays."""
+    """Compute the results on arrays."""
     positional, named = operations.arguments(operations.function(op_name), list(arrays), dict(values))
     bound = inspect.signature(operations.function(op_name)).bind(*positional, **named)
     try:

@@ -1,5 +1,5 @@
-"""Kernels that write their result over an argument: which arguments allow it, as the order of loads and stores shows, and the
-code for it. That is compiled again, because its LLVM code promises that a result shares no bytes with what is read.
+"""Kernels that write their result over an argument: the arguments that allow it, by the order of loads and stores, and the code
+for it. This code is compiled separately, because the usual LLVM code promises that a result shares no bytes with operands.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OverArguments:
-    """The ways to run a compiled function of one kernel in place; each is looked for, and compiled, when it is first wanted."""
+    """The in-place versions of a compiled function of one kernel; each is determined, and compiled, on first use."""
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled: Compiled | None = compiled
@@ -28,7 +28,7 @@ class OverArguments:
         self._lock = threading.Lock()
 
     def arguments(self) -> Sequence[int]:
-        """The arguments that the result may be written over."""
+        """Return the arguments that the result may be written over."""
         if self._arguments is None:
             with self._lock:
                 if self._arguments is None:
@@ -44,7 +44,7 @@ class OverArguments:
         self._compiled = None
 
     def run(self, number: int, arrays: Sequence[Array]) -> None:
-        """Run it; the result is in the array of that argument."""
+        """Run the version for an argument; the result is in that argument's array."""
         executable = self._code.get(number)
         if executable is None:
             with self._lock:
@@ -60,7 +60,7 @@ class OverArguments:
 
 
 def overwritable(lowered: LoweredData) -> tuple[int, ...]:
-    """The inputs of a program of one kernel and one result that the result may be written over."""
+    """Return the inputs that the result may overwrite, for a program of one kernel and one result."""
     from ...lowering.kernels.kernel import Compute
     from ...lowering.memory.sharing.occupancy import may_write_over
     program = lowered.program
@@ -73,7 +73,7 @@ def overwritable(lowered: LoweredData) -> tuple[int, ...]:
 
 
 def over_argument(lowered: LoweredData, number: int) -> Executable:
-    """The program with its result at the place of an input."""
+    """Compile the program with its result at the address of an input."""
     from ...lowering.native.driver.module import PlacedProgram, module_text
     from ...lowering.native.process.load import frame_places, native_code
     from ...runtime.executable import Executable

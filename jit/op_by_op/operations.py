@@ -19,16 +19,16 @@ LISTS = frozenset({"parts", "arrays"})
 
 STATEFUL = frozenset({"tosa.variable", "tosa.variable_read", "tosa.variable_write", "tosa.variable.read",
                       "tosa.variable.write"})
-"""Operators that are no functions of tensors: `runtime.op_by_op.stateful_operations` registers them."""
+"""Operators that are not functions of tensors: `runtime.op_by_op.stateful_operations` registers them."""
 
 CONSTANTS = frozenset({"shift", "multiplier", "pad_const", "table", "row_count"})
-"""Operands of TOSA's operators that are known when compiling, beside shapes and zero points."""
+"""Operands of TOSA's operators that are known when compiling, besides shapes and zero points."""
 
 OF_RESIZE = frozenset({"scale", "offset", "border"})
 """Lists of numbers for RESIZE; a block-scaled tensor's scale is a tensor."""
 
 LAST = {"tosa.reshape_block_scaled": "shape", "tosa.row_gather_block_scaled": "row_count"}
-"""What the last operand is of operators that take any number."""
+"""Name of the last operand of operators with a variable number of operands."""
 
 
 def knows(name: str) -> bool:
@@ -46,7 +46,7 @@ def knows(name: str) -> bool:
 
 
 def names() -> Iterator[str]:
-    """All names that there are."""
+    """Yield all names of operations."""
     from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
     from ...lowering.graph.operator import OPERATORS
     from ..tracing import ops
@@ -56,7 +56,7 @@ def names() -> Iterator[str]:
 
 @functools.cache
 def function(name: str) -> Callable[..., Any]:
-    """The function behind an operation."""
+    """Return the function of an operation."""
     if name == "getitem":
         return getitem
     if name in control_flow.FUNCTIONS:
@@ -75,7 +75,7 @@ def function(name: str) -> Callable[..., Any]:
 
 @functools.cache
 def constants(name: str, count: int) -> tuple[int, ...]:
-    """The operands, of `count`, whose contents must be known when compiling."""
+    """Return the operands, of `count`, whose contents must be known when compiling."""
     if name in control_flow.FUNCTIONS:
         return ()
     if name.startswith(tensorflow_operations.PREFIX):
@@ -89,7 +89,7 @@ def constants(name: str, count: int) -> tuple[int, ...]:
 
 
 def operand_names(name: str, count: int) -> list[str]:
-    """The parameters of a TOSA operator that its operands go to."""
+    """Return the parameters of a TOSA operator that its operands go to."""
     parameters = inspect.signature(function(name)).parameters
     if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
         names = [next(iter(parameters))] * count
@@ -107,8 +107,8 @@ def is_shape(name: str, parameter: str) -> bool:
 
 
 def version(name: str, attributes: Mapping[str, Any]) -> Hashable:
-    """What an operation means beside its name and its attributes: the implementation of a custom operator that is registered
-    now."""
+    """Return the dependency of an operation besides its name and its attributes: the implementation of a custom operator that
+    is registered now."""
     if name != "tosa.custom":
         return None
     from ...lowering.dialects.tosa.custom import IMPLEMENTATIONS
@@ -118,7 +118,7 @@ def version(name: str, attributes: Mapping[str, Any]) -> Hashable:
 
 
 def call(name: str, tensors: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Tensor, ...]:
-    """Apply an operation to traced tensors, whose types are its own: what differs was to be converted before."""
+    """Apply an operation to traced tensors of its own types: the caller must have converted others."""
     positional, named = arguments(function(name), list(tensors), dict(attributes))
     with explicit_conversions():
         found = function(name)(*positional, **named)
@@ -126,8 +126,8 @@ def call(name: str, tensors: Sequence[Any], attributes: Mapping[str, Any]) -> tu
 
 
 def arguments(of: Callable[..., Any], tensors: list[Any], attributes: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """How tensors and attributes go to the parameters of a function: a parameter that an attribute names takes that, the others
-    take the tensors in order."""
+    """Distribute tensors and attributes over the parameters of a function: an attribute goes to the parameter of its name, the
+    tensors go to the others in order."""
     positional: list[Any] = []
     for name, parameter in inspect.signature(of).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -145,7 +145,7 @@ def arguments(of: Callable[..., Any], tensors: list[Any], attributes: dict[str, 
 
 
 def getitem(x: Tensor, key: str) -> Any:
-    """NumPy's basic indexing; the key as `plain_key` writes it."""
+    """Apply NumPy's basic indexing; the key is in the form that `plain_key` writes."""
     return x[python_key(ast.literal_eval(key))]
 
 

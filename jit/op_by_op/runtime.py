@@ -1,5 +1,5 @@
-"""`tosaic.CoreRuntime`: the op-by-op runtime with everything it can use: the native compiler, the references, the operations
-that depend on data or have effects, and the recording of regions.
+"""`tosaic.CoreRuntime`: the op-by-op runtime with all of its parts: the native compiler, the references, the operations that
+depend on data or have effects, and the recording of regions.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .compilers import cpu, reference
 
 @public_class
 class CoreRuntime(Core):
-    """Runs operations one by one (see `tosaic.runtime.op_by_op.core`)."""
+    """A runtime of operations one by one (see `tosaic.runtime.op_by_op.core`)."""
 
     def __init__(self, diagnostic: Callable[[Diagnostic], None] | None = None, *, threads: int = 2, queue_size: int = 1024,
                  decode: Decode | None = None, context: Context = process, kernels: int = 1024) -> None:
@@ -32,12 +32,13 @@ class CoreRuntime(Core):
         register_all(self)
 
     def scalar_tensor(self, value: bool | int | float, shape: Sequence[int], dtype: Any = None) -> TensorHandle:
-        """A tensor whose elements are all one number, of i1, i32 or f32 where no dtype is given: what prints as one value, and
-        is taken wherever a dense tensor is."""
+        """Return a tensor whose elements are all one number, of i1, i32 or f32 if no dtype is given. It prints as one value,
+        and is accepted wherever a dense tensor is."""
         element = element_type(type(value) if dtype is None else dtype)
         array = SCALARS.make(tuple(shape), value, element.dtype)
         return TensorHandle(self, TensorMetadata.of(array), array)
 
     def capture(self) -> CapturedRegion:
-        """A region whose operations, in this thread, are recorded and compiled as one graph: `with rt.capture() as region:`."""
+        """Return a region whose operations, in this thread, are recorded and compiled as one graph: `with rt.capture() as
+        region:`."""
         return CapturedRegion(self)

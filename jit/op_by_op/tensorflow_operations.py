@@ -1,8 +1,8 @@
-"""Operations of TensorFlow's in the op-by-op runtime, by their names in the dialect (`tf.AddV2`): functions of traced tensors
-that record the operation's TOSA, so that it is compiled once for its operands' types and its attributes, alone or in a region.
+"""TensorFlow's operations in the op-by-op runtime, by their names in the dialect (`tf.AddV2`): functions of traced tensors that
+record the operation's TOSA, so that it is compiled once for its operands' types and its attributes, alone or in a region.
 
 Attributes are TensorFlow's, with its names: `{"transpose_b": True}`, `{"DstT": np.dtype("int32")}`, `{"num_split": 2}`.
-Operands that give shapes and axes are part of what a kernel is looked up by: each new contents is compiled anew.
+Operands that give shapes and axes are part of a kernel's lookup key: new contents are compiled anew.
 """
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def knows(name: str) -> bool:
 
 
 def names() -> tuple[str, ...]:
-    """The names that legalizations have, among them those of operations that are no functions."""
+    """Return the names of legalizations, including those of operations that are not functions."""
     from ...lowering.dialects.tf.legalizations import LEGALIZATIONS
     return tuple(LEGALIZATIONS)
 
 
 def constants(name: str, count: int) -> tuple[int, ...]:
-    """The operands, of `count`, whose contents must be known when compiling."""
+    """Return the operands, of `count`, whose contents must be known when compiling."""
     from ...lowering.rewrite.tensorflow.one_operation import constant_operands
     return constant_operands(name, count)
 
 
 def function(name: str) -> Callable[..., tuple[Tensor, ...]]:
-    """The operation as a function of tensors, with its attributes by keyword."""
+    """Return the operation as a function of tensors, with its attributes by keyword."""
     def call(*operands: Tensor, **attributes: Any) -> tuple[Tensor, ...]:
         from ...lowering.rewrite.tensorflow.one_operation import emit
         scope, position = current(), caller()
@@ -52,7 +52,7 @@ def function(name: str) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def in_mlir(name: str, value: Any) -> Any:
-    """An attribute as the dialect's text has it."""
+    """Return an attribute as in the dialect's text."""
     match value:
         case bool() | str():
             return value

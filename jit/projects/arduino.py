@@ -6,7 +6,7 @@ from ...runtime.errors import Problem
 from .contents import Contents, at, readme
 
 LONGEST_NAME = 63
-"""Characters of a library's folder, which is named as the library is."""
+"""Maximum number of characters in the name of a library's folder, which is that of the library."""
 
 PROPERTIES = """\
 name=@prefix@
@@ -46,7 +46,7 @@ is a name such as `arduino:mbed_nano:nano33ble`.
 
 
 def files(contents: Contents) -> dict[str, bytes]:
-    """The folder's files."""
+    """Return the folder's files."""
     stem, prefix = contents.stem, contents.prefix
     contents.check_name("Arduino", LONGEST_NAME)
     folder = None if contents.is_source else mcu_of(contents.target)
@@ -64,8 +64,8 @@ def files(contents: Contents) -> dict[str, bytes]:
 
 
 def mcu_of(target: Target) -> str:
-    """The folder of a precompiled library: what boards with the processor call it (`build.mcu`), which for a Cortex-M is what
-    it is called."""
+    """Return the folder of a precompiled library: the boards' name of the processor (`build.mcu`), which for a Cortex-M is the
+    processor's own name."""
     if target.architecture == "arm" and target.cpu.startswith("cortex-m"):
         return target.cpu
     raise Problem(f"which Arduino boards an object for {target.cpu} would be for is not known", kind="option",

@@ -96,7 +96,7 @@ On a board, link `@prefix@_example` and call `@prefix@_example(say)` from your `
 
 
 def files(contents: Contents) -> dict[str, bytes]:
-    """The folder's files."""
+    """Return the folder's files."""
     compiler = compiler_of(contents.target)
     found = {"CMakeLists.txt": lists(contents).encode(), f"include/{contents.header_name}": contents.header,
              "example/main.c": contents.fill(MAIN).encode()}
@@ -116,7 +116,7 @@ def files(contents: Contents) -> dict[str, bytes]:
 
 
 def lists(contents: Contents) -> str:
-    """The CMakeLists.txt."""
+    """Return the CMakeLists.txt."""
     names = [*contents.sources, *([] if contents.is_source else [f"{contents.stem}.o"])]
     external = f"set_source_files_properties(src/{contents.stem}.o PROPERTIES EXTERNAL_OBJECT ON)\n" * (not contents.is_source)
     mathematics = f"if(UNIX)\n  target_link_libraries({contents.prefix} PUBLIC m)\nendif()\n" * contents.needs_mathematics
@@ -124,7 +124,7 @@ def lists(contents: Contents) -> str:
 
 
 def toolchain(contents: Contents, compiler: Compiler) -> str:
-    """The file that names the compiler; one for no system links no program on trial."""
+    """Return the file that names the compiler; for a target without a system, CMake links no trial program."""
     trial = "set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n" * (compiler.system == "Generic")
     return contents.fill(TOOLCHAIN, system=compiler.system, processor=compiler.processor, compiler=f"{compiler.prefix}gcc",
                          flags=" ".join(compiler.flags), trial=trial)

@@ -1,5 +1,5 @@
-"""What a compiler of the GNU collection is called for a machine, and the flags that it takes for it: Makefiles and CMake's
-toolchain files begin with that, and users may say another one."""
+"""The name of the GNU compiler for a machine, and its flags: the defaults of Makefiles and CMake's toolchain files, which users
+may override."""
 from __future__ import annotations
 
 from ...lowering.target.machines import MACHINES
@@ -8,14 +8,14 @@ from ...lowering.target.target import Target
 from ...runtime.records import dataclass
 
 RISCV_LETTERS = "mafdcv"
-"""Extensions of one letter, in the order in which -march has them."""
+"""Single-letter extensions, in the order of -march."""
 RISCV_WORDS = ("zba", "zbb", "zbs")
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """The `prefix` of a compiler's commands, its `flags`, and the system that programs run on: "" for this one, "Generic" for
-    none, as CMake calls it, or the processor's with Linux."""
+    """The `prefix` of a compiler's commands, its `flags`, and the system that programs run on: "" for this one, CMake's
+    "Generic" for none, or the processor's with Linux."""
     prefix: str = ""
     flags: tuple[str, ...] = ()
     system: str = ""
@@ -27,7 +27,7 @@ class Compiler:
 
 
 def compiler_of(target: Target) -> Compiler:
-    """The compiler for a machine; the system's own for this one and for C source that is for any."""
+    """Return the compiler for a machine; the system's own for this machine and for C source that is for any."""
     match target.architecture:
         case "arm":
             abi = "hard" if target.float_unit else "soft"
@@ -54,16 +54,16 @@ def bare(prefix: str, processor: str, *flags: str) -> Compiler:
 
 
 def is_here(target: Target) -> bool:
-    """True if the machine is of this one's family."""
+    """True if the machine is of the same family as this one."""
     return target.architecture == host().architecture and target.has_int64 == host().has_int64
 
 
 def arm_name(target: Target) -> str:
-    """The processor as -mcpu has it: names of machines are those, with what a processor was made without."""
+    """Return the processor for -mcpu: names of machines are valid there, including the features that a processor lacks."""
     return next((m.name for m in MACHINES.values() if m.target == target), target.cpu)
 
 
 def riscv_name(target: Target, bits: int) -> str:
-    """The instruction set as -march has it."""
+    """Return the instruction set for -march."""
     words = [word for word in RISCV_WORDS if word in target.enabled]
     return "_".join([f"rv{bits}i{''.join(c for c in RISCV_LETTERS if c in target.enabled)}", *words])

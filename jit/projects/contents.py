@@ -1,5 +1,5 @@
-"""What every project has in it, whatever its layout: the model's code, its header, its constant pools as C, and the example.
-`systems` lay these files out; `save_project` makes them.
+"""The contents of every project, whatever its layout: the model's code, its header, its constant pools as C, and the example.
+`systems` lay these files out; `save_project` writes them.
 """
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ...lowering.target.target import Target
 from ...runtime.errors import Problem
 
 VERSION = "1.0.0"
-"""Of every project: manifests must have one, and a model says none."""
+"""Version of every project: manifests must have one, and a model has none."""
 LIBRARY_FREE = ("memcpy", "memset", "memmove")
-"""Functions of the C library that every compiler's programs have."""
+"""Functions of the C library that every compiler provides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The files of a model by name, before they have places. `code` is C source or an object (`is_source`), `pools` are C
-    source of the constant pools, `example` its C source and its headers, `needs` the functions that the code calls and does
-    not define, `sizes` lines about the memory that the model takes."""
+    """The files of a model by name, before they have paths. `code` is C source or an object (`is_source`), `pools` are C source
+    of the constant pools, `example` its C source and its headers, `needs` the functions that the code calls and does not
+    define, `sizes` lines about the memory that the model uses."""
     stem: str
     code: bytes
     is_source: bool
@@ -34,17 +34,17 @@ class Contents:
 
     @property
     def prefix(self) -> str:
-        """What the header's names begin with, which is the project's name, too."""
+        """Prefix of the header's names, which is also the project's name."""
         return f"tosaic_{self.stem}"
 
     def check_name(self, system: str, longest: int) -> None:
-        """A Problem for a name that is longer than a system takes."""
+        """Raise a Problem for a name that is longer than a system accepts."""
         if len(self.prefix) > longest:
             raise Problem(f"{self.prefix} is {len(self.prefix)} characters long, and {system} takes names of {longest}",
                           kind="option", help="name the model with --name")
 
     def fill(self, text: str, **words: str) -> str:
-        """Text with words in the places of @names@: those that are given, the model's names, and what it is."""
+        """Return the text with each @name@ replaced: by the given words, the model's names, or its description."""
         known = {"stem": self.stem, "prefix": self.prefix, "upper": self.prefix.upper(), "description": self.description,
                  "version": VERSION} | words
         return re.sub(r"@([a-z]+)@", lambda found: known[found[1]], text)
@@ -74,14 +74,14 @@ class Contents:
 
     @property
     def computes_floats(self) -> bool:
-        """True if the code may use a unit of floats."""
+        """True if the code may use a floating-point unit."""
         if not self.is_source:
             return bool(self.target.float_unit)
         return re.search(rb"\b(float|double)\b", self.code) is not None
 
 
 def at(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Files in a folder."""
+    """Return the files with their paths in a folder."""
     return {f"{folder}/{name}": data for name, data in files.items()}
 
 
@@ -103,7 +103,7 @@ linker script then."""
 
 
 def readme(contents: Contents, title: str, commands: str, what: str) -> bytes:
-    """A page: what it is, the commands, how it is used from elsewhere, the memory that it takes."""
+    """Return a page: a description, the commands, the use from other projects, the memory that the model needs."""
     sizes = "\n".join(f"* {line}" for line in contents.sizes) + f"\n\n{PLACES}" * any("_SECTION" in s for s in contents.sizes)
     return f"""\
 # {contents.prefix}

@@ -60,7 +60,7 @@ computer.
 
 
 def files(contents: Contents) -> dict[str, bytes]:
-    """The folder's files."""
+    """Return the folder's files."""
     stem, prefix = contents.stem, contents.prefix
     targets = () if contents.is_source else chips(contents.target)
     example = f"examples/{stem}_example"
@@ -78,7 +78,7 @@ def files(contents: Contents) -> dict[str, bytes]:
 
 
 def lists(contents: Contents) -> str:
-    """The component's CMakeLists.txt; without sources of its own, a component is an interface."""
+    """Return the component's CMakeLists.txt; a component without sources of its own is an interface."""
     names = " ".join(f'"src/{name}"' for name in contents.sources)
     if contents.is_source:
         return contents.fill(SOURCES, sources=names)
@@ -92,7 +92,7 @@ def manifest(contents: Contents, targets: tuple[str, ...]) -> str:
 
 
 def chips(target: Target) -> tuple[str, ...]:
-    """The chips that an object runs on, as ESP-IDF calls them; `linux` is this machine."""
+    """Return the chips that an object runs on, by ESP-IDF's names; `linux` is this machine."""
     names = [name for m in MACHINES.values() if m.target == target for name in (m.name, *m.boards)]
     found = tuple(name.replace("-", "") for name in names if name.startswith("esp32"))
     if found or "linux" in target.triple:
@@ -102,6 +102,6 @@ def chips(target: Target) -> tuple[str, ...]:
 
 
 def chip_of(target: Target) -> str:
-    """A chip to begin with, for C source."""
+    """Return a default chip for C source."""
     names = [target.cpu, *(name for m in MACHINES.values() if m.target == target for name in m.boards)]
     return next((name.replace("-", "") for name in names if name.startswith("esp32")), "esp32")

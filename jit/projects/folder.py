@@ -1,6 +1,5 @@
-"""A project's folder on disk: all of its files are there, or all as they were before. A list of what was written
-(`LISTING`) says that tosaic made the folder, and which files are still as it wrote them: those, and no others, are written
-anew.
+"""A project's folder on disk, written atomically: either all of its files are new, or all are as before. A list of the written
+files (`LISTING`) records that tosaic made the folder, and which files are unchanged since: only those are overwritten.
 """
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from pathlib import Path
 from ...runtime.errors import Problem, unwritten
 
 LISTING = "tosaic.json"
-"""The file that lists all others, with a checksum of each."""
+"""Name of the file that lists all others, with a checksum of each."""
 
 
 def write_project(folder: Path, files: Mapping[str, bytes], model: str) -> None:
-    """Write the files of a model, by their paths with slashes, to a folder: one that is not there, an empty one, or one that
-    this has written before for a model of that name."""
+    """Write the files of a model, by their paths with slashes, to a folder: a new one, an empty one, or one that this function
+    has written before for a model of that name."""
     old = checked_listing(folder, model)
     for path in files:
         check_free(folder, path, old)
@@ -37,8 +36,8 @@ def write_project(folder: Path, files: Mapping[str, bytes], model: str) -> None:
 
 
 def checked_listing(folder: Path, model: str) -> dict[str, int]:
-    """The files that were written here before, with their checksums; a Problem where the folder is not tosaic's, or not this
-    model's: the files of another would be taken out."""
+    """Return the files that were written here before, with their checksums; raise a Problem if the folder is not tosaic's, or
+    not this model's, as the files of another model would be removed."""
     if folder.exists() and not folder.is_dir():
         raise Problem(f"{folder} is no folder", kind="file", help="name another one with -o")
     try:
@@ -62,12 +61,12 @@ def checked_listing(folder: Path, model: str) -> dict[str, int]:
 
 
 def is_inside(path: str) -> bool:
-    """True if a path leads nowhere outside of the folder that it is relative to."""
+    """True if a path does not lead outside the folder that it is relative to."""
     return not Path(path).is_absolute() and ".." not in Path(path).parts
 
 
 def check_free(folder: Path, path: str, old: Mapping[str, int]) -> None:
-    """A Problem where a file is in the way that somebody else has written, or changed since."""
+    """Raise a Problem if a file exists that somebody else has written, or changed since."""
     place = folder / path
     if not os.path.lexists(place):
         return
@@ -77,8 +76,8 @@ def check_free(folder: Path, path: str, old: Mapping[str, int]) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes], stale: list[str]) -> None:
-    """Put files into a folder, and take stale ones out: all of that, or nothing. New files are written aside first, old ones
-    are moved aside and come back where anything fails."""
+    """Put files into a folder, and remove stale ones: all of that, or nothing. New files are written to a temporary folder
+    first; old ones are moved there and restored if anything fails."""
     aside = folder / f".tosaic.{os.getpid()}"
     moves: list[tuple[Path, Path]] = []
 
@@ -107,7 +106,7 @@ def replace_files(folder: Path, files: Mapping[str, bytes], stale: list[str]) ->
 
 
 def remove_empty(folder: Path, paths: Mapping[str, bytes] | list[str]) -> None:
-    """Remove the folders of files that are gone, where nothing else is in them."""
+    """Remove the folders of removed files if they are empty."""
     for path in paths:
         for parent in Path(path).parents:
             if parent != Path(".") and (folder / parent).is_dir() and not any((folder / parent).iterdir()):

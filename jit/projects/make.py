@@ -76,7 +76,7 @@ make check MAIN=main.c BOARD=start.c LDFLAGS="-T board.ld" RUN="..."
 
 
 def files(contents: Contents) -> dict[str, bytes]:
-    """The folder's files."""
+    """Return the folder's files."""
     found = {"Makefile": makefile(contents).encode(), f"include/{contents.header_name}": contents.header,
              "example/main.c": contents.fill(MAIN).encode()}
     found |= at("src", contents.sources if contents.is_source else {**contents.sources, f"{contents.stem}.o": contents.code})

@@ -7,7 +7,7 @@ from ...runtime.errors import Problem
 from .contents import VERSION, Contents, at, readme
 
 LONGEST_NAME = 50
-"""Characters of a library's name."""
+"""Maximum number of characters in a library's name."""
 
 PROJECT = """\
 ; pio run -e native -t exec runs the example on this computer. A section for a board is like it, with its platform, board and
@@ -62,7 +62,7 @@ includes `@prefix@.h`.
 
 
 def files(contents: Contents) -> dict[str, bytes]:
-    """The folder's files."""
+    """Return the folder's files."""
     if not contents.is_source:
         raise Problem("a PlatformIO library is compiled for each board, and an object is for one processor", kind="option",
                       help="leave out --emit object, which is C source then")
@@ -78,7 +78,7 @@ def files(contents: Contents) -> dict[str, bytes]:
 
 
 def manifest(contents: Contents) -> str:
-    """The library.json."""
+    """Return the library.json."""
     stem = contents.stem
     example = {"name": f"{stem}_example", "base": f"examples/{stem}_example",
                "files": ["platformio.ini", "src/main.cpp", *(f"src/{name}" for name in contents.example)]}

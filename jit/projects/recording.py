@@ -1,6 +1,6 @@
-"""Calls of a model, recorded for the example of a project: inputs that a user gives or random ones, and what the reference
-interpreter makes of them, so that the example holds compiled code against what shares nothing with it. How far floats may be
-from that follows from the graph, as in `check`.
+"""Calls of a model, recorded for the example of a project: inputs that a user gives or random ones, and the results of the
+reference interpreter, so that the example compares compiled code with a reference that shares nothing with it. The tolerance of
+floats follows from the graph, as in `check`.
 """
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ..tools.check.rounding_bounds import COMPILED, SAMPLES, CallResults, Limits
 from ..tools.random_array import random_array
 
 STATEFUL_CALLS = 3
-"""Calls of a model with variables, where nobody says how many: one would not see what it remembers."""
+"""Default number of calls of a model with variables: one call would not show the effect of its state."""
 Calls = Sequence[Sequence[Array]]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEntry:
-    """An entry function whose calls are recorded: its graph, and the faults that its compiled form may end with."""
+    """An entry function whose calls are recorded: its graph, and the faults with which its compiled form may end."""
     module: Module
     function: Function
     calls: Calls
@@ -37,19 +37,19 @@ class RecordedEntry:
 
 
 def usual_count(entry: LoweredData) -> int:
-    """How many calls are recorded of an entry where nobody says it."""
+    """Return the default number of recorded calls of an entry."""
     return STATEFUL_CALLS if entry.program.variables else 1
 
 
 def random_calls(entry: LoweredData, count: int, seed: int = 0) -> list[list[Array]]:
-    """Random inputs of some calls of an entry."""
+    """Return random inputs of some calls of an entry."""
     function = entry.traced.interface
     return [[random_array(function, v, number, seed + call) for number, v in enumerate(function.arguments)]
             for call in range(count)]
 
 
 def record(entries: Sequence[LoweredData], calls: Sequence[Calls]) -> Recording:
-    """Make the calls of the entries of one model, in turns and on one state."""
+    """Record the calls of the entries of one model, interleaved and on one state."""
     found = [recorded_entry(e, c) for e, c in zip(entries, calls, strict=True)]
     if len({len(e.calls) for e in found}) != 1 or not found[0].calls:
         raise Problem("entries are recorded with different numbers of calls, or with none", kind="argument",
@@ -72,14 +72,14 @@ def recorded_entry(entry: LoweredData, calls: Calls) -> RecordedEntry:
 
 
 def check_own_state(module: Module, function: Function) -> None:
-    """A Problem for a function that reads a variable of another model: an example cannot run alone then."""
+    """Raise a Problem for a function that reads a variable of another model: an example cannot run alone then."""
     for name, read in external_reads(module).items():
         raise Problem(f"{function.name} reads @{name}, which another model declares", read.position, kind="variable",
                       help="write the object and the header without a project, or declare the variable in this model")
 
 
 def outcome(run: Interpreter, entry: RecordedEntry, inputs: Sequence[Array]) -> tuple[tuple[Array, ...], int]:
-    """The outputs of a call and 0, or nothing and the number of the fault that it ends with."""
+    """Return the outputs of a call and 0, or no outputs and the number of the fault with which it ends."""
     try:
         return run(*inputs), 0
     except Problem as problem:
@@ -90,18 +90,19 @@ def outcome(run: Interpreter, entry: RecordedEntry, inputs: Sequence[Array]) -> 
 
 
 def says_the_same(compiled: str, interpreted: str) -> bool:
-    """True if two messages are of one fault: a check's are equal, those of a variable that is not written begin with it."""
+    """True if two messages are of the same fault: those of checks are equal, those of an unwritten variable have the same
+    beginning."""
     return compiled == interpreted or (compiled.startswith("variable @")
                                        and compiled.split(" is read")[0] == interpreted.split(" is read")[0])
 
 
 def may_round(function: Function) -> bool:
-    """True if an operator of a function has a result that may be rounded in another way."""
+    """True if an operator of a function has a result that may be rounded differently."""
     return any(r.tensor.element.is_float for o in function.body.walk() for r in o.results if hasattr(r.type, "element"))
 
 
 def erring(entries: Sequence[RecordedEntry]) -> list[list[list[CallResults | None]]]:
-    """The same calls with erring operators: of each sample, of each call, of each entry."""
+    """Return the results of the same calls with perturbed operators, by sample, call and entry."""
     found = []
     for sample in SAMPLES:
         variables = InterpreterVariables()
@@ -120,7 +121,7 @@ def recorded_call(entry: RecordedEntry, number: int, exact: tuple[tuple[Array, .
 
 
 def expected_output(exact: Array, samples: Sequence[Array | None] | None) -> ExpectedOutput:
-    """An output with its bounds, where it may be another one."""
+    """Return an output, with its bounds if it may vary."""
     if samples is None:
         return ExpectedOutput(exact)
     found = limits(exact, samples)
@@ -131,12 +132,12 @@ def expected_output(exact: Array, samples: Sequence[Array | None] | None) -> Exp
 
 
 def integer_bounds(exact: Array, found: Limits) -> tuple[Array, Array]:
-    """Each element is exact or free: the least of a free one is above its most."""
+    """Return the bounds of integers, which are exact or free: the lower bound of a free element is above its upper bound."""
     return np.where(found.free, 1, exact).astype(exact.dtype), np.where(found.free, 0, exact).astype(exact.dtype)
 
 
 def float_bounds(exact: Array, found: Limits) -> tuple[Array, Array]:
-    """Bounds in the output's own type, rounded inwards. A NaN or an infinity must be the same."""
+    """Return bounds in the output's own type, rounded inwards. A NaN or an infinity must be the same."""
     wide = exact.astype(np.float64)
     with np.errstate(all="ignore"):
         bounds = [np.where(np.isfinite(wide), wide + sign * found.allowed, wide) for sign in (-1, 1)]
@@ -148,7 +149,7 @@ def float_bounds(exact: Array, found: Limits) -> tuple[Array, Array]:
 
 
 def power_bounds(exact: Array, found: Limits) -> tuple[Array, Array]:
-    """Of powers of two, which are scales of blocks and have no sign."""
+    """Return the bounds of powers of two, which are scales of blocks and have no sign."""
     wide = exact.astype(np.float64)
     with np.errstate(all="ignore"):
         least = np.exp2(np.ceil(np.log2(np.maximum(wide - found.allowed, 2.0 ** -127))))
@@ -158,11 +159,11 @@ def power_bounds(exact: Array, found: Limits) -> tuple[Array, Array]:
 
 
 def inward(bound: Array, dtype: np.dtype[Any], sign: int) -> Array:
-    """The nearest number of a type that is not outside a bound: above it for a sign of 1, below for -1."""
+    """Return the nearest number of a type that is not outside a bound: above it for a sign of 1, below for -1."""
     rounded = bound.astype(dtype)
     outside = sign * rounded.astype(np.float64) < sign * bound
     bits = rounded.view(f"i{dtype.itemsize}")
-    up = np.where((rounded.astype(np.float64) < 0) == (sign > 0), -1, 1)  # away from zero is one more of the bits
+    up = np.where((rounded.astype(np.float64) < 0) == (sign > 0), -1, 1)  # a step away from zero adds one to the bits
     smallest = np.full(bound.shape, 1, bits.dtype).view(dtype) * np.asarray(sign, dtype)
     moved = np.where(rounded.astype(np.float64) == 0, smallest, (bits + up.astype(bits.dtype)).view(dtype))
     return np.asarray(np.where(outside, moved, rounded))

@@ -1,5 +1,5 @@
-"""Makes the project of a model and writes it: the model's files as `aot` makes them, its recorded calls, and the layout of a
-build system around them. Nothing is written unless all of it has been made.
+"""Makes and writes the project of a model: the model's files from `aot`, its recorded calls, and the layout of a build system
+around them. Nothing is written unless all of it has been made.
 """
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["emitted", "save"]
 
 def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str, form: ArtifactForm,
          project: str | None = None, calls: Calls | Mapping[str, Calls] | None = None) -> Artifact:
-    """Write lowered functions of one model: their object or C source and its header, or a project for a build system, whose
-    example makes `calls` of the only one, or of each by its name (None: random ones)."""
+    """Write the lowered functions of one model: their object or C source and its header, or a project for a build system, whose
+    example makes `calls` of the only function, or of each by its name (None: random ones)."""
     if project is not None:
         return save_project(entries, directory, name, form, project, calls)
     if calls is not None:
@@ -39,7 +39,7 @@ def save(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name
 
 def save_project(entries: Sequence[LoweredData], directory: str | os.PathLike[str], name: str, form: ArtifactForm,
                  system: str, calls: Calls | Mapping[str, Calls] | None = None) -> Artifact:
-    """The project for a build system."""
+    """Write the project for a build system."""
     layout, folder = system_of(system), Path(directory)
     check_form(form)
     interface = interface_of(entries, name, form)
@@ -55,14 +55,14 @@ def save_project(entries: Sequence[LoweredData], directory: str | os.PathLike[st
 
 
 def check_form(form: ArtifactForm) -> None:
-    """A Problem for what a project has anyway, in its own way."""
+    """Raise a Problem for options that a project covers in its own way."""
     for option, is_there, what in (("library", form.library, "builds a static library"), ("main", form.main, "has an example")):
         if is_there:
             raise ValueProblem(f"a project {what} itself", kind="option", help=f"leave out the {option}")
 
 
 def calls_of(entries: Sequence[LoweredData], given: Calls | Mapping[str, Calls] | None) -> list[Calls]:
-    """The calls of each entry: those that are given, or random ones, as many of each."""
+    """Return the calls of each entry: the given ones, or equally many random ones for each."""
     names = [entry.traced.name for entry in entries]
     if given is None:
         count = max(usual_count(entry) for entry in entries)
@@ -75,14 +75,14 @@ def calls_of(entries: Sequence[LoweredData], given: Calls | Mapping[str, Calls] 
 
 
 def contents_of(interface: CInterface, made: ModelFiles, form: ArtifactForm, example: Mapping[str, bytes]) -> Contents:
-    """What the layouts take. Constant pools are C source in every project: there is one form that each system builds."""
+    """Return the contents for the layouts. Constant pools are C source in every project, a form that each system builds."""
     return Contents(interface.prefix.removeprefix("tosaic_"), made.code, form.emit == "c", made.header,
                     pool_files(interface, "array"), example,
                     interface.target, made.needs, tuple(sizes(interface, made)))
 
 
 def sizes(interface: CInterface, made: ModelFiles) -> list[str]:
-    """The memory that the model takes, in sentences."""
+    """Return the memory that the model uses, in sentences."""
     lines = [pool_line(interface, pool) for pool in interface.memories.pools if pool.nbytes]
     lines += [f"{made.constant_bytes:,} bytes of constants in the code"] * bool(made.constant_bytes)
     variables = sum(v.use.buffer.nbytes for v in interface.own_variables)
@@ -90,7 +90,8 @@ def sizes(interface: CInterface, made: ModelFiles) -> list[str]:
 
 
 def pool_line(interface: CInterface, pool: CPool) -> str:
-    """A pool, and the macro that places the array which a project has for it: that of a workspace is the example's."""
+    """Return a line about a pool, with the macro for the section of its array in the project: a workspace's array belongs to
+    the example."""
     what, whose = ("memory to work in", "the example's: ") if pool.kind == "workspace" else ("constants", "")
     name = "" if pool.stem == "workspace" else f", the pool {pool.name}"
     place = "" if interface.self_contained else f" ({whose}`{pool_macro(interface, pool)}_SECTION`)"
@@ -98,7 +99,7 @@ def pool_line(interface: CInterface, pool: CPool) -> str:
 
 
 def artifact(interface: CInterface, made: ModelFiles, folder: Path, files: Mapping[str, bytes]) -> Artifact:
-    """What was written. The code of an object may be in a library."""
+    """Return the artifact of the written files. The code of an object may be in a library."""
     library = f"/lib{interface.prefix}.a"
     code = next(path for path, data in files.items() if data == made.code or path.endswith(library))
     header = next(path for path in files if path.endswith(f"/{made.header_name}"))

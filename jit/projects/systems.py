@@ -1,5 +1,5 @@
-"""The build systems that a project can be for, by name, and what each is given where a user does not say it: C source for those
-that compile libraries for many boards, and for processors that LLVM has no code for; an object for the others."""
+"""The build systems of projects, by name, and the default form of code for each: C source for systems that compile libraries
+for many boards, and for processors without an LLVM back end; an object for the others."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from .contents import Contents
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A build system: how files are laid out, and whether its libraries come as sources."""
+    """A build system: the layout of its files, and whether its libraries come as sources."""
     files: Callable[[Contents], dict[str, bytes]]
     prefers_source: bool
 
@@ -29,14 +29,14 @@ SYSTEMS: Mapping[str, System] = {
 
 
 def system_of(name: str) -> System:
-    """The system of that name."""
+    """Return the system of that name."""
     if name not in SYSTEMS:
         raise ValueProblem(f"project is {name!r}", kind="option", help=f"it may be {', '.join(SYSTEMS)}")
     return SYSTEMS[name]
 
 
 def emitted(emit: str | None, project: str | None, target: Target | None) -> str:
-    """True if there is an object or C source, as the user says, or as the project or the machine decides."""
+    """Return "object" or "c", as the user says, or as the project or the machine decides."""
     if emit is not None or project is None:
         return emit or "object"
     is_source = system_of(project).prefers_source or not (target is None or target.has_object_code)

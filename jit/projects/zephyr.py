@@ -72,7 +72,7 @@ The folder is a module: name it in the manifest of west, or build an application
 
 
 def files(contents: Contents) -> dict[str, bytes]:
-    """The folder's files."""
+    """Return the folder's files."""
     sample = f"samples/{contents.stem}_example"
     found = {"zephyr/module.yml": contents.fill(MODULE), "CMakeLists.txt": lists(contents),
              "Kconfig": kconfig(contents), f"{sample}/CMakeLists.txt": contents.fill(SAMPLE_LISTS),
@@ -88,14 +88,14 @@ def files(contents: Contents) -> dict[str, bytes]:
 
 
 def kconfig(contents: Contents) -> str:
-    """The option, which asks for the unit of floats where there is one and the model may use it, and for a whole C library
-    where it calls mathematics."""
+    """Return the option, which implies the floating-point unit if the processor has one and the model may use it, and selects a
+    full C library if the model calls mathematics."""
     wants = "\timply FPU\n" * contents.computes_floats + "\tselect REQUIRES_FULL_LIBC\n" * contents.needs_mathematics
     return contents.fill("\n".join(KCONFIG), wants=wants)
 
 
 def lists(contents: Contents) -> str:
-    """The module's CMakeLists.txt."""
+    """Return the module's CMakeLists.txt."""
     lines = []
     if contents.sources:
         names = " ".join(f"src/{name}" for name in contents.sources)

@@ -1,2 +1,2 @@
-"""What a user asks of a compiled function: check, profile, tune, report. May import the data of stages, what graphs were made
-from, object files and lowering."""
+"""Tools for a compiled function: check, profile, tune, report. May import the data of stages, the sources of graphs, object
+files and lowering."""

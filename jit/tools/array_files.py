@@ -1,4 +1,4 @@
-"""NumPy's files of arrays, `.npy` and `.npz`: read without running anything in them, and without unpacking more than the reader
+"""NumPy's array files, `.npy` and `.npz`: read without executing their contents, and without unpacking more than the reader
 takes (`npy_format`); written whole or not at all."""
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .npy_format import MAGIC, array_of, check_entry, damaged
 ZIP = b"PK"
 DAMAGE = (ValueError, EOFError, KeyError, IndexError, TypeError, NotImplementedError, RuntimeError, OverflowError, MemoryError,
           struct.error, zlib.error, zipfile.BadZipFile)
-"""Exceptions of `zipfile` and `zlib` on damaged bytes; RuntimeError stands for encryption."""
+"""Exceptions of `zipfile` and `zlib` on damaged bytes; RuntimeError is for encryption."""
 
 
 def read_arrays(path: str, most: Mapping[str, int] | None = None) -> Array | dict[str, Array]:
-    """Return a `.npy` file's array, or a `.npz` file's arrays by name. With `most`, the bytes that each array may have, unpack
-    only those arrays, and a file's only one. Raise a Problem for any other bytes."""
+    """Return a `.npy` file's array, or a `.npz` file's arrays by name. With `most`, the maximum bytes of each array, unpack
+    only those arrays, and a file's only array. Raise a Problem for any other bytes."""
     with damage_refused(path), opened(path) as (file, nbytes):
         head = file.read(len(MAGIC))
         file.seek(0)
@@ -47,7 +47,7 @@ def array_names(path: str) -> list[str]:
 
 
 def members(archive: zipfile.ZipFile, nbytes: int, path: str, most: Mapping[str, int] | None) -> Iterator[tuple[str, Array]]:
-    """Yield the arrays of a `.npz` file, by name. The whole directory is checked before the first is unpacked."""
+    """Yield the arrays of a `.npz` file, by name. Check the whole directory before unpacking the first array."""
     entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
     if len(entries) < len(archive.infolist()):
         raise damaged(path, "two of its arrays have one name")
@@ -61,7 +61,7 @@ def members(archive: zipfile.ZipFile, nbytes: int, path: str, most: Mapping[str,
 
 
 def bound(name: str, most: Mapping[str, int] | None, is_lone: bool) -> int:
-    """Return the most bytes that an array may have; a file's only array may be any of those that are wanted."""
+    """Return the maximum bytes of an array; a file's only array may be any of the wanted ones."""
     known = (most or {}).get(name)
     if known is None and is_lone and most:
         known = max(most.values())
@@ -70,7 +70,7 @@ def bound(name: str, most: Mapping[str, int] | None, is_lone: bool) -> int:
 
 @contextmanager
 def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
-    """Open a file that can be read at any place, with its size in bytes; a pipe is read first."""
+    """Open a file for random access, with its size in bytes; read a pipe completely first."""
     with open(path, "rb") as file:
         if file.seekable():
             yield file, os.fstat(file.fileno()).st_size
@@ -81,7 +81,7 @@ def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
 
 @contextmanager
 def damage_refused(path: str) -> Iterator[None]:
-    """Make a Problem of exceptions of the system, `zipfile` and `zlib`."""
+    """Convert exceptions of the system, `zipfile` and `zlib` to a Problem."""
     try:
         yield
     except Problem:
@@ -94,7 +94,7 @@ def damage_refused(path: str) -> Iterator[None]:
 
 
 def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
-    """Write a .npz file; one that is there stays as it was until the new one is whole."""
+    """Write a .npz file; an existing file stays unchanged until the new one is complete."""
     with whole(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -108,11 +108,11 @@ def save_array(path: str, array: Array) -> None:
 
 
 PARTIAL = re.compile(r"\..+\.\d+")
-"""Names that `whole` writes under."""
+"""Names of the temporary files that `whole` writes."""
 
 
 def remove_partial(folder: str) -> None:
-    """Remove what writers have left that were ended; none may be writing."""
+    """Remove the temporary files of writers that were ended; no writer may be running."""
     for place, _, names in os.walk(folder):
         for name in filter(PARTIAL.fullmatch, names):
             with suppress(OSError):
@@ -121,7 +121,8 @@ def remove_partial(folder: str) -> None:
 
 @contextmanager
 def whole(path: str) -> Iterator[Path]:
-    """A file beside that of the path, which takes its place when it is whole; a Problem where the system refuses."""
+    """Yield a file beside that of the path, and move it to the path when it is complete. Raise a Problem if the system
+    refuses."""
     target = Path(path)
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:

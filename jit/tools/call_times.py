@@ -1,6 +1,6 @@
 """Measure a call of compiled code: the minimum and the median over calls after a warm-up, without Python's overhead. Each pass
-over a sequence of calls begins with the same variables, so that few calls are measured as exactly as many, and a stateful model
-makes the same calls in each pass.
+over a sequence of calls begins with the same variables, so that a stateful model makes the same calls in each pass and few
+calls are measured as exactly as many.
 """
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ...runtime.interrupts import process as interrupts
 from ...runtime.variables import Context
 
 LEAST_SECONDS = 0.05
-"""Measure passes for at least this time."""
+"""Minimum time, in seconds, for which passes are measured."""
 
 MOST_SECONDS = 0.1
-"""Shorten a sequence of calls that takes longer."""
+"""Seconds of a sequence of calls above which it is shortened."""
 
 MOST_TIMES = 1 << 20
-"""Calls of one batch of passes at most: eight bytes each."""
+"""Maximum number of calls in one batch of passes: eight bytes each."""
 
 OVERHEAD_CALLS = 1000
-"""Calls of nothing that tell what two readings of the counter take."""
+"""Number of empty calls that measure the cost of two counter readings."""
 
 Timer: TypeAlias = Callable[[int, int], Array]
-"""Makes passes of some calls: the ticks of each call, behind them those of all together."""
+"""A function that makes passes of some calls and returns the ticks of each call, followed by those of all together."""
 Clock: TypeAlias = Callable[[], int]
-"""Nanoseconds."""
+"""A clock in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class CallTimes:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Measured passes: ticks of each call and of all together, and the nanoseconds that all took."""
+    """Measured passes: ticks of each call and of all together, and the nanoseconds of all."""
     ticks: Array
     whole: int
     nanoseconds: int
@@ -60,8 +60,8 @@ def measured(timer: Timer, calls: int, passes: int, clock: Clock) -> Batch:
 
 
 def call_times(timer: Timer, nothing: Timer, calls: int, clock: Clock = time.perf_counter_ns) -> CallTimes:
-    """Measure a sequence of `calls`, over and over; `nothing` times calls that do nothing, whose ticks are taken off. The first
-    call is a warm-up, and so is the first pass where there are others."""
+    """Measure a sequence of `calls`, over and over; `nothing` times calls that do nothing, whose ticks are subtracted. The
+    first call is a warm-up, and so is the first pass if there are others."""
     once = measured(timer, 1, 1, clock).nanoseconds
     calls = int(np.clip(MOST_SECONDS * 1e9 / max(once, 1), 1, min(calls, MOST_TIMES)))
     batches, passes = list[Batch](), 1
@@ -75,16 +75,16 @@ def call_times(timer: Timer, nothing: Timer, calls: int, clock: Clock = time.per
 
 
 def nanoseconds_of_tick(batches: Sequence[Batch]) -> float:
-    """Nanoseconds of a tick: how much longer the longest batch takes than the shortest, by the clock and by the counter. What
-    Python takes around each is in both."""
+    """Return the nanoseconds of a tick: the difference between the longest and the shortest batch, by the clock, divided by
+    that by the counter. This cancels Python's overhead, which is in both batches."""
     several = batches if len(batches) > 1 else [Batch(np.zeros(0), 0, 0), *batches]
     shortest, *_, longest = sorted(several, key=lambda b: b.whole)
     return (longest.nanoseconds - shortest.nanoseconds) / max(longest.whole - shortest.whole, 1)
 
 
 def told(pick: Callable[[Array], float], overhead: float, ticks: Array) -> float:
-    """The least or the median of some ticks without what reading them takes; their mean where that is less than the counter
-    tells: the mean of many readings is finer than one of them, and a part of a tick remains in any case."""
+    """Return the least or the median of some ticks without the cost of reading them; if that is less than one tick, their mean,
+    as the mean of many readings is finer than one reading. Return at least a part of a tick."""
     single = float(pick(ticks)) - overhead
     return single if single >= 1 else max(float(np.mean(ticks)) - overhead, 1 / ticks.size)
 
@@ -92,7 +92,7 @@ def told(pick: Callable[[Array], float], overhead: float, ticks: Array) -> float
 # ---- compiled code -----------------------------------------------------------------------------------------------------------
 def times_of(executable: Executable, arrays: Sequence[Array], calls: int, state: Mapping[str, Array | None],
              num_threads: int | None = None) -> CallTimes:
-    """The times of calls with these arrays that begin with variables of these values, on variables of their own."""
+    """Return the times of calls with these arrays that begin with variables of these values, on private variables."""
     context = Context("timed")
     own = executable.bind(context)
     context.restore(state)
@@ -102,7 +102,7 @@ def times_of(executable: Executable, arrays: Sequence[Array], calls: int, state:
 
 @contextmanager
 def timers(executable: Executable, arrays: Sequence[Array], num_threads: int | None = None) -> Iterator[tuple[Timer, Timer]]:
-    """Timers of calls with these arrays, and of nothing: native ones, which need the processor's counter."""
+    """Yield timers of calls with these arrays, and of empty calls: native timers, which need the processor's counter."""
     from ...lowering.native.process.call_timer import is_supported, timer
     if not is_supported():
         yield clocked(executable, arrays, num_threads), lambda calls, passes: np.zeros(calls * passes + 1, np.int64)
@@ -126,7 +126,7 @@ def timers(executable: Executable, arrays: Sequence[Array], num_threads: int | N
 
 
 def clocked(executable: Executable, arrays: Sequence[Array], num_threads: int | None) -> Timer:
-    """A timer by Python's clock, in nanoseconds, with Python's part of a call."""
+    """Return a timer by Python's clock, in nanoseconds, including Python's part of a call."""
     def run(calls: int, passes: int) -> Array:
         before, ends = executable.context.snapshot(), [time.perf_counter_ns()]
         for _ in range(passes):

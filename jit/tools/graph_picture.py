@@ -1,8 +1,8 @@
-"""A graph as a piece of HTML for a notebook: its operators in layers, from the arguments down to the results, how often each
-operator is used, and its text.
+"""A graph as HTML for a notebook: its operators in layers, from the arguments down to the results, the number of uses of each
+operator, and its text.
 
-An operation stands one layer below the last of its operands, and in its layer near the middle of them. Constants are not drawn:
-a box says which it reads when it is pointed at.
+An operation is one layer below the last of its operands, and within its layer near the middle of them. Constants are not drawn:
+a box lists the constants that it reads when the pointer is over it.
 """
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from ...lowering.graph.graph import Function, Module, Operation, Value
 
 MOST = 80
-"""Boxes that a picture has at most: beyond, no eye follows the lines."""
+"""Maximum number of boxes in a picture: the lines between more boxes are illegible."""
 TEXT_LINES = 400
-"""Lines of the graph's text that are shown at most."""
+"""Maximum number of lines of the graph's text that are shown."""
 LONGEST = 26
-"""Characters of a line in a box."""
+"""Maximum number of characters of a line in a box."""
 HIGH, GAP, BETWEEN, PADDING = 38, 26, 14, 9
-"""Of a box, between layers, between boxes, and beside a box's text; in pixels."""
+"""Height of a box, distance of layers, distance of boxes, and space beside a box's text; in pixels."""
 
 
 @dataclass(slots=True)
 class Box:
-    """What is drawn of an argument, an operation or a result. `reads` are the values that lead to it."""
+    """The box of an argument, an operation or a result. `reads` are the values that lead to it."""
     title: str
     type: str
     about: str
@@ -55,7 +55,7 @@ class Box:
 
 
 def graph_html(module: Module, function: Function) -> str:
-    """The picture of a function, where it is small enough to be one, with what it uses and its text."""
+    """Return the picture of a function, if it is small enough, with the operators that it uses and its text."""
     return framed(*parts(module, function))
 
 
@@ -84,7 +84,7 @@ def title_of(operation: Operation) -> str:
 
 
 def known_values(function: Function) -> set[Value]:
-    """Constants, and what is made of constants alone."""
+    """Return the constants, and the values computed from constants alone."""
     known: set[Value] = set()
     for operation in function.body.walk():
         if is_known(operation, known):
@@ -99,7 +99,7 @@ def is_known(operation: Operation, known: set[Value]) -> bool:
 
 
 def boxes_of(function: Function, known: set[Value]) -> list[Box]:
-    """The boxes, in layers, each with its place."""
+    """Return the boxes, in layers, each with its position."""
     boxes = [Box(short(f"%{a.name}"), short(str(a.type)), f"%{a.name}: {a.type}", "io", (), (a,)) for a in function.arguments]
     for operation in function.body.operations:
         if not is_known(operation, known):
@@ -117,7 +117,7 @@ def short(text: str) -> str:
 
 
 def read_by(operation: Operation) -> tuple[Value, ...]:
-    """The operands of an operation, and what its regions read from outside."""
+    """Return the operands of an operation, and the values that its regions read from outside."""
     inside = [o for region in operation.regions for o in region.walk()]
     made = {v for o in inside for v in o.results} | {a for r in operation.regions for a in r.arguments}
     return (*operation.operands, *(v for o in inside for v in o.operands if v not in made))
@@ -130,7 +130,7 @@ def described(operation: Operation) -> str:
 
 
 def place(boxes: Sequence[Box]) -> None:
-    """Give each box its layer, and its place in it."""
+    """Assign each box its layer, and its position in the layer."""
     made = {value: box for box in boxes for value in box.makes}
     for box in boxes:
         box.layer = 1 + max((made[v].layer for v in box.reads if v in made), default=-1)

@@ -1,5 +1,5 @@
-"""What is live in each pool of a plan while a step of a call runs: the steps that a profile has seen, in the line of ticks in
-which the plan has lifetimes.
+"""The bytes live in each pool of a plan while a step of a call runs: maps the steps that a profile recorded to the ticks of the
+plan's lifetimes.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ran = tuple[int, int, int]
 
 
 def live_in_pools(program: Program, plan: Plan, ran: Sequence[Ran]) -> Iterator[tuple[int, ...]]:
-    """The bytes that are live in each workspace pool of a plan, for each step that ran."""
+    """Yield the bytes that are live in each workspace pool of a plan, for each step that ran."""
     buffers, timeline = list(planned_lines(program, plan, tuple(ticks(program.steps)))), list(in_line(program.steps))
     curves = [live_bytes([b for b in buffers if b.pool == pool.name], len(timeline)) for pool in plan.workspace_pools]
     for tick in ticks_of(places_of(program), ran):
@@ -25,7 +25,7 @@ def live_in_pools(program: Program, plan: Plan, ran: Sequence[Ran]) -> Iterator[
 
 
 def places_of(program: Program) -> Mapping[int, list[tuple[int, int, int]]]:
-    """The ticks at which each kernel runs, with the rows that it computes there."""
+    """Return the ticks at which each kernel runs, with the rows that it computes at each."""
     found: dict[int, list[tuple[int, int, int]]] = {}
     for tick, step in enumerate(in_line(program.steps)):
         computed = (step,) if isinstance(step, Compute) else (
@@ -37,7 +37,8 @@ def places_of(program: Program) -> Mapping[int, list[tuple[int, int, int]]]:
 
 
 def ticks_of(places: Mapping[int, Sequence[tuple[int, int, int]]], ran: Sequence[Ran]) -> Iterator[int]:
-    """The tick of each step that ran: of several with its rows, the next one behind the step before, or the first."""
+    """Yield the tick of each step that ran: among several ticks with its rows, the next one not before the previous step, or
+    the first."""
     last = -1
     for kernel, low, high in ran:
         fitting = [tick for tick, first, end in places[kernel] if first <= low and high <= end]

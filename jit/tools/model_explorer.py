@@ -1,8 +1,8 @@
 """Node data for Google's Model Explorer: numbers of a compiled function, at the operators of the file that it shows.
 
-Model Explorer shows a `.tflite` by its subgraphs, and a `.tosa` by its regions, with Arm's adapter. Nodes are called as they
-call them: an operator by its number, behind the region's name in a `.tosa`. A kernel computes several operators; its numbers
-stand at the one that it stores the result of, and the others have none. What no operator of the file computes is left out.
+Model Explorer shows a `.tflite` by its subgraphs, and a `.tosa` by its regions, with Arm's adapter. Nodes have the names that
+these use: an operator's number, after the region's name in a `.tosa`. A kernel computes several operators; its numbers are
+shown at the operator whose result it stores, and the others have none. Kernels that match no operator of the file are omitted.
 """
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .profile import Profile
 
 Node = tuple[str, str]
-"""A graph, and a node of it, as Model Explorer calls them."""
+"""A graph, and a node of it, by their names in Model Explorer."""
 Value = tuple[Position | None, float]
-"""A place in the model, and a number."""
+"""A position in the model, and a number."""
 
 REGION = re.compile(r"region (.*)", re.DOTALL)
 OPERATOR = re.compile(r"operator (\d+) ")
@@ -34,7 +34,8 @@ GRADIENT = [{"stop": 0, "bgColor": "#ffffff"}, {"stop": 1, "bgColor": "#ef6548"}
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of each kernel. Of several kernels at an operator, and of several steps of one, `combine` makes one number."""
+    """A number of each kernel. `combine` merges the numbers of several kernels at an operator, and of several steps of one
+    kernel."""
     name: str
     values: Sequence[Value]
     combine: Callable[[float, float], float] = field(default=lambda a, b: a + b)
@@ -42,12 +43,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """The file that Model Explorer shows: `signatures` are the subgraphs' names by the signatures of a `.tflite`."""
+    """The file that Model Explorer shows: `signatures` maps the signatures of a `.tflite` to the subgraphs' names."""
     signatures: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: bytes) -> ShownFile:
-        """The file with these bytes."""
+        """Return the file with these bytes."""
         from ...lowering.tflite.decode import decode
         from ...lowering.tflite.schema import IDENTIFIER
         if data[4:8] != IDENTIFIER:
@@ -56,7 +57,7 @@ class ShownFile:
         return cls({s.key: model.subgraphs[s.subgraph].name for s in model.signatures})
 
     def node(self, position: Position | None) -> Node | None:
-        """The node of an operator; None for a place that is none."""
+        """Return the node of an operator; None for a position that is not an operator's."""
         if not isinstance(position, FilePosition) or len(position.path) < 2:
             return None
         number = OPERATOR.match(position.path[-1])
@@ -68,14 +69,14 @@ class ShownFile:
         return (graphs[-1], number[1]) if graphs else None
 
     def subgraph(self, part: str) -> str | None:
-        """The subgraph that a part of a path names."""
+        """Return the subgraph that a part of a path names."""
         if signature := SIGNATURE.fullmatch(part):
             return self.signatures.get(signature[1])
         found = SUBGRAPH.fullmatch(part)
         return found[1] if found else None
 
     def data(self, measure: Measure) -> dict[str, Any]:
-        """The node data of a measure, as Model Explorer reads them: by graph, by node."""
+        """Return the node data of a measure in Model Explorer's format: by graph, by node."""
         graphs: dict[str, dict[str, Any]] = {}
         for position, value in measure.values:
             node = self.node(position)
@@ -87,8 +88,8 @@ class ShownFile:
 
 
 def static_measures(lowered: LoweredData) -> tuple[Measure, ...]:
-    """What is known before a run: the bytes that kernels write, those that are live in the arena while they run (the most, of
-    several steps), and the elements and terms of sums that they compute."""
+    """Return the measures known before a run: the bytes that kernels write, the bytes live in the arena while they run (the
+    maximum over several steps), and the elements and terms of sums that they compute."""
     from ...lowering.native.process.load import terms_of
     kernels = lowered.kernels.kernels
     return (Measure("bytes", [(k.position, k.out.nbytes) for k in kernels]),
@@ -97,7 +98,7 @@ def static_measures(lowered: LoweredData) -> tuple[Measure, ...]:
 
 
 def live_values(lowered: LoweredData) -> Iterator[Value]:
-    """The bytes that are live at each step, at the place of its kernel."""
+    """Yield the bytes that are live at each step, at the position of its kernel."""
     from .report.build_report import planned_lines, ticks
     from .report.live import live_bytes
     program, timeline = lowered.program, tuple(ticks(lowered.program.steps))
@@ -108,6 +109,6 @@ def live_values(lowered: LoweredData) -> Iterator[Value]:
 
 
 def measured(profile: Profile) -> Measure:
-    """The microseconds of a call that kernels take, at least."""
+    """Return the minimum microseconds of a call that kernels take."""
     return Measure("microseconds", [(k.position, round(k.least / 1e3, 6)) for k in profile.kernels])
 

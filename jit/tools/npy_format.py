@@ -1,7 +1,8 @@
 """Decode the `.npy` format, versions 1 to 3, and check entries of `.npz` files: no element is read before the sizes that the
 header, the zip directory and the file state agree, and are within what the reader takes.
 
-NumPy's own reader (`numpy.lib.format`) allocates what a header states, and hands on whatever `ast` raises on damaged text.
+NumPy's own reader (`numpy.lib.format`) allocates the size that a header states, and passes on any exception of `ast` on damaged
+text.
 """
 from __future__ import annotations
 
@@ -21,25 +22,26 @@ from ...runtime.records import dataclass
 
 MAGIC = b"\x93NUMPY"
 LENGTHS = {(1, 0): ("<H", "latin1"), (2, 0): ("<I", "latin1"), (3, 0): ("<I", "utf8")}
-"""By the version of the format: how the header's length is stored, and the encoding of its text."""
+"""Storage format of the header's length and encoding of its text, by version of the format."""
 LONGEST_HEADER = 10_000
-"""Bytes of a header, as NumPy bounds them: `ast.literal_eval` of longer text may exhaust the stack."""
+"""Maximum bytes of a header, as in NumPy: `ast.literal_eval` of longer text may exhaust the stack."""
 MOST_AXES = 64
-"""Axes of an array in NumPy 2."""
+"""Maximum number of axes of an array in NumPy 2."""
 PLAIN = re.compile(r"[<>=|]?(?:\?|[biufcSUV]\d{1,9})")
 """Spellings of a dtype of one number, string or row of bytes."""
 LONG = re.compile(r"(?<=\d)L\b")
 """The suffix of integers that Python 2 wrote."""
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 MOST_DEFLATED = 1032
-"""Bytes that one byte of a deflate stream can stand for (RFC 1951: 258 for a length and a distance of one bit each)."""
+"""Maximum number of bytes that one byte of a deflate stream can encode (RFC 1951: 258 for a length and a distance of one bit
+each)."""
 PIECE = 1 << 20
-"""Bytes that are read at once."""
+"""Number of bytes read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a `.npy` file states of its array."""
+    """The statements of a `.npy` file about its array."""
     shape: tuple[int, ...]
     is_fortran: bool
     dtype: np.dtype[np.generic]
@@ -50,7 +52,7 @@ class Header:
 
 
 def check_entry(entry: zipfile.ZipInfo, nbytes: int, shown: str, most: int) -> None:
-    """Refuse an entry of a zip file that is no array, is larger than `most`, or states a size that it cannot have."""
+    """Refuse an entry of a zip file that is not an array, is larger than `most`, or states an impossible size."""
     if not entry.filename.endswith(".npy"):
         raise damaged(shown, "it is no .npy file")
     if entry.flag_bits & 1 or entry.compress_type not in (STORED, DEFLATED):
@@ -76,13 +78,13 @@ def array_of(file: IO[bytes], nbytes: int, shown: str, most: int) -> Array:
         place += count
     if place < header.nbytes:
         raise damaged(shown, f"its header states {header.nbytes:,} bytes, it ends after {place:,}")
-    file.read(1)  # at the end of an entry, zipfile compares its sum
+    file.read(1)  # at the end of an entry, zipfile checks its checksum
     flat = np.frombuffer(data, header.dtype) if header.nbytes else np.empty(math.prod(header.shape), header.dtype)
     return flat.reshape(header.shape, order="F" if header.is_fortran else "C")
 
 
 def header_of(file: IO[bytes], shown: str) -> tuple[Header, int]:
-    """Return what a `.npy` file states, and how many bytes that takes."""
+    """Return the header of a `.npy` file, and its number of bytes."""
     begin = exactly(file, len(MAGIC) + 2, shown)
     version = (begin[-2], begin[-1])
     if begin[:-2] != MAGIC or version not in LENGTHS:
@@ -107,7 +109,7 @@ def exactly(file: IO[bytes], count: int, shown: str) -> bytes:
 
 
 def stated(text: str, shown: str) -> Header:
-    """Return what the text of a header states; a Problem for any other text."""
+    """Return the header that a text states. Raise a Problem for any other text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -125,7 +127,8 @@ def stated(text: str, shown: str) -> Header:
 
 
 def dtype_of(descr: object, shown: str) -> np.dtype[np.generic]:
-    """Return the dtype that a header names; a Problem for records, objects and times, which are no elements of a tensor."""
+    """Return the dtype that a header names. Raise a Problem for records, objects and times, which cannot be elements of a
+    tensor."""
     if isinstance(descr, str) and descr.lstrip("<>=|") == "O":
         raise damaged(shown, "it holds objects of Python, which are not read",
                       "save an array of numbers: array.astype('float32')")

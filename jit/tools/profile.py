@@ -1,10 +1,10 @@
 """Profile of a call: each kernel's share of the time, from readings of the processor's counter around every step
 (`lowering/native/driver/timed_driver.py`), as a table, as JSON, and as a trace for Chrome's viewer.
 
-The time of the whole call is that of the code without notes (`call_times`). A step that is shorter than the counter can tell,
-or than a note takes, is measured in further calls, in which it is repeated on the same contents of its buffers. A kernel's
-time is that of the calls in which it runs: those of a branch run in some only. For the table, steps in tasks run one task after
-the other; in the calls of the trace they run on as many threads as the function is compiled for.
+The time of the whole call is that of the code without notes (`call_times`). A step that is shorter than the counter can
+resolve, or than a note takes, is measured in further calls, which repeat it on the same contents of its buffers. A kernel's
+time is that of the calls in which it runs: kernels of a branch run only in some. For the table, the tasks of a parallel step
+run one after the other; in the calls of the trace they run on as many threads as the function is compiled for.
 """
 from __future__ import annotations
 
@@ -30,27 +30,28 @@ if TYPE_CHECKING:
     from ..stage_data import LoweredData
 
 WARM_UP = 3
-"""Calls before the first that counts."""
+"""Number of calls before the first that counts."""
 
 LEAST_SECONDS = 0.05
-"""Calls go on for so long, so that the counter's ticks can be compared with the clock."""
+"""Minimum time, in seconds, of the calls, so that the counter's ticks can be compared with the clock."""
 
 LONG_STEPS, LONG_SECONDS = 100, 2e-6
-"""A note that takes so many steps of the counter, and so long, has an error of about a hundredth at most."""
+"""Minimum length of a note, in steps of the counter and in seconds, for an error of about a hundredth at most."""
 MOST_REPEATS = 1 << 14
 READINGS = 64
-"""Calls whose readings tell how fine the counter is."""
+"""Number of calls whose readings determine the resolution of the counter."""
 REPEATED_CALLS = 10
-"""Calls with repeated steps at most, where they take longer than `LEAST_SECONDS`."""
+"""Maximum number of calls with repeated steps, if they take longer than `LEAST_SECONDS`."""
 MOST_RESTORED = 1 << 28
-"""Bytes that all repetitions of a kernel in one call may copy to get their contents back: a tenth of a second or less."""
+"""Maximum bytes that all repetitions of a kernel in one call may copy to restore their contents: a tenth of a second or
+less."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Nanoseconds of a kernel in the calls in which it runs, the least and the median; `steps` is how many steps such a call
-    has, `share` the part of all calls that they are. `repeats` is how often each step was repeated to tell its time, `is_told`
-    whether that was enough."""
+    """Nanoseconds of a kernel in the calls in which it runs, minimum and median. `steps` is the number of steps in such a call,
+    `share` the fraction of calls in which it runs. `repeats` is the number of repetitions of each step to measure its time,
+    `is_told` is True if they were enough."""
     least: float
     median: float
     steps: int
@@ -61,7 +62,8 @@ class StepTimes:
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """One kernel over all calls, and how many elements and terms of sums it computes; its times as `StepTimes` has them."""
+    """One kernel over all calls, the number of elements and of terms of sums that it computes, and its times as in
+    `StepTimes`."""
     number: int
     origin: str
     result: str
@@ -76,7 +78,7 @@ class KernelTime:
 
     @property
     def rate(self) -> float:
-        """Terms in a nanosecond."""
+        """Terms per nanosecond."""
         return self.terms / self.least if self.least else 0.0
 
 
@@ -94,9 +96,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The kernels, the one that takes longest first, and the steps of the last calls, as many as are `traced`. `least` and
-    `median` are nanoseconds of a call on one thread, without notes. `resolution` is the nanoseconds of the
-    counter's smallest step, `pools` names the memories of the spans' live bytes."""
+    """The kernels, longest first, and the steps of the last calls, as many as are `traced`. `least` and `median` are
+    nanoseconds of a call on one thread, without notes. `resolution` is the nanoseconds of the counter's smallest step, `pools`
+    names the memories of the spans' live bytes."""
     name: str
     kernels: tuple[KernelTime, ...]
     traced: tuple[tuple[Span, ...], ...]
@@ -104,7 +106,7 @@ class Profile:
     least: float
     median: float
     dropped: int = 0
-    """Steps of a call that were not noted, for want of room."""
+    """Number of steps of a call that were not noted, for lack of room."""
     resolution: float = 0.0
     pools: tuple[str, ...] = ()
 
@@ -113,13 +115,13 @@ class Profile:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The steps of the last call, in the order in which they began."""
+        """Steps of the last call, in the order in which they began."""
         return self.traced[-1]
 
     @property
     def kernel_nanoseconds(self) -> float:
-        """The time of all kernels, one by one: their least times, each for the part of the calls in which it runs. A processor
-        overlaps short ones in a call, so that this may be more than the whole."""
+        """Time of all kernels, one by one: the minimum of each, weighted by the fraction of the calls in which it runs. A
+        processor overlaps short kernels in a call, so that this may be more than the whole."""
         return sum(k.least * k.share for k in self.kernels)
 
     def __str__(self) -> str:
@@ -140,7 +142,7 @@ class Profile:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """Times in nanoseconds."""
+        """Return the profile as JSON data, with times in nanoseconds."""
         kernels = [{"kernel": k.number, "origin": k.origin, "result": k.result, "least": k.least, "median": k.median,
                     "steps": k.steps, "terms": k.terms, "repeats": k.repeats, "is_told": k.is_told,
                     "share": k.share, "position": str(k.position) if k.position else None} for k in self.kernels]
@@ -148,15 +150,15 @@ class Profile:
                 "resolution": self.resolution, "kernel_nanoseconds": self.kernel_nanoseconds, "kernels": kernels}
 
     def trace(self) -> dict[str, Any]:
-        """The calls that were traced, in the Trace Event Format, which Perfetto and Chrome's viewer open: steps by thread, and
-        the bytes that are live in each pool as counters."""
+        """Return the traced calls in the Trace Event Format, which Perfetto and Chrome's viewer open: steps by thread, and the
+        bytes that are live in each pool as counters."""
         from .trace_events import trace_events
         return trace_events(self)
 
 
 def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100, traced: int = 1) -> Profile:
-    """Call the function with these arrays, `calls` times and more, on variables of its own; the trace has the last `traced`
-    calls. Raises a Problem for a target that this process cannot run, or that has no counter."""
+    """Call the function with these arrays, at least `calls` times, on private variables; the trace has the last `traced` calls.
+    Raises a Problem for a target that this process cannot run, or that has no counter."""
     from ...lowering.native.driver.parallel_steps import is_parallel
     from ...lowering.native.driver.timed_driver import new_events
     events = new_events(len(lowered.kernels.kernels))
@@ -175,7 +177,7 @@ def profile(lowered: LoweredData, inputs: Sequence[Array], calls: int = 100, tra
 
 
 def whole_call(lowered: LoweredData, inputs: Sequence[Array], calls: int) -> CallTimes:
-    """The times of calls without notes, on one thread."""
+    """Return the times of calls without notes, on one thread."""
     from ...lowering.native.process.load import native_code
     from ...runtime.executable import Executable
     code, _ = native_code(lowered.program, lowered.plan, lowered.target, lowered.elements(), threads=lowered.threads)
@@ -184,7 +186,7 @@ def whole_call(lowered: LoweredData, inputs: Sequence[Array], calls: int) -> Cal
 
 
 def kernel_times(lowered: LoweredData, times: Sequence[StepTimes]) -> tuple[KernelTime, ...]:
-    """The kernels with their times, the one that takes longest first."""
+    """Return the kernels with their times, longest first."""
     from ...lowering.native.process.load import terms_of
     found = [kernel_time(i, kernel, t, terms_of(kernel)) for i, (kernel, t) in
              enumerate(zip(lowered.kernels.kernels, times, strict=True))]
@@ -192,7 +194,7 @@ def kernel_times(lowered: LoweredData, times: Sequence[StepTimes]) -> tuple[Kern
 
 
 def timed(lowered: LoweredData, events: Array) -> Callable[..., Any]:
-    """The function with notes in `events`: takes its arrays, and how many threads may run its tasks (1)."""
+    """Return the function with notes in `events`: it takes its arrays, and the number of threads that may run its tasks (1)."""
     from ...lowering.native.driver.timed_driver import kept_nbytes
     from ...lowering.native.process.load import frame_places, native_code, timed_text
     from ...lowering.target.presets import host
@@ -209,30 +211,30 @@ def timed(lowered: LoweredData, events: Array) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The notes of each call, nanoseconds of a tick of the counter, and how many steps of a call found no room."""
+    """The notes of each call, nanoseconds of a tick of the counter, and the number of steps of a call that found no room."""
     notes: Sequence[Array]
     tick: float
     dropped: int
 
     @property
     def resolution(self) -> float:
-        """Nanoseconds of the counter's smallest step: what its readings are multiples of, from one of them on."""
+        """Nanoseconds of the counter's smallest step: the common divisor of the differences of its readings."""
         read = np.concatenate([n[:, 3:5].ravel() for n in self.notes[-READINGS:]])
         return float(np.gcd.reduce(read - read[0])) * self.tick if len(read) else 0.0
 
     def times(self, kernels: int) -> Array:
-        """Nanoseconds of each kernel in each call."""
+        """Return the nanoseconds of each kernel in each call."""
         sums = [np.bincount(n[:, 0], n[:, 4] - n[:, 3], kernels) for n in self.notes]
         return np.array(sums).reshape(len(self.notes), -1) * self.tick
 
     def steps(self, kernels: int) -> Array:
-        """Steps of each kernel in each call."""
+        """Return the number of steps of each kernel in each call."""
         counts = [np.bincount(n[:, 0], minlength=kernels) for n in self.notes]
         return np.array(counts).reshape(len(self.notes), -1)
 
 
 def measured(run: Callable[[], Any], events: Array, calls: int, clock: Clock = time.perf_counter_ns) -> Measured:
-    """Calls with notes, at least so many."""
+    """Make calls with notes, at least `calls` of them."""
     from ...lowering.native.driver.timed_driver import MAX_NOTES, noted
     noted(events)
     found: list[Array] = []
@@ -249,7 +251,7 @@ def measured(run: Callable[[], Any], events: Array, calls: int, clock: Clock = t
 
 def step_times(run: Callable[[], Any], events: Array, most: Sequence[int], calls: int, clock: Clock = time.perf_counter_ns
                ) -> tuple[Measured, list[StepTimes]]:
-    """Notes of calls in which nothing is repeated, and the times of each kernel, whose steps may be repeated `most` times."""
+    """Return the notes of calls without repetitions, and the times of each kernel, whose steps may be repeated `most` times."""
     once = measured(run, events, calls, clock)
     wanted = wanted_repeats(once, len(most))
     repeats = np.minimum(wanted, most)
@@ -264,7 +266,7 @@ def step_times(run: Callable[[], Any], events: Array, most: Sequence[int], calls
 
 
 def summary(lowered: LoweredData, found: Measured) -> Profile:
-    """The notes by kernel, of calls in which nothing is repeated; none is traced. The whole goes from the first step's
+    """Return the notes by kernel, of calls without repetitions and without a trace. The whole lasts from the first step's
     beginning to the last one's end."""
     totals = [float(n[-1, 4] - n[0, 3]) * found.tick if len(n) else 0.0 for n in found.notes]
     times = [step_time(found, column, column[1], 1, True) for column in kernel_columns(found, len(lowered.kernels.kernels))]
@@ -273,13 +275,13 @@ def summary(lowered: LoweredData, found: Measured) -> Profile:
 
 
 def kernel_columns(found: Measured, kernels: int) -> list[tuple[Array, Array]]:
-    """Of each kernel its nanoseconds and its steps in each call."""
+    """Return, for each kernel, its nanoseconds and its steps in each call."""
     return list(zip(found.times(kernels).T, found.steps(kernels).T))
 
 
 def step_time(once: Measured, column: tuple[Array, Array], steps: Array, repeats: int, is_told: bool) -> StepTimes:
-    """The times of a kernel, over the calls in which it runs; where the counter does not tell most of them, the mean of all,
-    which is finer than a reading, and at least a part of the counter's smallest step."""
+    """Return the times of a kernel, over the calls in which it runs. If the counter does not resolve most of them, use the mean
+    of all, which is finer than a reading, and at least a part of the counter's smallest step."""
     times, counts = column
     if not steps.any():
         return StepTimes(0.0, 0.0, 0, 0.0)
@@ -298,7 +300,7 @@ def wanted_repeats(once: Measured, kernels: int) -> Array:
 
 
 def most_repeats(lowered: LoweredData) -> list[int]:
-    """Return the most repetitions of each kernel: restoring its buffers' contents must stay within the limit of bytes."""
+    """Return the maximum repetitions of each kernel: restoring its buffers' contents must stay within the limit of bytes."""
     from ...lowering.native.driver.timed_driver import kept_nbytes
     from ...lowering.native.process.load import frame_places
     kept = kept_nbytes(lowered.program, frame_places(lowered.program, lowered.plan))
@@ -307,12 +309,12 @@ def most_repeats(lowered: LoweredData) -> list[int]:
 
 
 def caller_of(serial: Measured) -> int:
-    """The number of the thread that calls: that of a note of calls that used no other."""
+    """Return the number of the calling thread, from a note of calls that used no other thread."""
     return next((int(n[0, 5]) for n in serial.notes if len(n)), 0)
 
 
 def traced_calls(lowered: LoweredData, found: Measured, count: int, caller: int) -> tuple[tuple[Span, ...], ...]:
-    """The steps of the last calls, each in the order in which they began."""
+    """Return the steps of the last calls, each call in the order in which they began."""
     from .live_steps import live_in_pools
     calls = [n[np.argsort(n[:, 3], kind="stable")] for n in found.notes[-count:]]
     first = next((n[0, 3] for n in calls if len(n)), 0)

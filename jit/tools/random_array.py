@@ -1,5 +1,5 @@
-"""A random array that a function can take: in range where it is used as indices, small enough not to overflow soon. `check`
-and the command line make one for each input or variable that a user gives no values for.
+"""A random array that a function can take: in range if it is used as indices, small enough not to overflow soon. `check` and
+the command line make one for each input or variable without values from the user.
 """
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .steered_loops import steers_a_loop
 
 LAYOUT = frozenset({"tosa.reshape", "tosa.transpose", "tosa.identity", "tosa.slice", "tosa.tile", "tosa.concat",
                     "tosa.reverse", "tosa.cast", "tosa.select"})
-"""Operators that hand indices on: a select, too, which counts negative ones from the end."""
+"""Operators that pass indices on: also a select, which counts negative ones from the end."""
 
 LARGEST = 100
-"""Random i32 and i64 are from minus this to this: larger ones overflow soon."""
+"""Random i32 and i64 are from minus this to this: larger numbers overflow soon."""
 
 
 SEED_BITS = (1 << 64) - 1
-"""Of a seed: NumPy takes none below 0."""
+"""Mask of a seed's bits: NumPy takes no seed below 0."""
 
 
 MOST_STEERED = 8
-"""Random integers that a loop's condition depends on are from 1 to this: they may be its trip count."""
+"""Maximum of random integers, from 1, that a loop's condition depends on: they may be its trip count."""
 
 
 def random_array(function: Function, value: Value, number: int, seed: int) -> Array:
-    """Normal floats; all values of narrow integers; indices that are in range where they are used; small numbers where a loop
-    may run as often as they say."""
+    """Return normal floats; all values of narrow integers; indices that are in range where they are used; small numbers where
+    they may be the trip count of a loop."""
     type, generator = value.tensor, np.random.default_rng([seed & SEED_BITS, number])
     if not type.is_static:
         raise Problem(f"input {value.name} is {type}, whose shape is not known", value.position, kind="shape",
@@ -55,7 +55,7 @@ def random_array(function: Function, value: Value, number: int, seed: int) -> Ar
 
 
 def indices(generator: np.random.Generator, type: TensorType, extent: int) -> Array:
-    """Indices below `extent`; different ones in a row where there are enough, as SCATTER wants them."""
+    """Return indices below `extent`; distinct ones in a row if there are enough, as SCATTER requires."""
     width = type.dims[-1] if type.rank else 1
     if width > extent:
         return generator.integers(0, extent, type.dims).astype(type.element.dtype)
@@ -64,7 +64,7 @@ def indices(generator: np.random.Generator, type: TensorType, extent: int) -> Ar
 
 
 def index_extent(function: Function, value: Value) -> int | None:
-    """The least extent that the elements of `value` index, if GATHER or SCATTER reads them; None otherwise."""
+    """Return the least extent that the elements of `value` index, if GATHER or SCATTER reads them; None otherwise."""
     followed, extents = {value}, []
     for operation in function.body.walk():
         name = operation.op.name
@@ -81,6 +81,6 @@ def index_extent(function: Function, value: Value) -> int | None:
 
 
 def passed(operation: Operation) -> Iterable[tuple[Block, int]]:
-    """Regions, and operands that are their arguments."""
+    """Yield regions, and the operands that are their arguments."""
     first = int(operation.op.name == "tosa.cond_if")
     return [(region, number) for region in operation.regions for number in range(first, len(operation.operands))]

@@ -1,5 +1,5 @@
-"""Inputs that steer loops: values on which a while loop's condition depends, so that random numbers for them say how often the
-loop runs. A forward slice of the graph, through regions, and from one call to the next through variables.
+"""Inputs that control loops: values on which a while loop's condition depends, so that random numbers for them determine the
+trip count. A forward slice of the graph, through regions, and from one call to the next through variables.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def steers_a_loop(function: Function, value: Value) -> bool:
 
 
 def next_values(operation: Operation, reached: set[Value], symbols: set[str]) -> Iterator[Value]:
-    """The values that an operation makes of those that are reached; `symbols` are the variables that hold one."""
+    """Yield the values that an operation computes from reached ones; `symbols` are the variables that hold a reached value."""
     if not operation.regions:
         symbol = getattr(operation.op, "symbol", None)
         is_reached = any(v in reached for v in operation.operands)
@@ -36,7 +36,7 @@ def next_values(operation: Operation, reached: set[Value], symbols: set[str]) ->
     for region in operation.regions:
         yield from (a for a, v in zip(region.arguments, carried) if v in reached)
     test = operation.operands[0] if is_branch else operation.regions[0].yields[0]
-    if test in reached:  # which branch gives a result, and which iteration
+    if test in reached:  # it selects the branch that gives a result, and the iteration
         yield from operation.results
     for region in operation.regions if is_branch else operation.regions[1:]:
         yield from (r for r, v in zip(operation.results, region.yields) if v in reached)

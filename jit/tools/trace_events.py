@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 PROCESS = 1
-"""Perfetto keeps 0 for what belongs to no process."""
+"""Perfetto reserves 0 for events without a process."""
 CALLER = "caller"
 
 Event = dict[str, Any]
 
 
 class TracedCalls(Protocol):
-    """What a profile (`profile.Profile`) has of its traced calls."""
+    """The attributes of a profile (`profile.Profile`) that describe its traced calls."""
     @property
     def name(self) -> str: ...
     @property
@@ -26,14 +26,14 @@ class TracedCalls(Protocol):
 
 
 def trace_events(profile: TracedCalls) -> dict[str, Any]:
-    """The trace: names of the process and its threads, then all events by time; what contains others comes first."""
+    """Return the trace: names of the process and its threads, then all events by time; enclosing events come first."""
     threads = sorted({span.thread for spans in profile.traced for span in spans} | {0})
     events = sorted((*calls(profile), *steps(profile), *live_bytes(profile)), key=lambda e: (e["ts"], -e.get("dur", 0.0)))
     return {"displayTimeUnit": "ns", "traceEvents": [*names(profile, threads), *events]}
 
 
 def names(profile: TracedCalls, threads: list[int]) -> Iterator[Event]:
-    """What tracks are called, and their order."""
+    """Yield the names of tracks, and their order."""
     yield metadata("process_name", 0, name=profile.name)
     for thread in threads:
         yield metadata("thread_name", thread, name=f"worker {thread}" if thread else CALLER)
@@ -45,12 +45,12 @@ def metadata(name: str, thread: int, /, **args: Any) -> Event:
 
 
 def tid(thread: int) -> int:
-    """The number of a thread's track. Where it is the process's, the thread is its first."""
+    """Return the number of a thread's track. The track with the process's number is that of its first thread."""
     return PROCESS + thread
 
 
 def calls(profile: TracedCalls) -> Iterator[Event]:
-    """Each call, from the first step's beginning to the last one's end, on the caller's track."""
+    """Yield each call, from the first step's beginning to the last one's end, on the caller's track."""
     for number, spans in enumerate(profile.traced):
         if spans:
             yield slice_of(f"call {number}", "call", spans[0].begin, max(s.end for s in spans), 0, {})
@@ -70,7 +70,7 @@ def slice_of(name: str, category: str, begin: float, end: float, thread: int, ar
 
 
 def live_bytes(profile: TracedCalls) -> Iterator[Event]:
-    """The bytes live in each memory from the beginning of each step on, and none behind a call."""
+    """Yield the bytes live in each memory from the beginning of each step on, and none after a call."""
     for spans in profile.traced if profile.pools else ():
         yield from (counter(profile, span.begin, span.live) for span in spans)
         if spans:

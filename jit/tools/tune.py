@@ -1,9 +1,9 @@
 """A measured search for faster schedules of a function's kernels, on this machine and with one thread.
 
-Each round gives every kernel another of its alternatives (`lowering/schedule/search_space.py`), runs that code beside the
-code as it is, by turns, and notes the time of each kernel in both (`profile`): so kernels are measured where they run, with
-what the others leave in the caches. What was clearly faster is put together and measured once more as a whole; what does
-not make the whole faster is dropped. The findings go to a file, or to the cache, where later compiles find them.
+Each round gives every kernel another of its alternatives (`lowering/schedule/search_space.py`), runs that code alternately with
+the current code, and notes the time of each kernel in both (`profile`): so kernels are measured in context, with the cache
+contents that the others leave. The alternatives that were clearly faster are combined and measured once more as a whole, and
+dropped if the whole is not faster. The findings go to a file, or to the cache, where later compiles find them.
 """
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from .profile import Profile
 
 CLEARLY = 1.04
-"""How many times faster a kernel has to be, and more than this is noise."""
+"""Minimum speedup of a kernel; smaller ones may be noise."""
 AT_ALL = 1.01
-"""How many times faster the whole has to be."""
+"""Minimum speedup of the whole."""
 TURNS = 4
-"""How often the two that are compared are run, one after the other."""
+"""Number of alternate runs of the two programs that are compared."""
 FORMAT = "tosaic tuning 3"
 
 Lower = Callable[["CompileOptions"], "LoweredData"]
-"""Makes loops and a plan of the function, as options say."""
+"""A function that lowers the function to loops and a plan, by options."""
 Findings = Mapping[str, tuple[str, ...]]
 """Choices of a trial, by the names of kernels."""
 Trials = Callable[["TuningRun", Sequence[Findings]], Iterator[tuple[int, dict[int, float]]]]
-"""Makes trials: for each its number, and by kernel how many times faster it was, in the order in which they end."""
+"""A function that runs trials and yields, in the order in which they end, the number of each and the speedup of each kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A kernel that is faster with other choices: `ratio` times, where it was measured."""
+    """A kernel that is faster with other choices; `ratio` is the measured speedup."""
     number: int
     origin: str
     before: tuple[str, ...]
@@ -57,8 +57,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a search has found: `findings` for a target, what they change, and microseconds of a call without and with them,
-    the least of calls by turns."""
+    """The result of a search: `findings` for a target, the changes that they make, and microseconds of a call without and with
+    them, the minimum over alternate calls."""
     findings: Choices
     changes: tuple[Change, ...]
     before: float
@@ -78,7 +78,7 @@ class Tuning:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """Times in microseconds."""
+        """Return the result as JSON data, with times in microseconds."""
         return {"before": self.before, "after": self.after, "trials": self.trials, "changes": [
             {"kernel": c.number, "origin": c.origin, "ratio": c.ratio, "before": c.before, "after": c.after}
             for c in self.changes]}
@@ -86,9 +86,9 @@ class Tuning:
 
 def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None = None, calls: int = 5,
          on_progress: Callable[[str], None] = lambda text: None, trials: Trials | None = None) -> Tuning:
-    """Search among the programs that `lower` makes, with calls on these arrays. `on_progress` is called with what begins;
-    `trials` makes the trials elsewhere (`many/tune_trials`). Raises a Problem where the function cannot be compiled, or this
-    processor's counter is not known."""
+    """Search among the programs that `lower` makes, with calls on these arrays. `on_progress` is called with a description of
+    each step; `trials` runs the trials elsewhere (`many/tune_trials`). Raises a Problem if the function cannot be compiled, or
+    this processor's counter is not known."""
     from ...lowering.options import CompileOptions
     from ...lowering.target.presets import host
     options = dataclasses.replace(options or CompileOptions(), threads=1, target=host())
@@ -116,13 +116,13 @@ def tune(lower: Lower, inputs: Sequence[Array], options: CompileOptions | None =
 
 
 def here(search: TuningRun, rounds: Sequence[Findings]) -> Iterator[tuple[int, dict[int, float]]]:
-    """The trials in this process, one after the other."""
+    """Run the trials in this process, one after the other."""
     for number, findings in enumerate(counted("trials", rounds)):
         yield number, search.ratios(findings)
 
 
 def candidates(lowered: LoweredData) -> Sequence[Findings]:
-    """For each trial the choices of the kernels that have an alternative left for it."""
+    """Return for each trial the choices of the kernels that have an alternative left for it."""
     from ...lowering.schedule.search_space import alternatives, name_of
     trials: list[dict[str, tuple[str, ...]]] = []
     for kernel, by_rows in kernels_of(lowered):
@@ -136,12 +136,12 @@ def candidates(lowered: LoweredData) -> Sequence[Findings]:
 
 
 def likely_first(found: Sequence[Strategy]) -> Sequence[Strategy]:
-    """The strategy as it is, then the others: first those that the cost model thinks fastest."""
+    """Return the current strategy, then the others: first those that the cost model estimates fastest."""
     return [found[0], *sorted(found[1:], key=lambda s: s.cost())]
 
 
 def strategies(kernel: Kernel, by_rows: bool, lowered: LoweredData) -> Sequence[Strategy]:
-    """Those of a kernel's nests, as the cost model chooses them."""
+    """Return the strategies of a kernel's nests that the cost model chooses."""
     from ...lowering.schedule.schedule import strategies_of
     from ...lowering.schedule.schedule_cache import ScheduleRequest
     return strategies_of(kernel, ScheduleRequest(lowered.target, lowered.options.precision, by_rows,
@@ -149,13 +149,13 @@ def strategies(kernel: Kernel, by_rows: bool, lowered: LoweredData) -> Sequence[
 
 
 def kernels_of(lowered: LoweredData) -> list[tuple[Any, bool]]:
-    """The kernels, and whether they run by rows."""
+    """Return the kernels, and whether they run by rows."""
     program = lowered.program
     return [(k, f.rows is not None and not f.phases) for k, f in zip(program.kernels, program.functions)]
 
 
 class TuningRun:
-    """The code as it is, and its times beside those of other code."""
+    """The current code, and its times beside those of other code."""
 
     def __init__(self, lower: Lower, inputs: Sequence[Array], options: CompileOptions, calls: int) -> None:
         from ...lowering.schedule.search_space import name_of
@@ -169,15 +169,15 @@ class TuningRun:
         return self.lower(dataclasses.replace(self.options, tuning=findings))
 
     def ratios(self, findings: Mapping[str, tuple[str, ...]]) -> dict[int, float]:
-        """By kernel, how many times faster it is with these choices."""
+        """Return the speedup of each kernel with these choices."""
         before, after = self.both(tuple(findings.items()))
         return {number: before[number] / after[number] for number in before if after.get(number)}
 
     def both(self, findings: Choices) -> tuple[dict[int, float], dict[int, float]]:
-        """The least nanoseconds of each kernel as it is and with these choices; at -1 the whole."""
+        """Return the minimum nanoseconds of each kernel without and with these choices; those of the whole at -1."""
         try:
             other = Profiled(self.lowered(findings), self.inputs, self.calls)
-        except Problem:  # more memory than there is, say
+        except Problem:  # for example, not enough memory
             return {}, {}
         least: tuple[dict[int, float], dict[int, float]] = {}, {}
         for _ in range(TURNS):
@@ -188,13 +188,13 @@ class TuningRun:
         return least
 
     def whole(self, findings: Choices) -> tuple[float, float]:
-        """Microseconds of a call without and with these choices."""
+        """Return the microseconds of a call without and with these choices."""
         before, after = self.both(findings)
         return before.get(-1, 0.0) / 1e3, after.get(-1, math.inf) / 1e3
 
 
 class Profiled:
-    """Code that notes when its steps begin and end, ready to be run again and again."""
+    """Code that notes when its steps begin and end, ready to be run repeatedly."""
 
     def __init__(self, lowered: LoweredData, inputs: Sequence[Array], calls: int) -> None:
         from ...lowering.native.driver.timed_driver import new_events
@@ -210,15 +210,15 @@ class Profiled:
 
 
 def write_findings(path: str | os.PathLike[str], tuning: Tuning, machine: Target) -> None:
-    """Keep what was found in a file, for `--tuning`."""
+    """Write the findings to a file, for `--tuning`."""
     from ..aot import write_files
     found = {"format": FORMAT, "target": machine.triple, "cpu": machine.cpu, "findings": dict(tuning.findings)}
     write_files(Path(path).parent, {Path(path): json.dumps(found, indent=1).encode()})
 
 
 def read_findings(path: str | os.PathLike[str]) -> Choices:
-    """What `write_findings` has kept; `cache.programs.findings_of` has those of the cache. Raises a Problem for another
-    file."""
+    """Return the findings that `write_findings` wrote; `cache.programs.findings_of` returns those of the cache. Raises a
+    Problem for another file."""
     name, remedy = os.fspath(path), "tosaic tune MODEL -o FILE writes one"
     try:
         source = Source(name, text := Path(name).read_text("utf-8"))

@@ -21,17 +21,17 @@ from .tensor import Tensor
 from .trace import recorded
 
 LARGEST_EXPONENT = 64
-"""The greatest whole exponent that is written as products, at most twelve of them."""
+"""Maximum magnitude of a whole exponent that is expanded into products, at most twelve of them."""
 
 
 def astype(x: Any, dtype: Any) -> Tensor:
-    """`x` converted; floats become integers by dropping the fraction, and anything but 0 is true."""
+    """Convert `x` to `dtype`. Floats become integers by dropping the fraction; anything but 0 is true."""
     x, element = tensor(x), element_type(dtype)
     return recorded(lambda t: t.cast(element), x)
 
 
 def add(a: Any, b: Any) -> Tensor:
-    """a + b. Of bools it is their or."""
+    """a + b; the logical or for bools."""
     return elementwise("add", a, b)
 
 
@@ -41,27 +41,28 @@ def subtract(a: Any, b: Any) -> Tensor:
 
 
 def multiply(a: Any, b: Any) -> Tensor:
-    """a times b. Of bools it is their and."""
+    """a times b; the logical and for bools."""
     return elementwise("multiply", a, b)
 
 
 def divide(a: Any, b: Any) -> Tensor:
-    """The quotient of floats, rounded to the nearest but for an ulp near the ends of the range; integers become f32 first."""
+    """The quotient in floats, rounded to nearest except for an ulp near the ends of the range; integers become f32 first."""
     return elementwise("divide", a, b)
 
 
 def floor_divide(a: Any, b: Any) -> Tensor:
-    """The quotient rounded down. Of integers by 0 it is 0."""
+    """The quotient rounded down. Integer division by 0 gives 0."""
     return elementwise("floor_divide", a, b)
 
 
 def remainder(a: Any, b: Any) -> Tensor:
-    """What floor division leaves; it has the sign of b. Exact for quotients up to 2**31 in f32, 2**69 in f64, beyond them 0."""
+    """The remainder of floor division, with the sign of b. Exact for quotients up to 2**31 in f32, 2**69 in f64; 0 beyond
+    these."""
     return elementwise("remainder", a, b)
 
 
 def fmod(a: Any, b: Any) -> Tensor:
-    """What division toward zero leaves; it has the sign of a, and the limits of `remainder`."""
+    """The remainder of division toward zero, with the sign of a and the limits of `remainder`."""
     return elementwise("fmod", a, b)
 
 
@@ -71,7 +72,7 @@ def float_power(a: Any, b: Any) -> Tensor:
 
 
 def negative(x: Any) -> Tensor:
-    """-x; of integers it wraps."""
+    """-x; integers wrap."""
     return elementwise("negative", x)
 
 
@@ -81,7 +82,7 @@ def positive(x: Any) -> Tensor:
 
 
 def absolute(x: Any) -> Tensor:
-    """The magnitude; the least integer stays."""
+    """The magnitude; the least integer is unchanged."""
     return elementwise("absolute", x)
 
 
@@ -91,7 +92,7 @@ def fabs(x: Any) -> Tensor:
 
 
 def sign(x: Any) -> Tensor:
-    """-1, 0 or 1; a NaN stays."""
+    """-1, 0 or 1; NaN for NaN."""
     return elementwise("sign", x)
 
 
@@ -101,7 +102,7 @@ def square(x: Any) -> Tensor:
 
 
 def reciprocal(x: Any) -> Tensor:
-    """1 / x; of integers without its fraction, and 0 of 0."""
+    """1 / x; for integers without the fraction, and 0 for 0."""
     return elementwise("reciprocal", x)
 
 
@@ -132,8 +133,8 @@ def divmod(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 
 def power(a: Any, b: Any) -> Tensor:
-    """a to the b. A whole number as exponent multiplies. An integer's exponent is not negative: a known one is a Problem, any
-    other gives an unspecified value."""
+    """a to the b. Expand a whole exponent into products. An integer base needs an exponent that is not negative: a known
+    negative exponent is a Problem, any other gives an unspecified value."""
     if isinstance(b, int | float) and not isinstance(b, bool) and float(b).is_integer() and abs(b) <= LARGEST_EXPONENT:
         x, exponent = tensor(a), int(b)
         if x.element.is_float:
@@ -158,27 +159,27 @@ def known_power(x: Term, exponent: int) -> Term:
 
 
 def maximum(a: Any, b: Any) -> Tensor:
-    """The greater one; a NaN is the result."""
+    """The greater operand; NaN if either is NaN."""
     return elementwise("maximum", a, b)
 
 
 def minimum(a: Any, b: Any) -> Tensor:
-    """The lesser one; a NaN is the result."""
+    """The lesser operand; NaN if either is NaN."""
     return elementwise("minimum", a, b)
 
 
 def fmax(a: Any, b: Any) -> Tensor:
-    """The greater one; a NaN gives the other."""
+    """The greater operand; if one is NaN, the other one."""
     return elementwise("fmax", a, b)
 
 
 def fmin(a: Any, b: Any) -> Tensor:
-    """The lesser one; a NaN gives the other."""
+    """The lesser operand; if one is NaN, the other one."""
     return elementwise("fmin", a, b)
 
 
 def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
-    """`x` brought between two bounds, either of which may be missing."""
+    """`x` clamped to two bounds, either of which may be missing."""
     x = tensor(x)
     is_known = isinstance(low, int | float) and isinstance(high, int | float)
     takes_both = x.element.is_float or (is_narrow(x.element) and isinstance(low, int) and isinstance(high, int))
@@ -191,12 +192,12 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
 
 
 def equal(a: Any, b: Any) -> Tensor:
-    """True if a is b, element by element."""
+    """True if a equals b, element by element."""
     return elementwise("equal", a, b)
 
 
 def not_equal(a: Any, b: Any) -> Tensor:
-    """True if a is not b."""
+    """True if a differs from b."""
     return elementwise("not_equal", a, b)
 
 
@@ -206,7 +207,7 @@ def greater(a: Any, b: Any) -> Tensor:
 
 
 def greater_equal(a: Any, b: Any) -> Tensor:
-    """True if a is b or above."""
+    """True if a is above b or equal to b."""
     return elementwise("greater_equal", a, b)
 
 
@@ -216,22 +217,22 @@ def less(a: Any, b: Any) -> Tensor:
 
 
 def less_equal(a: Any, b: Any) -> Tensor:
-    """True if a is b or below."""
+    """True if a is below b or equal to b."""
     return elementwise("less_equal", a, b)
 
 
 def logical_and(a: Any, b: Any) -> Tensor:
-    """True if both are true, that is, not 0."""
+    """True if both operands are true, that is, not 0."""
     return elementwise("logical_and", a, b)
 
 
 def logical_or(a: Any, b: Any) -> Tensor:
-    """True if one of both is true."""
+    """True if at least one operand is true."""
     return elementwise("logical_or", a, b)
 
 
 def logical_xor(a: Any, b: Any) -> Tensor:
-    """True if exactly one of both is true."""
+    """True if exactly one operand is true."""
     return elementwise("logical_xor", a, b)
 
 
@@ -241,8 +242,8 @@ def logical_not(x: Any) -> Tensor:
 
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Tensor:
-    """a where the condition is true, else b; both are needed, as the places alone, NumPy's result without them, have no shape
-    that is known."""
+    """a where the condition is true, else b. Both are required: without them NumPy returns indices, whose shape is not known
+    when tracing."""
     if a is None or b is None:
         raise refusal("where")
     x, y = operands(a, b, operator="where")

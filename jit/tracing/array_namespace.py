@@ -1,8 +1,9 @@
-"""What `__array_namespace__` of a traced tensor gives: the functions of the Python array API standard, in its version 2025.12,
-by its names and with its arguments.
+"""The result of a traced tensor's `__array_namespace__`: the functions of the Python array API standard, in its version
+2025.12, with its names and arguments.
 
-Most are those of `tosaic.ops`. Those that the standard calls otherwise, or of which it wants another type, are here. What a
-graph cannot have (a shape that depends on numbers) is not there; `refusals.REASONS` says why.
+Most of the functions are those of `tosaic.ops`. This module adds the functions for which the standard has another name or
+another result type. Functions that a graph cannot express (a shape that depends on values) are missing; `refusals.REASONS`
+gives the reasons.
 """
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": i
 KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
          "complex floating": "c", "numeric": "iufc"}
 DEVICE = "cpu"
-"""A graph is for one device, which is chosen when it is compiled."""
+"""The only device: a graph is for one device, which is chosen when it is compiled."""
 
 Shape = int | Sequence[int]
 
 
 def namespace(version: str | None = None) -> Any:
-    """This module, which has the functions; a Problem for a version that there is not."""
+    """Return this module, which holds the functions. Raise a Problem for an unknown version."""
     import sys
     if version is not None and version not in VERSIONS:
         raise problem(f"there is no version {version!r} of the array API standard here", "argument",
@@ -58,12 +59,12 @@ def dtype_of(x: Any) -> np.dtype[Any]:
 
 
 def part_of(dtype: np.dtype[Any]) -> ElementType:
-    """The element type, of a complex type that of the parts."""
+    """Return the element type; for a complex type, that of its parts."""
     return PARTS.get(dtype.name) or BY_STORAGE[dtype.name]
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """The dtype of all together; Python numbers only add their kind."""
+    """Return the common dtype of all arguments; Python numbers contribute only their kind."""
     strong = [dtype_of(x) for x in arrays_and_dtypes if not is_python_number(x)]
     if not strong:
         raise problem("result_type of Python numbers alone", "argument", help="name a dtype")
@@ -81,12 +82,12 @@ def is_python_number(x: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
-    """True if every number of one dtype is one of the other, as NumPy has it."""
+    """True if every number of one dtype is a number of the other dtype, by NumPy's rules."""
     return np.can_cast(dtype_of(from_), dtype_of(to))
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """True if a dtype is of a kind, or of one of several, or another dtype."""
+    """True if a dtype is of a kind, is of one of several kinds, or equals another dtype."""
     if isinstance(kind, tuple):
         return any_of(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):
@@ -101,7 +102,7 @@ def any_of(answers: Any) -> Any:
 
 
 class FloatLimits(NamedTuple):
-    """What `finfo` gives."""
+    """Result of `finfo`."""
     bits: int
     eps: float
     max: float
@@ -111,7 +112,7 @@ class FloatLimits(NamedTuple):
 
 
 class IntegerLimits(NamedTuple):
-    """What `iinfo` gives."""
+    """Result of `iinfo`."""
     bits: int
     max: int
     min: int
@@ -137,7 +138,7 @@ def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> An
 
 
 class Information:
-    """What `__array_namespace_info__` gives."""
+    """Result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, Any]:
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 32}
@@ -210,9 +211,9 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     return ops.zeros_like(x, dtype)
 
 
-# ---- arguments that the standard calls otherwise -----------------------------------------------------------------
+# ---- arguments with other names in the standard ------------------------------------------------------------------
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """In the type of x, whatever the bounds' are."""
+    """Clamp x and keep its type, whatever the types of the bounds."""
     found = ops.clip(x, min, max)
     return converted(found, tensor(x).element)
 
@@ -226,7 +227,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all broadcast to."""
+    """Return the shape that all shapes broadcast to."""
     return broadcast(*shapes, operator="broadcast_shapes")
 
 
@@ -235,7 +236,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 
 def matmul(x1: Any, x2: Any, /) -> Any:
-    """In the type of the operands, also where `tosaic.ops` gives i32."""
+    """Multiply matrices and keep the type of the operands, also where `tosaic.ops` gives i32."""
     return in_type_of(ops.matmul, x1, x2)
 
 
@@ -248,7 +249,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def in_type_of(function: Any, x1: Any, x2: Any) -> Any:
-    """The result in the type that both operands have together."""
+    """Return the result in the common type of both operands."""
     if is_complex(x1) or is_complex(x2):
         return function(x1, x2)
     x, y = contractions.factors("the product", x1, x2)
@@ -256,7 +257,7 @@ def in_type_of(function: Any, x1: Any, x2: Any) -> Any:
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
-    """Each of its own type."""
+    """Broadcast the arrays to one shape, each in its own type."""
     dims = broadcast(*(ops.asarray(x).shape for x in arrays), operator="broadcast_arrays")
     return tuple(ops.broadcast_to(x, dims) for x in arrays)
 
@@ -274,5 +275,5 @@ OURS = frozenset({"annotations", "math", "Sequence", "Any", "NamedTuple", "np", 
                   "linear_algebra", "ops", "broadcast", "converted", "element_type", "is_number", "tensor", "promoted",
                   "Tensor", "problem", "VERSIONS", "DTYPES", "KINDS", "DEVICE", "Shape", "namespace", "dtype_of", "any_of",
                   "Information", "in_type_of", "FloatLimits", "IntegerLimits", "OURS"})
-"""Names of this module that are none of the standard's."""
+"""Names in this module that are not part of the standard."""
 __all__ = sorted({name for name in (*ops.__all__, *globals()) if not name.startswith("_")} - OURS)

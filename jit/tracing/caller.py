@@ -1,5 +1,5 @@
-"""The user's place, which operations and errors carry: the line and columns of the innermost frame that is neither this
-package's, nor Python's own library's, nor an installed package's."""
+"""The user's source position, which operations and errors carry: the line and columns of the innermost frame that belongs
+neither to this package, nor to Python's own library, nor to an installed package."""
 from __future__ import annotations
 
 import os
@@ -17,21 +17,23 @@ from ...runtime.errors import Position, Source
 PACKAGE = Path(__file__).parents[2]
 OURS = tuple(str(folder) + os.sep for folder in (*(PACKAGE / room for room in ("jit", "lowering", "runtime")),
                                                   Path(np.__file__).parent))
-"""Folders of this package, and NumPy, which calls it."""
+"""Folders of this package, and that of NumPy, which calls this package."""
 LIBRARIES = (*{str(Path(folder)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
                if (folder := sysconfig.get_path(name))}, "<frozen ")
-"""Folders of Python's own library and of installed packages, and the modules inside of the interpreter."""
+"""Folders of Python's own library and of installed packages, and the prefix of modules inside the interpreter."""
 
 
 def caller() -> Position | None:
-    """Return the place in the user's Python code that is running; where all of it is installed, its innermost place."""
+    """Return the position in the user's Python code that is running; if all of that code is installed, its innermost
+    position."""
     frame = outside(sys._getframe(1), OURS)
     chosen = outside(frame, (*OURS, *LIBRARIES)) or frame
     return None if chosen is None else place(chosen.f_code, chosen.f_lasti, chosen.f_lineno)
 
 
 def first_place(error: BaseException) -> Position | None:
-    """Return the outermost place in the user's Python code that an exception has come through, below the one that caught it."""
+    """Return the outermost position in the user's Python code that an exception has come through, below the frame that caught
+    it."""
     link = error.__traceback__
     while link is not None and link.tb_frame.f_code.co_filename.startswith((*OURS, *LIBRARIES)):
         link = link.tb_next
@@ -39,7 +41,7 @@ def first_place(error: BaseException) -> Position | None:
 
 
 def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | None:
-    """Return the innermost frame, this one or one that called it, whose file is in none of the folders."""
+    """Return the innermost frame, from this one outward, whose file is in none of the folders."""
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
     return frame
@@ -47,7 +49,7 @@ def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | No
 
 @lru_cache(maxsize=4096)
 def place(code: CodeType, instruction: int, line: int) -> Position:
-    """The source range of an instruction; Python counts its columns in bytes of UTF-8."""
+    """Return the source range of an instruction; Python counts its columns in bytes of UTF-8."""
     source = Source(code.co_filename)
     _, end_line, start, end = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
     text = source.line(line)

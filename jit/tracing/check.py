@@ -1,4 +1,4 @@
-"""`tosaic.check`: a condition that every call must meet becomes ASSERT of the graph, and a call that does not meet it ends."""
+"""`tosaic.check`: a condition that every call must meet. It becomes an ASSERT in the graph, and a call that fails it ends."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,11 +15,11 @@ from .trace import is_tracing, problem, record
 
 @public("tosaic.check")
 def check(condition: Any, message: str = "a check fails") -> None:
-    """The call raises a Problem with this message, at this line, unless the condition, one bool, is true.
+    """Raise a Problem with this message, at this line, in every call in which the condition, one bool, is false.
 
-    No variable changes in a call that fails. The first check that fails in the order of the program is the one that is
-    reported; in a branch or a loop it is made when that runs. Outside of traced functions it is made at once. Raises a Problem,
-    when tracing, for a condition that is not one bool, and when compiling for one that is false in every call."""
+    A call that fails changes no variable. It reports the first failing check in program order. A check in a branch or a loop
+    runs when the branch or the loop runs. Outside of traced functions the check runs at once. Raise a Problem when tracing for
+    a condition that is not one bool, and when compiling for a condition that is false in every call."""
     if not isinstance(message, str):
         raise problem(f"the message of check is {class_of(message)}, not a string", "argument", raised=TypeProblem)
     if not is_tracing():
@@ -33,7 +33,7 @@ def check(condition: Any, message: str = "a check fails") -> None:
 
 
 def made_now(condition: Any, message: str) -> None:
-    """The check of a condition that is a value, not a traced tensor."""
+    """Check a condition that is a value, not a traced tensor."""
     found = np.asarray(condition)
     if found.dtype != np.bool_ or found.size != 1:
         raise not_one_bool(f"{found.dtype}{list(found.shape)}")

@@ -1,4 +1,4 @@
-"""Choices among several tensors, comparisons of whole ones, functions called for parts of one. NumPy's names."""
+"""Choices among several tensors, comparisons of whole tensors, functions called for parts of one tensor. NumPy's names."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ from .tensor import Tensor
 from .trace import problem
 
 MOST_CALLS = 256
-"""Calls that `apply_along_axis` writes into a graph at most. Chosen: each is compiled as if written out."""
+"""Maximum number of calls that `apply_along_axis` writes into a graph. Chosen: each is compiled as if written out."""
 
 
 # ---- choices -----------------------------------------------------------------------------------------------------
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """Of the first condition that is true its choice, else `default`."""
+    """Return the choice of the first condition that is true, else `default`."""
     if len(condlist) != len(choicelist) or not len(condlist):
         raise problem(f"select has {len(condlist)} conditions and {len(choicelist)} choices", "argument")
     *choices, found = operands(*choicelist, default, operator="select")
@@ -36,8 +36,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
-    """Of each number that of `choices`. Numbers beyond them count as the last one, with `mode` "clip" those below 0 as the
-    first; "wrap" counts around."""
+    """Return for each number the element of `choices` at that index. Numbers out of range select the last choice; `mode` "clip"
+    maps numbers below 0 to the first choice, "wrap" takes numbers modulo the number of choices."""
     given = operands(*choices, operator="choose")
     number = tensor(a)
     if not number.element.is_integer:
@@ -50,8 +50,8 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
-    """Where a condition is true, its function of x, or its number; of the last condition that is true. One function more than
-    conditions is for all others, which are 0 without it. Each function is called with all of x."""
+    """Return the function of x, or the number, of the last condition that is true. A function beyond those of the conditions
+    applies to all other elements; without it they are 0. Each function is called with all of x."""
     at = tensor(x)
     if isinstance(condlist, Tensor | np.ndarray):
         condlist = [condlist] if np.ndim(condlist) <= at.ndim else list(unstack(condlist))
@@ -72,7 +72,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 # ---- whole tensors -----------------------------------------------------------------------------------------------
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
-    """True if both have one shape and equal elements, a bool of rank 0."""
+    """True if both have one shape and equal elements; a bool of rank 0."""
     x, y = tensor(a1), tensor(a2)
     if x.shape != y.shape:
         return full((), False)
@@ -81,7 +81,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
 
 
 def array_equiv(a1: Any, a2: Any) -> Tensor:
-    """True if both broadcast to equal elements, a bool of rank 0."""
+    """True if both broadcast to equal elements; a bool of rank 0."""
     try:
         broadcast(tensor(a1).shape, tensor(a2).shape)
     except Problem:
@@ -90,14 +90,14 @@ def array_equiv(a1: Any, a2: Any) -> Tensor:
 
 
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """True if all elements of a are within atol + rtol |b| of b, a bool of rank 0."""
+    """True if all elements of a are within atol + rtol |b| of b; a bool of rank 0."""
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
 # ---- functions of parts ------------------------------------------------------------------------------------------
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """The function of each vector along an axis; the axes of its result stand where the axis was. It is called, and compiled,
-    for each of the vectors, of which there are 256 at most."""
+    """Apply the function to each vector along an axis; the axes of its result replace that axis. The function is called, and
+    compiled, for each vector, of which there may be at most 256."""
     x = tensor(arr)
     place = axis_of(axis, x.ndim)
     others = tuple(n for a, n in enumerate(x.shape) if a != place)
@@ -112,7 +112,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Tensor:
-    """`func(x, axis)` for one axis after the other; an axis that is gone is there again with extent 1."""
+    """Apply `func(x, axis)` for one axis after the other; restore an axis that the function drops, with extent 1."""
     x = tensor(a)
     rank = x.ndim
     for axis in [axes] if isinstance(axes, int | np.integer) else axes:

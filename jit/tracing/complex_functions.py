@@ -1,8 +1,8 @@
-"""`tosaic.ops` of complex tensors. Each function takes what the one of the same name takes of real tensors, and any of its
-operands may be complex; what NumPy does part by part is done part by part.
+"""`tosaic.ops` on complex tensors. Each function has the arguments of the real function of the same name, and any of its
+operands may be complex; where NumPy works part by part, so does this module.
 
-Errors are those of float32, relative to the magnitude of the result: up to 4 units in the last place, of a power (and
-exp2) as many as |y log x| besides. Limits are C99's and NumPy's, but for signs of zeros in quotients.
+Errors are those of float32, relative to the magnitude of the result: up to 4 units in the last place; for a power (and exp2) as
+many as |y log x| besides. Limits are those of C99 and NumPy, except for signs of zeros in quotients.
 """
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ PART_BY_PART = frozenset((
     "mean", "meshgrid", "moveaxis", "negative", "permute_dims", "positive", "ravel", "repeat", "reshape", "resize", "rint",
     "roll", "rollaxis", "rot90", "round", "sliding_window_view", "split", "squeeze", "stack", "sum", "swapaxes", "take",
     "take_along_axis", "tile", "trace", "transpose", "tril", "triu", "unstack", "vsplit", "vstack", "zeros_like"))
-"""Functions of NumPy that do the same to both parts."""
+"""NumPy functions that apply the same operation to both parts."""
 OF_PRODUCTS = frozenset(("convolve", "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot"))
 """Sums of products of two operands."""
 
 
 # ---- part by part ------------------------------------------------------------------------------------------------
 def part_by_part(function: Function) -> Function:
-    """The function of the real parts and that of the imaginary ones."""
+    """Apply the function to the real parts and to the imaginary parts."""
     def both(*arguments: Any, **options: Any) -> Any:
         options = {name: None if name == "dtype" and is_complex(value) else value for name, value in options.items()}
         element = common_part_type([*spread(arguments), *spread(options.values())])
@@ -65,12 +65,12 @@ def part_by_part(function: Function) -> Function:
 
 
 def itself(function: Function) -> Function:
-    """What is the same of a tensor of pairs."""
+    """Return the function itself: it works on a tensor of pairs unchanged."""
     return function
 
 
 def append(function: Function) -> Function:
-    """Both of them complex, in the type of both."""
+    """Convert both operands to complex, in their common type."""
     def appended(arr: Any, values: Any, axis: int | None = None) -> ComplexTensor:
         element = common_part_type([arr, values])
         x, y = complex_tensor(arr, element), complex_tensor(values, element)
@@ -79,12 +79,13 @@ def append(function: Function) -> Function:
 
 
 def spread(values: Iterable[Any]) -> list[Any]:
-    """The values, and those in lists."""
+    """Flatten the values: each value, and the values in lists."""
     return [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
 
 
 def part_of(value: Any, which: str, element: Any) -> Any:
-    """One part of an argument that is a tensor, or a list with tensors; any other, an axis or a shape, as it is."""
+    """Return one part of an argument that is a tensor, or a list with tensors. Return any other argument, such as an axis or a
+    shape, unchanged."""
     if isinstance(value, list | tuple) and any(isinstance(v, Tensor | ComplexTensor | np.ndarray) for v in value):
         return [part_of(v, which, element) for v in value]
     if isinstance(value, Tensor) and not value.element.is_float:
@@ -95,7 +96,7 @@ def part_of(value: Any, which: str, element: Any) -> Any:
 
 
 def of_products(function: Function) -> Function:
-    """A function that is linear in each of its first two operands."""
+    """Make the complex form of a function that is linear in each of its first two operands."""
     def bilinear(a: Any, b: Any, *rest: Any, **options: Any) -> ComplexTensor:
         element = common_part_type([a, b])
         x, y = complex_tensor(a, element), complex_tensor(b, element)
@@ -114,7 +115,7 @@ def of_products(function: Function) -> Function:
 
 # ---- arithmetic --------------------------------------------------------------------------------------------------
 def elementwise(name: str, formula: Callable[..., Complex | Term]) -> Function:
-    """A function of a formula."""
+    """Make an elementwise function from a formula."""
     def function(*values: Any) -> Any:
         return formed(formula, *values, operator=name)
     return function
@@ -129,7 +130,7 @@ def subtract(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """Of a whole number as exponent by products."""
+    """Return a to the b. Expand a whole exponent into products."""
     if isinstance(b, int | float) and not isinstance(b, bool) and float(b).is_integer() and abs(b) <= LARGEST_EXPONENT:
         return formed(lambda x: numbers.whole_power(x, int(b)), a, operator="power")
     return formed(numbers.power, a, b, operator="power")
@@ -153,24 +154,24 @@ def is_infinite(x: Term) -> Term:
 
 # ---- parts and types ---------------------------------------------------------------------------------------------
 def real(x: Any) -> Tensor:
-    """The real part; of a real tensor itself."""
+    """The real part; a real tensor itself."""
     return complex_tensor(x).real if is_complex(x) else tensor(x)
 
 
 def imag(x: Any) -> Tensor:
-    """The imaginary part; of a real tensor zeros."""
+    """The imaginary part; zeros for a real tensor."""
     return complex_tensor(x).imag if is_complex(x) else real_zeros_like(x)
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:
-    """The angle from the positive real axis, in radians, or in degrees; of a real tensor 0 or pi."""
+    """The angle from the positive real axis, in radians, or in degrees; 0 or pi for a real tensor."""
     x = tensor(z) if not is_complex(z) else None
     found = formed(numbers.angle, z, operator="angle") if x is None else arctan2(0.0, x)
     return real_multiply(found, 180 / math.pi) if deg else found
 
 
 def complex(real: Any, imag: Any = 0.0) -> ComplexTensor:
-    """The complex tensor of two parts, which broadcast: complex64, or complex128 where a part is f64."""
+    """The complex tensor of two parts, which broadcast: complex64, or complex128 if a part is f64."""
     element = F64 if F64 in [v.element for v in (real, imag) if isinstance(v, Tensor)] else F32
     return formed(lambda x, y: Complex(x.real, y.real), *(
         converted(v, element) if isinstance(v, Tensor) else v for v in (real, imag)), operator="complex")
@@ -187,7 +188,7 @@ def iscomplex(x: Any) -> Tensor:
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    """Between complex types, from real ones, and to bool."""
+    """Convert between complex types, from real types, and to bool."""
     if is_complex(dtype):
         return complex_tensor(x if isinstance(x, ComplexTensor) or is_complex(x) else tensor(x), part_type(dtype))
     if element_type(dtype) == I1:
@@ -197,12 +198,12 @@ def astype(x: Any, dtype: Any) -> Any:
 
 
 def magnitudes(x: Any) -> Any:
-    """|x| of what is complex; anything else as it is."""
+    """|x| of a complex value; any other value unchanged."""
     return formed(numbers.magnitude, x, operator="abs") if is_complex(x) else x
 
 
 def logical(x: Any) -> Tensor:
-    """True if x is not 0; of bools, and real numbers, too."""
+    """True if x is not 0; x may be complex, real or bool."""
     if not is_complex(x):
         return real_astype(x, I1)
     return formed(lambda z: ~is_zero(z), x, operator="astype")
@@ -213,7 +214,7 @@ def of_two_truths(function: Function) -> Function:
 
 
 def of_truth(function: Function) -> Function:
-    """A function that asks which numbers are not 0."""
+    """Make the complex form of a function that tests which numbers are not 0."""
     return lambda x, *rest, **options: function(logical(x), *rest, **options)
 
 
@@ -234,7 +235,7 @@ def ones_like(x: Any, dtype: Any = None) -> ComplexTensor:
 
 
 def parts_of(number: Any) -> tuple[float, float]:
-    """Of a number that is known."""
+    """Return the real and imaginary parts of a known number."""
     known = np.asarray(number)
     return float(known.real), float(known.imag)
 
@@ -244,7 +245,7 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> ComplexTenso
 
 
 def of_shape(function: Function) -> Function:
-    """`zeros` and `ones` of a complex type."""
+    """Make the complex form of `zeros` and `ones`."""
     def made(shape: Any, dtype: Any) -> ComplexTensor:
         found = function(shape, part_type(dtype))
         return ComplexTensor(found, real_zeros_like(found))
@@ -268,7 +269,7 @@ def pad(function: Function) -> Function:
 
 # ---- reductions --------------------------------------------------------------------------------------------------
 def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> ComplexTensor:
-    """By halves: the first with the second, until one is left."""
+    """Multiply by halves: the first half with the second, until one element is left."""
     z = complex_tensor(x, None if dtype is None else part_type(dtype))
     given = range(z.ndim) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
     axes = sorted({axis_of(a, z.ndim) for a in given})
@@ -300,7 +301,7 @@ def std(x: Any, axis: Any = None, keepdims: bool = False, *, ddof: float | None 
 
 
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    """The sum of products with the conjugate of the first."""
+    """Sum the products with the conjugate of the first operand."""
     from . import ops
     return ops.sum(ops.multiply(ops.conjugate(x1), x2), axis)
 
@@ -317,7 +318,7 @@ def vecmat(a: Any, b: Any) -> Any:
 
 
 def einsum(function: Function) -> Function:
-    """Of one operand or two."""
+    """Make einsum of one or two complex operands."""
     def contracted(subscripts: str, *operands: Any, **options: Any) -> Any:
         if len(operands) == 1:
             z = complex_tensor(operands[0])
@@ -353,13 +354,13 @@ MADE_OF: Mapping[str, Callable[[Function], Function]] = {
     **dict.fromkeys(("logical_not", "any", "all", "count_nonzero"), of_truth),
     **dict.fromkeys(("iscomplexobj", "isrealobj", "ndim", "shape", "size"), itself),
     **dict.fromkeys(PART_BY_PART, part_by_part), **dict.fromkeys(OF_PRODUCTS, of_products)}
-"""What makes the complex function of the real one."""
+"""Adapters that make the complex function from the real one, by function name."""
 ALIASES = {"abs": "absolute", "conj": "conjugate", "true_divide": "divide", "pow": "power", "acos": "arccos",
            "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh"}
 
 
 def complex_function(name: str, function: Function) -> Function | None:
-    """The function of that name for complex operands; None where there is none."""
+    """Return the function of that name for complex operands; None if it has no complex form."""
     name = ALIASES.get(name, name)
     if name in FORMULAS:
         return elementwise(name, FORMULAS[name])
@@ -367,7 +368,7 @@ def complex_function(name: str, function: Function) -> Function | None:
 
 
 def of_both_kinds(name: str, function: Function) -> Function:
-    """A function of real tensors that takes complex ones, too."""
+    """Extend a function of real tensors to complex ones."""
     of_complex = complex_function(name, function)
 
     @wraps(function)

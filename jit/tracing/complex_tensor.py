@@ -1,8 +1,8 @@
-"""Complex tensors of a traced function: TOSA has none, so they are pairs of real ones. NumPy's operators, methods and indexing
-are those of `Tensor`, which find their functions in `tosaic.ops`; these know both kinds (`complex_functions`).
+"""Complex tensors of a traced function. TOSA has none, so they are pairs of real tensors. NumPy's operators, methods and
+indexing are those of `Tensor`; they find their functions in `tosaic.ops`, which know both kinds (`complex_functions`).
 
-At the border of a function a complex array is one array of floats with an axis more, its pairs of real and imaginary parts, as
-they lie in memory: nothing is copied.
+At the border of a function a complex array is one array of floats with an additional axis, the pairs of real and imaginary
+parts. This is also its layout in memory, so nothing is copied.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .trace import problem, recorded_all
 
 DTYPES: dict[ElementType, np.dtype[Any]] = {F32: np.dtype(np.complex64), F64: np.dtype(np.complex128)}
 PARTS = {dtype.name: element for element, dtype in DTYPES.items()}
-"""The type of the parts of a complex dtype, by its name."""
+"""Element type of the parts of each complex dtype, by dtype name."""
 
 
 class ComplexTensor:
@@ -37,7 +37,7 @@ class ComplexTensor:
 
     @property
     def element(self) -> ElementType:
-        """The type of the parts."""
+        """Element type of the parts."""
         return self.real.element
 
     @property
@@ -58,7 +58,7 @@ class ComplexTensor:
 
     @property
     def type(self) -> str:
-        """For messages."""
+        """Type as messages show it."""
         return tensor_text(self.shape, self.dtype.name)
 
     @property
@@ -88,16 +88,16 @@ class ComplexTensor:
         return ComplexTensor(self.real[key], self.imag[key])
 
     def _static(self) -> str:
-        """What to do where Python needs the value: as for the real part."""
+        """Return the advice for a place where Python needs the value, as for the real part."""
         return self.real._static()
 
     def pairs(self) -> Tensor:
-        """Both parts as one real tensor, along a new last axis."""
+        """Return both parts as one real tensor, along a new last axis."""
         return stack([self.real, self.imag], -1)
 
 
 def adopt_operators() -> None:
-    """The operators and methods of `Tensor`: each of them is a call of a function in `tosaic.ops`."""
+    """Adopt the operators and methods of `Tensor`: each is a call of a function in `tosaic.ops`."""
     own = vars(ComplexTensor)
     for name, member in vars(Tensor).items():
         if callable(member) and name not in own:
@@ -107,7 +107,7 @@ def adopt_operators() -> None:
 adopt_operators()
 
 
-# ---- what is complex ---------------------------------------------------------------------------------------------
+# ---- complex values ----------------------------------------------------------------------------------------------
 def is_complex(value: Any) -> bool:
     """True if a value is complex, has a complex part, or is the name of a complex type."""
     match value:
@@ -128,19 +128,19 @@ def is_complex(value: Any) -> bool:
 
 
 def part_type(dtype: Any) -> ElementType:
-    """The type of the parts of a complex type that is named; `complex` is complex64, as float is f32."""
+    """Return the element type of the parts of a named complex type; `complex` is complex64, as float is f32."""
     name = dtype if isinstance(dtype, str) else "complex" if dtype is complex else np.dtype(dtype).name
     return F32 if name == "complex" else PARTS[name]
 
 
 def common_part_type(values: Sequence[Any]) -> ElementType:
-    """f64 where a tensor has it, else f32."""
+    """Return f64 if a tensor has it, else f32."""
     elements = [v.element for v in values if isinstance(v, Tensor | ComplexTensor)]
     return F64 if F64 in elements else F32
 
 
 def complex_tensor(value: Any, element: ElementType | None = None, rank: int = 0) -> ComplexTensor:
-    """A tensor, an array or a number as a complex tensor of at least `rank` dimensions with parts of that type."""
+    """Return a tensor, an array or a number as a complex tensor of at least `rank` dimensions with parts of type `element`."""
     element = element or common_part_type([value])
     if isinstance(value, ComplexTensor):
         return ComplexTensor(*(converted(tensor(part, rank=rank), element) for part in (value.real, value.imag)))
@@ -162,13 +162,13 @@ def joined_list(values: Sequence[Any], element: ElementType) -> Any:
 
 
 def leaf_tensor(value: Any, element: ElementType | None = None) -> Tensor:
-    """A leaf of a nest as one tensor: pairs for what is complex."""
+    """Return a leaf of a nest as one tensor: pairs for a complex leaf."""
     return complex_tensor(value).pairs() if is_complex(value) else tensor(value, element)
 
 
 # ---- formulas ----------------------------------------------------------------------------------------------------
 def operands(*values: Any, operator: str) -> list[ComplexTensor]:
-    """Operands of one elementwise function: one rank, parts of one type, shapes that broadcast."""
+    """Return the operands of one elementwise function with one rank, parts of one type, and shapes that broadcast."""
     element = common_part_type(values)
     found = [complex_tensor(v, element) for v in values]
     rank = len(broadcast(*(z.shape for z in found), operator=operator))
@@ -176,7 +176,8 @@ def operands(*values: Any, operator: str) -> list[ComplexTensor]:
 
 
 def formed(formula: Callable[..., Complex | Term], *values: Any, operator: str) -> Any:
-    """A formula of complex numbers: a complex tensor, or where it gives a term a tensor. Parts broadcast to one shape."""
+    """Record a formula of complex numbers. Return a complex tensor, or a real one if the formula returns a term. Parts
+    broadcast to one shape."""
     given = operands(*values, operator=operator)
 
     def of_parts(*parts: Term) -> tuple[Term, ...]:

@@ -1,6 +1,6 @@
-"""Products that are summed: of matrices, of vectors, along named axes. NumPy's names.
+"""Sums of products: of matrices, of vectors, along named axes. NumPy's names.
 
-Products of integers of one or two bytes are i32, as TOSA multiplies matrices, where NumPy keeps the narrow type and wraps.
+Products of one-byte or two-byte integers are i32, as in TOSA's MATMUL; NumPy keeps the narrow type and wraps.
 """
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Axes = int | Sequence[Any]
 
 
 def factors(operator: str, *values: Any) -> list[Tensor]:
-    """Operands of one element type, each of its own rank."""
+    """Return the operands in one element type, each with its own rank."""
     given = [v if isinstance(v, Tensor) or is_number(v) else from_python(v) for v in values]
     element = common_element(given, operator)
     return [converted(tensor(v, element), element) for v in given]
 
 
 def working_types(element: ElementType) -> tuple[ElementType, ElementType]:
-    """The type that products are taken in, and that of the result."""
+    """Return the type that products are computed in, and that of the result."""
     if element == I1:
         return I32, I1
     if element in (I16, UI8):
@@ -45,7 +45,7 @@ def working_types(element: ElementType) -> tuple[ElementType, ElementType]:
 
 # ---- matrices ----------------------------------------------------------------------------------------------------
 def matmul(a: Any, b: Any) -> Tensor:
-    """Products of matrices, batches broadcast. Of narrow integers they are i32, of bools whether any product is true."""
+    """Matrix products; batches broadcast. Products of narrow integers are i32; of bools, true if any product is true."""
     x, y = factors("matmul", a, b)
     if not x.ndim or not y.ndim:
         raise problem(f"matmul of {x.type} and {y.type}: it needs two tensors of rank 1 or more")
@@ -60,7 +60,7 @@ def matmul(a: Any, b: Any) -> Tensor:
 
 
 def product(x: Tensor, y: Tensor) -> Tensor:
-    """Of rank 2 or more. One matrix on the right takes all rows of the left at once."""
+    """Multiply operands of rank 2 or more. A single matrix on the right takes all rows of the left at once."""
     rows, inner, width = x.shape[-2], x.shape[-1], y.shape[-1]
     if inner != y.shape[-2]:
         raise problem(f"matmul of {x.type} and {y.type}: inner extents {inner} and {y.shape[-2]} differ", "shape")
@@ -85,7 +85,7 @@ def matrix_product(x: Term, y: Term) -> Term:
 
 
 def matvec(a: Any, b: Any) -> Tensor:
-    """Matrices times vectors; both may have batches, which broadcast."""
+    """Matrices times vectors; batches of both broadcast."""
     x, y = tensor(a), tensor(b)
     at_least(x, 2, "matvec")
     at_least(y, 1, "matvec")
@@ -93,7 +93,7 @@ def matvec(a: Any, b: Any) -> Tensor:
 
 
 def vecmat(a: Any, b: Any) -> Tensor:
-    """Vectors times matrices; both may have batches, which broadcast."""
+    """Vectors times matrices; batches of both broadcast."""
     x, y = tensor(a), tensor(b)
     at_least(x, 1, "vecmat")
     at_least(y, 2, "vecmat")
@@ -107,7 +107,7 @@ def at_least(x: Tensor, rank: int, name: str) -> None:
 
 # ---- vectors -----------------------------------------------------------------------------------------------------
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> Tensor:
-    """The inner products of vectors along an axis, the others broadcast."""
+    """Inner products of vectors along an axis; the other axes broadcast."""
     x, y = factors("vecdot", x1, x2)
     at_least(x, 1, "vecdot")
     at_least(y, 1, "vecdot")
@@ -124,7 +124,7 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> Tensor:
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """Of vectors their inner product; of a number and a tensor their product; else summed over the last axis of a and the last
+    """Inner product of vectors; product of a number and a tensor; else the sum of products over the last axis of a and the last
     but one of b."""
     x, y = tensor(a), tensor(b)
     if not x.ndim or not y.ndim:
@@ -133,23 +133,23 @@ def dot(a: Any, b: Any) -> Tensor:
 
 
 def inner(a: Any, b: Any) -> Tensor:
-    """Summed over the last axes of both."""
+    """Sum of products over the last axes of both operands."""
     x, y = tensor(a), tensor(b)
     return multiply(x, y) if not x.ndim or not y.ndim else tensordot(x, y, ((x.ndim - 1,), (y.ndim - 1,)))
 
 
 def vdot(a: Any, b: Any) -> Tensor:
-    """The inner product of all elements in their order."""
+    """Inner product of all elements in their order."""
     return matmul(reshape(a, -1), reshape(b, -1))
 
 
 def outer(a: Any, b: Any) -> Tensor:
-    """Each element of a times each of b, a matrix."""
+    """Matrix of each element of a times each element of b."""
     return multiply(reshape(a, (-1, 1)), reshape(b, (1, -1)))
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """Each element of a times the whole of b, in blocks."""
+    """Block tensor of each element of a times the whole of b."""
     x, y = tensor(a), tensor(b)
     rank = max(x.ndim, y.ndim)
     x, y = tensor(x, rank=rank), tensor(y, rank=rank)
@@ -158,7 +158,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 def cross(a: Any, b: Any, axis: int = -1) -> Tensor:
-    """The vector product of vectors of three elements along an axis."""
+    """Vector product of three-element vectors along an axis."""
     x, y = factors("cross", a, b)
     for v in (x, y):
         if not v.ndim or v.shape[axis_of(axis, v.ndim)] != 3:
@@ -171,7 +171,7 @@ def cross(a: Any, b: Any, axis: int = -1) -> Tensor:
 
 # ---- any axes ----------------------------------------------------------------------------------------------------
 def tensordot(a: Any, b: Any, axes: Axes = 2) -> Tensor:
-    """Summed over the last `axes` of a and the first of b, or over two lists of axes."""
+    """Sum of products over the last `axes` axes of a and the first of b, or over two lists of axes."""
     x, y = factors("tensordot", a, b)
     if isinstance(axes, int | np.integer):
         first, second = list(range(x.ndim - int(axes), x.ndim)), list(range(int(axes)))
@@ -194,7 +194,7 @@ def any_differ(x: Tensor, y: Tensor, first: Sequence[int], second: Sequence[int]
 
 
 def einsum(subscripts: str, *operands: Any) -> Tensor:
-    """Products summed along named axes: "ij,jk->ik". Of more than two operands, the first two go first."""
+    """Sum of products along named axes: "ij,jk->ik". With more than two operands, the first two are contracted first."""
     if not isinstance(subscripts, str) or not operands:
         raise problem("einsum takes a string and tensors", "argument", help='einsum("ij,jk->ik", a, b)')
     given = factors("einsum", *operands)
@@ -216,8 +216,8 @@ def contracted(equation: str, operands: Sequence[Tensor]) -> Tensor:
 
 
 def spelled(text: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """The operands' axes and the result's; where no result is written, it has the axes that stand once, in alphabetical
-    order."""
+    """Return the axes of the operands and those of the result. Without a written result, it has the axes that occur once, in
+    alphabetical order."""
     operands, arrow, result = text.partition("->")
     left = operands.split(",")
     if len(left) != len(ranks):
@@ -229,19 +229,19 @@ def spelled(text: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def pair(first: Sequence[str], others: Sequence[str], result: str) -> str:
-    """The axes of two operands' product that are still needed."""
+    """Return the axes of two operands' product that are still needed."""
     needed = set("".join(others).replace("...", "") + result.replace("...", ""))
     letters = dict.fromkeys("".join(first).replace("...", ""))
     return ("..." if any("..." in part for part in first) else "") + "".join(c for c in letters if c in needed)
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None) -> Tensor:
-    """The sum of a diagonal of two axes."""
+    """Sum of a diagonal of two axes."""
     return sum(diagonal(x, offset, axis1, axis2), -1, dtype=dtype)
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """The sums of the products of a vector and another one, turned around, at each place."""
+    """Sums of products of one vector and the reversed other one, at each offset."""
     x, y = factors("convolve", a, v)
     if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
         raise problem(f"convolve takes two vectors, not {x.type} and {y.type}", "shape")
@@ -264,8 +264,8 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def overlapping(windows: Tensor, weights: Tensor, inside: np.ndarray[Any, Any]) -> Tensor:
-    """Return the sums of products of windows that reach over a border, of what lies inside: an infinite or NaN weight has no
-    product with the zeros of the border."""
+    """Return the sums of products of windows that reach over a border, for the elements inside. An infinite or NaN weight has
+    no product with the zeros of the border."""
     own = where(inside, weights, 0)
     return reshape(matmul(expand_dims(windows, 1), expand_dims(own, 2)), (windows.shape[0],))
 

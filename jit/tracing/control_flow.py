@@ -1,7 +1,7 @@
 """`tosaic.cond` and `tosaic.while_loop`: Python functions become the regions of COND_IF and WHILE_LOOP.
 
-The functions may use tensors from around them; what they compute stays in their region unless they return it. State and
-results may be nested in tuples, lists and dicts.
+The functions may use tensors from the enclosing function; tensors that they compute stay in their region unless they return
+them. State and results may be nested in tuples, lists and dicts.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class TracedRegion:
-    """A Python function that has been run to record its operations; its results are not yet tensors of one type."""
+    """A Python function that was run to record its operations; its results are not yet tensors of one type."""
 
     def __init__(self, label: str, name: str, function: Callable[..., Any], structure: Structure,
                  state: Sequence[Tensor]) -> None:
@@ -41,14 +41,15 @@ class TracedRegion:
             self.structure = flatten(function(*arguments), self.leaves)
 
     def finish(self, like: Sequence[Any], position: Position | None) -> Block:
-        """The block; numbers among the results take the element types of `like`."""
+        """Return the block; numbers among the results take the element types of `like`."""
         with self.trace.inside(self.scope):
             elements = [x.element if isinstance(x, Tensor) else None for x in like]
             return self.scope.finish([with_elements(leaf_tensor(x, e)) for x, e in zip(self.leaves, elements)], position)
 
 
 def check_parameters(name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-    """A Problem unless the function takes that number of arguments; nothing where Python does not know its parameters."""
+    """Raise a Problem unless the function takes that number of arguments. Accept a function whose parameters Python does not
+    know."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -62,7 +63,7 @@ def check_parameters(name: str, function: Callable[..., Any], arguments: Sequenc
 
 
 def with_elements(x: Tensor) -> Tensor:
-    """x, which crosses the border of a region; a Problem where there is nothing to cross."""
+    """Return x, which crosses the border of a region. Raise a Problem if x has no elements."""
     if not x.size:
         raise problem(f"{x.type} has no elements: branches and loops have no such state", "unsupported")
     return x
@@ -70,10 +71,10 @@ def with_elements(x: Tensor) -> Tensor:
 
 @public("tosaic.cond")
 def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., Result], *arguments: Any) -> Result:
-    """`then(*arguments)` where the predicate, one bool, is true when running, else `otherwise(*arguments)`.
+    """Return `then(*arguments)` if the predicate, one bool, is true at run time, else `otherwise(*arguments)`.
 
-    Both functions return the same nest of tensors of the same types. Only the chosen one runs, its writes to variables
-    included. A Python bool chooses when tracing.
+    Both functions return the same nest of tensors of the same types. Only the chosen one runs, including its writes to
+    variables. A Python bool chooses when tracing.
     """
     if isinstance(predicate, bool):
         chosen = then if predicate else otherwise
@@ -104,10 +105,10 @@ def cond(predicate: Any, then: Callable[..., Result], otherwise: Callable[..., R
 
 @public("tosaic.while_loop")
 def while_loop(test: Callable[..., Any], body: Callable[..., Result], *state: Any) -> Result:
-    """The state after `state = body(*state)` as often as `test(*state)`, one bool, is true.
+    """Return the state after repeating `state = body(*state)` while `test(*state)`, one bool, is true.
 
-    `body` returns the new state: a tuple, or one value for one; its types stay. Numbers in the first state become
-    tensors of i32, f32 or i1. The result is what `body` would return.
+    `body` returns the new state: a tuple, or a single value if the state is one value; its types stay. Numbers in the first
+    state become tensors of i32, f32 or i1. The result has the form of `body`'s result.
     """
     if not state:
         raise problem("while_loop needs a state that changes", "argument", help="while_loop(test, body, first_state)")

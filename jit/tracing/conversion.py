@@ -1,7 +1,7 @@
-"""What becomes a tensor: Python numbers, NumPy arrays, nested lists; and how operands are brought to one rank and type.
+"""Conversion to tensors of Python numbers, NumPy arrays and nested lists, and of operands to one rank and element type.
 
-A Python number takes the element type of the tensor that it meets. So do arrays of float64 and int64, NumPy's defaults,
-where the kind fits; alone they become f32 and i32. Every other array keeps its type.
+A Python number takes the element type of the tensor that it is combined with. So do arrays of float64 and int64, NumPy's
+defaults, if the kind fits; alone they become f32 and i32. Every other array keeps its type.
 """
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .tensor import Tensor
 from .trace import constant, current, problem, recorded, usable
 
 LARGE = 1 << 10
-"""Bytes from which an array is looked up among those that were used before."""
+"""Minimum size in bytes of an array that is looked up among the arrays used before."""
 
 NAMES = {"float": "f32", "int": "i32", "bool": "i1", "bf16": "bf16"}
 
 
 def element_type(dtype: Any) -> ElementType:
-    """The element type that `dtype` names: MLIR's name (`i4`), NumPy's (`int8`), a dtype, or float, int, bool."""
+    """Return the element type that `dtype` names: MLIR's name (`i4`), NumPy's (`int8`), a dtype, or float, int, bool."""
     if isinstance(dtype, ElementType):
         return dtype
     name = dtype if isinstance(dtype, str) else {float: "f32", int: "i32", bool: "i1"}.get(dtype, "")
@@ -42,12 +42,12 @@ def element_type(dtype: Any) -> ElementType:
 
 
 def is_number(value: Any) -> bool:
-    """True if `value` takes the element type of what it meets."""
+    """True if `value` takes the element type of the tensor that it is combined with."""
     return isinstance(value, bool | int | float | np.float64 | np.int64 | np.bool_)
 
 
 def number(value: Any, element: ElementType | None, rank: int = 0) -> Tensor:
-    """A Python number as a tensor of `rank` dimensions of extent 1."""
+    """Return a Python number as a tensor of `rank` dimensions of extent 1."""
     if element is None:
         element = I1 if isinstance(value, bool | np.bool_) else F32 if isinstance(value, float) else I32
     fits = element.is_float or not isinstance(value, float)
@@ -60,7 +60,7 @@ def number(value: Any, element: ElementType | None, rank: int = 0) -> Tensor:
 
 
 def in_range(low: int, high: int, element: ElementType) -> None:
-    """A Problem unless low to high fits an integer type."""
+    """Raise a Problem unless low to high fits an integer type."""
     least = -(1 << (element.bits - 1)) if element.kind == "signed" else 0
     if low < least or high > element.maximum:
         value = low if low < least else high
@@ -68,7 +68,7 @@ def in_range(low: int, high: int, element: ElementType) -> None:
 
 
 def array(value: Array, element: ElementType | None, rank: int = 0) -> Tensor:
-    """A NumPy array as a constant of at least `rank` dimensions. A large one that comes again is the same constant."""
+    """Return a NumPy array as a constant of at least `rank` dimensions. Reuse the constant if a large array comes again."""
     scope = current()
     if value.nbytes < LARGE:
         return new_array(value, element, rank)
@@ -97,7 +97,7 @@ def new_array(value: Array, element: ElementType | None, rank: int) -> Tensor:
 
 
 def tensor(value: Any, element: ElementType | None = None, rank: int = 0) -> Tensor:
-    """`value` as a tensor of at least `rank` dimensions; numbers become `element`."""
+    """Return `value` as a tensor of at least `rank` dimensions; numbers become `element`."""
     if isinstance(value, Tensor):
         usable(value, current(), None)
         return value if value.ndim >= rank else recorded(lambda t: t.of(t.builder.with_rank(t.value, rank)), value)
@@ -107,7 +107,7 @@ def tensor(value: Any, element: ElementType | None = None, rank: int = 0) -> Ten
 
 
 def from_python(value: Any) -> Array:
-    """An array, or nested lists of numbers, as an array."""
+    """Return an array, or nested lists of numbers, as an array."""
     if isinstance(value, list | tuple):
         if any(isinstance(v, Tensor) for v in value):
             raise problem("a list of tensors is no tensor", "argument", help="tosaic.ops.stack joins them")
@@ -124,7 +124,8 @@ def from_python(value: Any) -> Array:
 
 
 def operands(*values: Any, operator: str = "this operator") -> list[Tensor]:
-    """Operands of one elementwise operator: one rank, one element type, as NumPy promotes theirs, shapes that broadcast."""
+    """Return the operands of one elementwise operator in one rank and one element type, by NumPy's promotion, if their shapes
+    broadcast."""
     given = [v if isinstance(v, Tensor) or is_number(v) else from_python(v) for v in values]
     element = common_element(given, operator)
     rank = len(broadcast(*(v.shape if isinstance(v, Tensor) else np.shape(v) for v in given), operator=operator))
@@ -132,8 +133,8 @@ def operands(*values: Any, operator: str = "this operator") -> list[Tensor]:
 
 
 def common_element(given: Sequence[Any], operator: str = "this operator") -> ElementType | None:
-    """The element type of all together; None where only bools say it. A Python number, or an array of one of NumPy's default
-    types, only adds its kind: a float among integers makes f32 of them, a number among bools i32."""
+    """Return the element type of all together; None if only bools determine it. A Python number, or an array of one of NumPy's
+    default types, only adds its kind: a float makes integers f32, a number makes bools i32."""
     found = [v.element for v in given if isinstance(v, Tensor)]
     found += [BY_STORAGE[v.dtype.name] for v in given if isinstance(v, np.ndarray) and v.dtype.name in BY_STORAGE
               and v.dtype.name not in ("float64", "int64")]
@@ -148,12 +149,12 @@ def common_element(given: Sequence[Any], operator: str = "this operator") -> Ele
 
 
 def converted(x: Tensor, element: ElementType | None) -> Tensor:
-    """x in that element type."""
+    """Return x in that element type."""
     return x if element is None or x.element == element else recorded(lambda t: t.cast(element), x)
 
 
 def broadcast(*shapes: Sequence[int], operator: str = "this operator") -> tuple[int, ...]:
-    """The shape that all of `shapes` broadcast to."""
+    """Return the shape that all of `shapes` broadcast to."""
     try:
         return np.broadcast_shapes(*(tuple(s) for s in shapes))
     except ValueError:
@@ -162,7 +163,7 @@ def broadcast(*shapes: Sequence[int], operator: str = "this operator") -> tuple[
 
 
 def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
-    """A shape from an int or a sequence of ints; one -1 stands for what is left of `size` elements."""
+    """Return a shape from an int or a sequence of ints; one -1 is the extent that the others leave of `size` elements."""
     try:
         dims = [operators.index(n) for n in ([values] if isinstance(values, int | np.integer) else values)]
     except Problem:
@@ -177,7 +178,7 @@ def extents(values: Any, size: int | None = None) -> tuple[int, ...]:
 
 
 def rest_of(dims: Sequence[int], size: int) -> int:
-    """Return the extent that -1 stands for in the shape of `size` elements. Raise Problem where none or several fit."""
+    """Return the extent that -1 denotes in the shape of `size` elements. Raise Problem if none or several fit."""
     if dims.count(-1) > 1:
         raise problem(f"shape {list(dims)} has {dims.count(-1)} extents of -1", "shape",
                       help="only one can follow from the others")
@@ -189,14 +190,14 @@ def rest_of(dims: Sequence[int], size: int) -> int:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """`axis` counted from the front."""
+    """Return `axis` counted from the front."""
     if not isinstance(axis, int | np.integer) or not -rank <= axis < rank:
         raise problem(f"axis {axis} is outside a tensor of {rank} dimensions", "argument", raised=AxisProblem)
     return int(axis) % rank
 
 
 def static(type: TensorType) -> TensorType:
-    """The type itself; a traced tensor's extents are always known."""
+    """Return the type itself; a traced tensor's extents are always known."""
     if not type.is_static:
         raise problem(f"{type} has extents that are not known when tracing", "shape")
     return type

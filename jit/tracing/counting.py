@@ -1,5 +1,4 @@
-"""Elements counted between edges, and how several variables vary together. NumPy's names. Integers become f32 for means and for
-edges in steps."""
+"""Histograms, and covariances of several variables. NumPy's names. Integers become f32 for means and for edges in steps."""
 from __future__ import annotations
 
 import builtins
@@ -36,14 +35,14 @@ from .trace import problem
 
 
 def wide(x: Tensor) -> Tensor:
-    """Narrow integers in i32, as an edge may be beyond them."""
+    """Return narrow integers in i32, as an edge may be beyond their range."""
     return converted(x, I32) if is_narrow(x.element) or x.element.kind == "bool" else x
 
 
 # ---- between edges -----------------------------------------------------------------------------------------------
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
-    """Which of the edges `bins`, which increase or decrease, each element is below, in i32; 0 before all, and their number
-    behind all. An element equal to an edge is above it, or with `right` below."""
+    """Bin numbers of the elements among the edges `bins`, which increase or decrease, in i32: 0 before all edges, the number of
+    edges after all. An element equal to an edge is above it, or with `right` below."""
     edges, found = tensor(bins), wide(tensor(x))
     if edges.ndim != 1 or not edges.size:
         raise problem(f"digitize has a vector of edges, not {edges.type}", "shape")
@@ -59,15 +58,15 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 
 
 class CountsAndEdges(NamedTuple):
-    """What `histogram` gives."""
+    """Result of `histogram`."""
     hist: Tensor
     bin_edges: Tensor
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None) -> CountsAndEdges:
-    """How many elements lie between each two edges, in i32, and the edges. `bins` is the number of bins between the two ends of
-    `range`, or else the least and the greatest element; or the edges, which increase. Each element counts 1, or its weight;
-    of a `density` the integral is 1. Each element is compared with each edge."""
+    """Number of elements between each two neighbouring edges, in i32, and the edges. `bins` is the number of bins between the
+    two ends of `range`, by default the least and the greatest element; or the increasing edges themselves. Each element counts
+    1, or its weight. With `density` the integral is 1. Each element is compared with each edge."""
     x = wide(reshape(tensor(a), -1))
     edges = histogram_bin_edges(x, bins, range)
     x, compared = factors("histogram", x, edges)
@@ -88,7 +87,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
-    """The edges of the bins of `histogram`."""
+    """Edges of the bins of `histogram`."""
     if isinstance(bins, str):
         raise problem(f"the number of bins of histogram is not known of {bins!r}: it depends on the numbers", "unsupported",
                       help="bins=10, or the edges")
@@ -118,7 +117,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 # ---- several variables -------------------------------------------------------------------------------------------
 def variables(x: Any, rowvar: bool) -> Tensor:
-    """Variables as rows, in floats."""
+    """Return the variables as rows, in floats."""
     found = tensor(x)
     if found.ndim > 2:
         raise problem(f"cov takes a vector or a matrix, not {found.type}", "shape")
@@ -128,9 +127,9 @@ def variables(x: Any, rowvar: bool) -> Tensor:
 
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
         aweights: Any = None) -> Tensor:
-    """How variables vary together: the mean products of their distances from their means. Variables are the rows of m and y, or
-    with `rowvar` False their columns; `ddof` (1, or with `bias` 0) is taken from the number of observations, which may count
-    several times (`fweights`) or by their importance (`aweights`)."""
+    """Covariances of variables: the mean products of their distances from their means. Variables are the rows of m and y, or
+    with `rowvar` False their columns. `ddof` (1, or with `bias` 0) is subtracted from the number of observations, each of which
+    may be counted several times (`fweights`) or by its importance (`aweights`)."""
     x = variables(m, rowvar)
     if y is not None:
         x = concatenate([x, variables(y, rowvar)], 0)
@@ -152,7 +151,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
-    """Covariances over the standard deviations of both variables, from -1 to 1."""
+    """Covariances divided by the standard deviations of both variables, from -1 to 1."""
     c = cov(x, y, rowvar)
     if not c.ndim:
         return divide(c, c)
@@ -161,7 +160,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """The sums of the products of a vector and another one at each place: `convolve` with that one turned around."""
+    """Sums of products of two vectors at each offset: `convolve` with the second vector reversed."""
     x, y = factors("correlate", a, v)
     if x.ndim == y.ndim == 1 and x.size < y.size:
         return flip(convolve(y, flip(x), mode))

@@ -1,5 +1,5 @@
-"""Tensors that are made of nothing: of one number, of numbers in steps, of diagonals. NumPy's names and defaults, but that
-floats are f32 and integers i32 unless said otherwise."""
+"""Tensors without tensor operands: of one number, of numbers in steps, of diagonals. NumPy's names and defaults, except that
+floats are f32 and integers i32 by default."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ Shape = int | Sequence[int]
 
 
 def filled(dims: tuple[int, ...], value: Tensor) -> Tensor:
-    """One number in a shape."""
+    """Return a tensor of this shape that repeats one number."""
     one = tensor(value, rank=len(dims))
     return recorded(lambda t: t.broadcast_to(dims), one)
 
 
 def default_of(value: Any) -> ElementType:
-    """The element type of a Python number."""
+    """Return the element type of a Python number."""
     return I1 if isinstance(value, bool | np.bool_) else I32 if isinstance(value, int | np.integer) else F32
 
 
 def full(shape: Shape, fill_value: Any, dtype: Any = None) -> Tensor:
-    """A tensor of one number, or what broadcasts to the shape."""
+    """Tensor of one number, or of a value that broadcasts to the shape."""
     dims = extents(shape)
     value = number(fill_value, dtype) if is_number(fill_value) else tensor(fill_value)
     if dtype is not None:
@@ -36,7 +36,7 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 def number(value: Any, dtype: Any) -> Tensor:
-    """A Python number of the given type, or its own."""
+    """Return a Python number in the given type, or in its own."""
     element = default_of(value) if dtype is None else element_type(dtype)
     if element.is_integer and isinstance(value, int):
         in_range(int(value), int(value), element)
@@ -52,7 +52,7 @@ def ones(shape: Shape, dtype: Any = F32) -> Tensor:
 
 
 def empty(shape: Shape, dtype: Any = F32) -> Tensor:
-    """Zeros: a graph has no memory that nobody has written."""
+    """Zeros: a graph has no uninitialized memory."""
     return zeros(shape, dtype)
 
 
@@ -74,7 +74,7 @@ def empty_like(x: Any, dtype: Any = None) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
-    """Numbers from start to below stop, in steps; all of them Python numbers."""
+    """Numbers from start up to but not including stop, in steps; all arguments are Python numbers."""
     first, last = (0, start) if stop is None else (start, stop)
     for value in (first, last, step):
         if not is_number(value):
@@ -88,19 +88,19 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 
 def listed(values: Array, element: ElementType) -> Tensor:
-    """Known numbers, in a type that holds them."""
+    """Return known numbers in a type that holds them."""
     if element.is_integer and values.size:
         in_range(int(values.min()), int(values.max()), element)
     return constant(values.astype(element.dtype), element)
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Tensor:
-    """`num` numbers from start to stop, which is the last of them unless `endpoint` is False; both Python numbers."""
+    """`num` numbers from start to stop, which is the last of them unless `endpoint` is False; both are Python numbers."""
     return listed(np.linspace(start, stop, num, endpoint=endpoint), F32 if dtype is None else element_type(dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = F32) -> Tensor:
-    """Ones on a diagonal, `k` above the middle one."""
+    """Ones on a diagonal, `k` above the main diagonal."""
     return listed(np.eye(N, M, k), F32 if dtype is None else element_type(dtype))
 
 
@@ -114,7 +114,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = F32) -> Tensor:
 
 
 def meshgrid(*values: Any, indexing: str = "xy") -> list[Tensor]:
-    """Vectors, each along an axis of its own of one shape; with `indexing` "xy" the first two axes are exchanged."""
+    """Coordinate tensors of one shape, each vector along its own axis; with `indexing` "xy" the first two axes are
+    exchanged."""
     if indexing not in ("xy", "ij"):
         raise problem(f"the indexing of meshgrid is 'xy' or 'ij', not {indexing!r}", "argument")
     given = [tensor(v) for v in values]
@@ -130,7 +131,7 @@ def meshgrid(*values: Any, indexing: str = "xy") -> list[Tensor]:
 
 
 def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> Tensor:
-    """`x` as a tensor: of an array, a number, or nested lists of numbers. An array keeps its element type, also float64 and
+    """`x`, an array, a number, or nested lists of numbers, as a tensor. An array keeps its element type, also float64 and
     int64."""
     if isinstance(x, Tensor):
         return tensor(x) if dtype is None else converted(tensor(x), element_type(dtype))

@@ -1,5 +1,5 @@
-"""Elements put in, taken out and put together at known places: insert, delete, append, block, resize, the splits. NumPy's
-names. Where an element goes NumPy itself is asked, with the places as elements."""
+"""Insertion, deletion and assembly of elements at known indices: insert, delete, append, block, resize, the splits. NumPy's
+names. NumPy itself computes each element's new index, by running on arrays of indices."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .trace import problem
 
 
 def along(x: Any, axis: int | None) -> tuple[Tensor, int]:
-    """A tensor and the axis; without one all of its elements."""
+    """Return a tensor and the axis; without an axis, all elements as a vector."""
     found = tensor(x)
     return (ravel(found), 0) if axis is None else (found, axis_of(axis, found.ndim))
 
@@ -31,7 +31,8 @@ def known_places(places: Any, name: str) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """With `values`, which become of the type of `arr`, before the places `obj` along an axis; without one, of all elements."""
+    """Insert `values`, converted to the type of `arr`, before the indices `obj` along an axis; without one, among all
+    elements."""
     x, place = along(arr, axis)
     at = known_places(obj, "insert")
     new = converted(tensor(values, x.element, x.ndim), x.element)
@@ -49,7 +50,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
-    """Without the elements at the places `obj` along an axis; without one, of all elements."""
+    """Remove the elements at the indices `obj` along an axis; without one, from all elements."""
     x, place = along(arr, axis)
     at = known_places(obj, "delete")
     return by_places(x, place, numpy_places(lambda: np.delete(np.arange(x.shape[place]), at), f"delete from {x.type}"))
@@ -64,12 +65,12 @@ def numpy_places(function: Any, what: str) -> Array:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """One behind the other along an axis; without one, all elements of both."""
+    """Concatenate both along an axis; without one, all elements of both."""
     return concatenate([arr, values], axis)
 
 
 def block(arrays: Any) -> Tensor:
-    """Blocks put together: the innermost lists along the last axis, the lists of these along the one before it, and so on."""
+    """Assemble blocks: the innermost lists along the last axis, the lists of these along the axis before it, and so on."""
     leaves: list[Any] = []
     depth = depth_of(arrays, leaves)
     given = joinable(leaves, "block")
@@ -82,7 +83,7 @@ def block(arrays: Any) -> Tensor:
 
 
 def depth_of(part: Any, leaves: list[Any]) -> int:
-    """How deep the lists are nested, everywhere alike; what is in them."""
+    """Return the nesting depth of the lists, which must be uniform; append their elements to `leaves`."""
     if not isinstance(part, list):
         leaves.append(part)
         return 0
@@ -93,7 +94,7 @@ def depth_of(part: Any, leaves: list[Any]) -> int:
 
 
 def resize(a: Any, new_shape: int | Sequence[int]) -> Tensor:
-    """The elements in another shape: from the beginning again where there are too few, without the last where too many."""
+    """The elements in another shape: repeated from the beginning if they are too few, truncated if they are too many."""
     x, dims = ravel(a), extents(new_shape)
     count = int(np.prod(dims))
     if not x.size:
@@ -113,7 +114,7 @@ def split_of(x: Any, sections: int | Sequence[int], axis: int, name: str) -> lis
 
 
 def hsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
-    """Parts of the columns; of a vector, of its elements."""
+    """Parts of the columns; for a vector, of its elements."""
     return split_of(ary, indices_or_sections, 0 if tensor(ary).ndim == 1 else 1, "hsplit")
 
 

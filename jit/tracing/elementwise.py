@@ -1,5 +1,5 @@
-"""Elementwise functions of NumPy by their names: operands are promoted, broadcast and brought into the type of NumPy's loop,
-the formula is recorded, and its results have the loop's types."""
+"""Elementwise NumPy functions by name: operands are promoted, broadcast and converted to the type of NumPy's loop, the formula
+is recorded, and its results have the loop's types."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,12 +15,12 @@ from .trace import problem, recorded_all
 
 
 def elementwise(name: str, *values: Any) -> Tensor:
-    """The one result of `numpy.NAME`."""
+    """Return the one result of `numpy.NAME`."""
     return results(name, *values)[0]
 
 
 def results(name: str, *values: Any) -> tuple[Tensor, ...]:
-    """The results of `numpy.NAME` of operands that broadcast; arrays and Python numbers are operands, too."""
+    """Return the results of `numpy.NAME` on operands that broadcast, which may also be arrays and Python numbers."""
     given = operands(*values, operator=name)
     given = [tensor(x, rank=max(y.ndim for y in given)) for x in given]
     broadcast(*(x.shape for x in given), operator=name)
@@ -28,7 +28,7 @@ def results(name: str, *values: Any) -> tuple[Tensor, ...]:
 
 
 def of_loop(name: str, formulas: Formulas, given: list[Tensor]) -> tuple[Tensor, ...]:
-    """Operands of one rank in the types of the function's loop, and the formula of these."""
+    """Record the formula on operands of one rank, converted to the types of the function's loop."""
     inputs, outputs = checked_loop(name, given)
     formula = formulas.of(inputs[0])
     if formula is None:
@@ -46,7 +46,7 @@ def checked_loop(name: str, given: list[Tensor]) -> Loop:
 
 
 def recorded_as(formula: Formula, given: list[Tensor], outputs: tuple[ElementType, ...]) -> tuple[Tensor, ...]:
-    """What a formula of terms gives, in these types."""
+    """Record a formula of terms and return its results in these types."""
     def cast(*terms: Term) -> tuple[Term, ...]:
         found = formula(*terms)
         parts = found if isinstance(found, tuple) else (found,)

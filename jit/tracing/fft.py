@@ -1,7 +1,7 @@
 """`tosaic.ops.fft`: NumPy's Fourier transforms of traced tensors, real or complex. They also run where `numpy.fft` is called.
 
-A length n that is a power of two is transformed by TOSA's FFT2D. Other short ones (and those of float64) are products with the
-matrix of roots of unity; long ones are turned into a convolution, which three transforms of a power of two compute (L. I.
+TOSA's FFT2D transforms a length n that is a power of two. Other short lengths (and those of float64) are products with the
+matrix of roots of unity. Other long lengths become a convolution, computed by three transforms of a power of two (L. I.
 Bluestein, 1970, https://doi.org/10.1109/TAU.1970.1162132).
 """
 from __future__ import annotations
@@ -28,14 +28,15 @@ from .tensor import Tensor
 from .trace import problem, recorded_all
 
 LONGEST_PRODUCT, LONGEST_PRODUCT_IN_F64 = 256, 4096
-"""Elements up to which a transform is a product with a matrix; in f64, which has no other way, that matrix has 256 MiB."""
+"""Maximum number of elements of a transform that is a product with a matrix; for f64, which has no other way, that matrix has
+256 MiB."""
 NORMS = ("backward", "ortho", "forward", None)
 Axes = Sequence[int] | None
 
 
 # ---- one axis ----------------------------------------------------------------------------------------------------
 def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> ComplexTensor:
-    """The discrete Fourier transform along an axis, cut or with zeros behind to `n` elements."""
+    """The discrete Fourier transform along an axis, truncated or padded with zeros to `n` elements."""
     return along(complex_of(a), n, axis, -1, norm)
 
 
@@ -45,7 +46,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> ComplexTensor:
-    """The first n // 2 + 1 frequencies of real numbers, of which the others are the conjugates."""
+    """The first n // 2 + 1 frequencies of real numbers; the other frequencies are their conjugates."""
     x = real_of(a, "rfft")
     length = length_of(x.shape, n, axis)
     if is_long(x, length):
@@ -57,7 +58,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `rfft`: `n` real numbers, without it an even number of them."""
+    """The inverse of `rfft`: `n` real numbers, or without `n` an even number of them."""
     z = complex_of(a)
     length = 2 * (z.shape[axis_of(axis, z.ndim)] - 1) if n is None else n
     length = length_of(z.shape, length, axis)
@@ -66,7 +67,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of what has Hermitian symmetry, of which the first half is given."""
+    """The real transform of a Hermitian-symmetric signal, given its first half."""
     z = complex_of(a)
     return irfft(ComplexTensor(z.real, multiply(z.imag, -1.0)), n, axis, opposite(norm))
 
@@ -79,7 +80,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 # ---- several axes ------------------------------------------------------------------------------------------------
 def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> ComplexTensor:
-    """The transform along each of some axes; without `axes` along all."""
+    """The transform along each of the given axes; without `axes` along all."""
     return each(complex_of(a), s, axes, -1, norm)
 
 
@@ -89,7 +90,7 @@ def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 
 
 def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> ComplexTensor:
-    """`rfft` along the last of some axes, then `fft` along the others."""
+    """`rfft` along the last of the given axes, then `fft` along the others."""
     x = real_of(a, "rfftn")
     lengths, places = sizes_and_axes(x.shape, s, axes)
     found = rfft(x, lengths[-1], places[-1], norm)
@@ -125,7 +126,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
 
 
 def each(z: ComplexTensor, s: Axes, axes: Axes, sign: int, norm: str | None) -> ComplexTensor:
-    """Transforms along several axes, one after the other."""
+    """Transform along several axes, one after the other."""
     lengths, places = sizes_and_axes(z.shape, s, axes)
     for length, axis in zip(reversed(lengths), reversed(places)):
         z = along(z, length, axis, sign, norm)
@@ -133,7 +134,7 @@ def each(z: ComplexTensor, s: Axes, axes: Axes, sign: int, norm: str | None) -> 
 
 
 def sizes_and_axes(shape: Sequence[int], s: Axes, axes: Axes) -> tuple[list[int], list[int]]:
-    """The length and the place of each axis that is transformed; of -1 the whole extent."""
+    """Return the length and the index of each transformed axis; a length of -1 is the whole extent."""
     rank = len(shape)
     places = [axis_of(a, rank) for a in (range(rank)[-len(s):] if s is not None and axes is None else axes if axes is not None
                                          else range(rank))]
@@ -143,9 +144,9 @@ def sizes_and_axes(shape: Sequence[int], s: Axes, axes: Axes) -> tuple[list[int]
     return [shape[a] if n in (-1, None) else n for n, a in zip(given, places)], places
 
 
-# ---- places of frequencies ---------------------------------------------------------------------------------------
+# ---- order of frequencies ----------------------------------------------------------------------------------------
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """With the frequency 0 in the middle."""
+    """Shift the frequency 0 to the middle."""
     return shifted(x, axes, lambda n: n // 2)
 
 
@@ -172,9 +173,9 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
     return asarray(np.fft.rfftfreq(n, d), F32 if dtype is None else dtype)
 
 
-# ---- by formulas of images ---------------------------------------------------------------------------------------
+# ---- by formulas on images ---------------------------------------------------------------------------------------
 def along(z: ComplexTensor, n: int | None, axis: int, sign: int, norm: str | None) -> ComplexTensor:
-    """The transform along one axis; `sign` is that of the exponent."""
+    """Transform along one axis; `sign` is that of the exponent."""
     length = length_of(z.shape, n, axis)
     if is_long(z, length):
         return scaled(by_convolution(z, length, axis, sign), length, sign, norm)
@@ -186,12 +187,12 @@ def along(z: ComplexTensor, n: int | None, axis: int, sign: int, norm: str | Non
 
 
 def image(e: TosaBuilder, x: Value, length: int) -> Value:
-    """Images of one row of that length each, from the last axis."""
+    """Return the last axis as images of one row of that length each."""
     return fourier.planes(e, fourier.sized(e, x, (length,)), 1)
 
 
 def half(e: TosaBuilder, x: Value, length: int) -> Parts:
-    """The first half of the frequencies."""
+    """Return the first half of the frequencies."""
     rows = image(e, x, length)
     if fourier.is_native(rows):
         return fourier.pair(e, "rfft2d", rows)
@@ -199,13 +200,13 @@ def half(e: TosaBuilder, x: Value, length: int) -> Parts:
 
 
 def mirrored(e: TosaBuilder, real: Value, imag: Value, length: int) -> Parts:
-    """All frequencies from the first half."""
+    """Return all frequencies from the first half."""
     first, second = (image(e, part, length // 2 + 1) for part in (real, imag))
     return fourier.mirrored(e, first, length), fourier.mirrored(e, second, length, negated=True)
 
 
 def is_long(x: Tensor | ComplexTensor, length: int) -> bool:
-    """True if a product would be too large; a Problem where there is no other way."""
+    """True if a product would be too large. Raise a Problem if there is no other way."""
     if length & (length - 1) == 0 and x.element == F32:
         return False
     if x.element == F64 and length > LONGEST_PRODUCT_IN_F64:
@@ -215,8 +216,8 @@ def is_long(x: Tensor | ComplexTensor, length: int) -> bool:
 
 
 def by_convolution(z: ComplexTensor, length: int, axis: int, sign: int) -> ComplexTensor:
-    """Bluestein's transform: j k = (j^2 + k^2 - (k - j)^2) / 2, so that it is a convolution with a chirp, between two products
-    with it."""
+    """Compute Bluestein's transform: as j k = (j^2 + k^2 - (k - j)^2) / 2, it is a convolution with a chirp between two
+    products with the chirp."""
     from . import ops as functions
     ops: Any = functions
     size = 1 << (2 * length - 2).bit_length()
@@ -235,7 +236,7 @@ def by_convolution(z: ComplexTensor, length: int, axis: int, sign: int) -> Compl
 
 
 def last_axis(formula: Callable[..., Parts], parts: Sequence[Tensor], axis: int, length: int) -> tuple[Tensor, ...]:
-    """A formula of images of one row, along an axis that is moved to the end and back."""
+    """Apply a formula on one-row images along an axis, which is moved to the end and back."""
     place = axis_of(axis, parts[0].ndim)
     given = [moveaxis(part, place, -1) for part in parts]
     shape = (*given[0].shape[:-1], length)
@@ -252,7 +253,7 @@ def scaled(z: ComplexTensor, length: int, sign: int, norm: str | None) -> Comple
 
 
 def scaled_part(x: Tensor, length: int, sign: int, norm: str | None) -> Tensor:
-    """The formulas divide on the way back, as "backward" does."""
+    """Scale one part by the norm; the formulas divide on the way back, as "backward" does."""
     if norm not in NORMS:
         raise problem(f"norm {norm!r} is none of backward, ortho and forward", "argument")
     factor = {"ortho": math.sqrt(length) if sign > 0 else 1 / math.sqrt(length),
@@ -265,7 +266,7 @@ def opposite(norm: str | None) -> str:
 
 
 def length_of(shape: Sequence[int], n: int | None, axis: int) -> int:
-    """How many elements are transformed; a Problem where there is no such axis, or none."""
+    """Return the number of elements to transform. Raise a Problem if there is no such axis, or no element."""
     if not shape:
         raise problem("a tensor of rank 0 has no axis to transform", "shape")
     found = shape[axis_of(axis, len(shape))] if n is None else n
@@ -275,7 +276,7 @@ def length_of(shape: Sequence[int], n: int | None, axis: int) -> int:
 
 
 def complex_of(a: Any) -> ComplexTensor:
-    """Operands of a complex transform: numbers that are no floats become f32."""
+    """Return the operand of a complex transform; numbers that are not floats become f32."""
     if is_complex(a):
         return complex_tensor(a)
     x = real_of(a, "fft")

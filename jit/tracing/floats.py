@@ -1,5 +1,4 @@
-"""Floats of traced tensors looked at closely: roundings, what is no number, signs, neighbours, mantissas and exponents. NumPy's
-names."""
+"""Inspection of floats of traced tensors: roundings, NaN, signs, neighbours, mantissas and exponents. NumPy's names."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,21 +12,21 @@ from .tensor import Tensor
 from .trace import recorded
 
 FURTHEST = 1 << 14
-"""An exponent beyond which every number of every float is 0 or infinite."""
+"""Exponent beyond which every number of every float type is 0 or infinite."""
 
 
 def floor(x: Any) -> Tensor:
-    """The greatest integer that is not above."""
+    """The greatest integer not above x."""
     return elementwise("floor", x)
 
 
 def ceil(x: Any) -> Tensor:
-    """The least integer that is not below."""
+    """The least integer not below x."""
     return elementwise("ceil", x)
 
 
 def trunc(x: Any) -> Tensor:
-    """Rounded toward zero."""
+    """x rounded toward zero."""
     return elementwise("trunc", x)
 
 
@@ -37,7 +36,7 @@ def rint(x: Any) -> Tensor:
 
 
 def isnan(x: Any) -> Tensor:
-    """True if x is no number."""
+    """True if x is NaN."""
     return elementwise("isnan", x)
 
 
@@ -52,7 +51,7 @@ def isfinite(x: Any) -> Tensor:
 
 
 def signbit(x: Any) -> Tensor:
-    """True if the sign is minus, that of -0, too."""
+    """True if the sign is minus, including that of -0."""
     return elementwise("signbit", x)
 
 
@@ -67,18 +66,18 @@ def nextafter(a: Any, b: Any) -> Tensor:
 
 
 def spacing(x: Any) -> Tensor:
-    """How far the neighbour is that is further from 0, with the sign of x."""
+    """Distance to the neighbour further from 0, with the sign of x."""
     return elementwise("spacing", x)
 
 
 def modf(x: Any) -> tuple[Tensor, Tensor]:
-    """What is behind the point and what is before it, both with the sign of x."""
+    """The fraction and the whole part, both with the sign of x."""
     rest, whole = results("modf", x)
     return rest, whole
 
 
 def frexp(x: Any) -> tuple[Tensor, Tensor]:
-    """A mantissa in [1/2, 1) and an i32 exponent, of which x is mantissa * 2**exponent."""
+    """A mantissa in [1/2, 1) and an i32 exponent with x = mantissa * 2**exponent."""
     mantissa, exponent = results("frexp", x)
     return mantissa, exponent
 

@@ -1,8 +1,8 @@
-"""NumPy's elementwise functions as formulas of TOSA's operators, by the kind of what they take: bools, integers, floats.
+"""NumPy's elementwise functions as formulas of TOSA's operators, by the kind of their operands: bools, integers, floats.
 
-Each is a function of terms (`lowering/formulas`) that are of one type, or a pair of terms. Narrow integers and half floats go
-through i32 and f32 and are rounded once at the end, unless a formula is one operator, which takes them as they are. Integers
-without sign have formulas of their own only where the sign of an i64 would tell.
+Each is a function of terms (`lowering/formulas`) of one type; it returns a term or a pair of terms. Narrow integers and half
+floats are computed in i32 and f32 and rounded once at the end, unless a formula is a single operator, which takes them
+unchanged. Unsigned integers have formulas of their own only where the sign of an i64 would matter.
 """
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from ...lowering.formulas.working_types import working_type
 from ...lowering.graph.types import I1, ElementType
 
 Formula = Callable[..., Any]
-"""Terms in, a term or a pair of terms out."""
+"""A function from terms to a term or a pair of terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """What one function is for each kind of operands; None where NumPy's types never lead there. `long` is for 64 bits without
-    sign, where they are no i64; `is_operator` says that narrow types are taken as they are."""
+    """The formulas of one function for each kind of operands; None for kinds that NumPy's types never lead to. `long` is for
+    unsigned 64-bit integers where i64 would differ; `is_operator` is True if the formula takes narrow types unchanged."""
     floats: Formula | None = None
     integers: Formula | None = None
     bools: Formula | None = None
@@ -61,20 +61,20 @@ class Formulas:
         return self.integers
 
     def working(self, element: ElementType) -> ElementType:
-        """The type that the formula computes in."""
+        """Return the type that the formula computes in."""
         is_narrow_float = element.is_float and element.bits == 8
         if element == I1 or (self.is_operator and not is_narrow_float and (element.kind != "unsigned" or element.bits < 32)):
             return element
         return working_type(element, integers=True, floats=True)
 
 
-# ---- formulas that stand here alone ------------------------------------------------------------------------------
+# ---- formulas used only here -------------------------------------------------------------------------------------
 def same(x: Term) -> Term:
     return x
 
 
 def always(answer: bool) -> Formula:
-    """The same answer for every element."""
+    """Return a formula with the same result for every element."""
     def answered(x: Term) -> Term:
         one = x.of(x.builder.constant(np.full((1,) * x.value.tensor.rank, answer)))
         return one.broadcast_to(x.value.tensor.dims)
@@ -82,7 +82,7 @@ def always(answer: bool) -> Formula:
 
 
 def quotient_and_rest(x: Term, y: Term) -> tuple[Term, Term]:
-    """The quotient rounded down and what it leaves, with the sign of y, as NumPy and Python have them: from what is left of a
+    """Return the quotient rounded down and its remainder, with the sign of y, as in NumPy and Python, from the remainder of a
     division toward zero. Zeros have the sign that a quotient, or y, would have."""
     rest = float_remainder(x, y)
     is_other = is_below(rest, y)
@@ -96,18 +96,18 @@ def quotient_and_rest(x: Term, y: Term) -> tuple[Term, Term]:
 
 
 def zero_of_quotient(x: Term, y: Term) -> Term:
-    """0 with the sign of x / y."""
+    """Return 0 with the sign of x / y."""
     return float_of((bits(x) ^ bits(y)) & layout(x).sign, x.element)
 
 
 def quotient(x: Term, y: Term) -> Term:
-    """Rounded to the nearest; zeros have their sign, which the correction of a quotient loses."""
+    """Round the quotient to nearest; zeros keep their sign, which the correction of a quotient loses."""
     found = divided(x, y)
     return found if is_power_of_two(y) else select(found.equals(0), zero_of_quotient(x, y), found)
 
 
 def toward_zero(x: Term, y: Term) -> Term:
-    """The remainder with the sign of x, also where it is 0."""
+    """Return the remainder with the sign of x, also where it is 0."""
     rest = float_remainder(x, y)
     return select(rest.equals(0), with_sign_of(rest, x), rest)
 
@@ -117,12 +117,12 @@ def both(first: Formula, second: Formula) -> Formula:
 
 
 def step(x: Term, at_zero: Term) -> Term:
-    """0 below 0, 1 above, between what the second operand says; a NaN stays."""
+    """Return 0 below 0, 1 above 0, and the second operand at 0; a NaN stays."""
     return select(x.equals(0), at_zero, select(x > 0, x.term(1), select(x < 0, x.term(0), x)))
 
 
 def number_of(x: Term, y: Term, name: str) -> Term:
-    """The greater or the less of both; of a number and a NaN the number."""
+    """Return the greater or the lesser operand; if one is NaN, the other one."""
     return x.apply(name, y, nan_mode="IGNORE")
 
 
@@ -131,7 +131,7 @@ def compared(compare: Formula, bools: Formula) -> Formulas:
 
 
 def logical(of_bools: Formula) -> Formulas:
-    """What is not 0 is true."""
+    """Extend a formula of bools to numbers, of which all but 0 are true."""
     def of_numbers(*given: Term) -> Term:
         found: Term = of_bools(*(x.cast(I1) for x in given))
         return found
@@ -147,17 +147,17 @@ def of_floats(function: Formula) -> Formulas:
 
 
 def operator(function: Formula) -> Formulas:
-    """One operator of TOSA, which takes half floats."""
+    """Return the formulas of a single TOSA operator, which also takes half floats."""
     return Formulas(floats=function, is_operator=True)
 
 
 def whole(function: Formula) -> Formulas:
-    """A rounding: integers and bools are whole."""
+    """Return the formulas of a rounding: integers and bools are whole already."""
     return Formulas(floats=function, integers=same, bools=same)
 
 
 def asked(floats: Formula, others: bool) -> Formulas:
-    """A question about floats, to which integers have one answer."""
+    """Return the formulas of a test of floats, which has one result for all integers."""
     return Formulas(floats=floats, integers=always(others), bools=always(others))
 
 
@@ -229,5 +229,5 @@ FORMULAS: dict[str, Formulas] = {
     "spacing": operator(spacing), "modf": of_floats(fraction_and_whole), "frexp": of_floats(mantissa_and_exponent),
     "ldexp": of_floats(scaled_by_power),
 }
-"""By the name of NumPy's function. Not here: powers of integers and shifts, which need to know more than a kind; gcd and lcm,
-which are loops; matmul, vecdot, matvec and vecmat, which look at more than one element; and isnat, as no tensor holds dates."""
+"""Formulas by NumPy function name. Missing here: powers of integers and shifts, which depend on more than a kind; gcd and lcm,
+which are loops; matmul, vecdot, matvec and vecmat, which use more than one element; and isnat, as no tensor holds dates."""

@@ -14,7 +14,7 @@ from .trace import recorded
 
 
 def of_float(formula: Function, x: Any) -> Tensor:
-    """A function of floats; integers are converted to f32."""
+    """Record a function of floats; integers are converted to f32."""
     return recorded(lambda t: formula(terms.in_float(t)), tensor(x))
 
 
@@ -59,7 +59,7 @@ def logaddexp(a: Any, b: Any) -> Tensor:
 
 
 def logaddexp2(a: Any, b: Any) -> Tensor:
-    """The same to base 2."""
+    """log2(2**a + 2**b), without overflow."""
     return elementwise("logaddexp2", a, b)
 
 
@@ -109,7 +109,7 @@ def arctan(x: Any) -> Tensor:
 
 
 def arctan2(a: Any, b: Any) -> Tensor:
-    """The angle of the point (b, a); signs of zeros count."""
+    """The angle of the point (b, a), respecting signs of zeros."""
     return elementwise("arctan2", a, b)
 
 
@@ -144,22 +144,22 @@ def arctanh(x: Any) -> Tensor:
 
 
 def degrees(x: Any) -> Tensor:
-    """An angle in degrees, from radians."""
+    """An angle in degrees, converted from radians."""
     return elementwise("degrees", x)
 
 
 def radians(x: Any) -> Tensor:
-    """An angle in radians, from degrees."""
+    """An angle in radians, converted from degrees."""
     return elementwise("radians", x)
 
 
 def rad2deg(x: Any) -> Tensor:
-    """As `degrees`."""
+    """The same as `degrees`."""
     return elementwise("rad2deg", x)
 
 
 def deg2rad(x: Any) -> Tensor:
-    """As `radians`."""
+    """The same as `radians`."""
     return elementwise("deg2rad", x)
 
 
@@ -179,7 +179,7 @@ def rsqrt(x: Any) -> Tensor:
 
 
 def relu(x: Any) -> Tensor:
-    """x, but 0 where it is negative."""
+    """x, or 0 if x is negative."""
     return maximum(x, 0)
 
 

@@ -1,7 +1,7 @@
-"""`x[...]` of a traced tensor: NumPy's basic indexing in TOSA's operators, and taking along one axis.
+"""`x[...]` of a traced tensor: NumPy's basic indexing in TOSA's operators, and indexing by integer arrays.
 
-Ints, slices with any step, None and Ellipsis become REVERSE, SLICE and RESHAPE; one array or tensor of integers becomes
-GATHER. Everything else is a Problem.
+Ints, slices with any step, None and Ellipsis become REVERSE, SLICE and RESHAPE; arrays or tensors of integers become GATHER.
+Everything else is a Problem.
 """
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def index(x: Tensor, key: Any) -> Tensor:
 
 
 def at_places(x: Tensor, keys: list[Any]) -> Tensor:
-    """Indexed by several arrays, or by arrays and ints, which broadcast: their axes become one, with one index for each place.
-    It stands where they stood if they were neighbours, else in front, as NumPy has it."""
+    """Index by several arrays, or by arrays and ints, which broadcast: merge their axes into one and compute one flat index per
+    element. As in NumPy, the new axis replaces the old axes if they are neighbours, else it is the first axis."""
     axes: list[int] = []
     found: list[Tensor] = []
     for axis, k in enumerate(keys):
@@ -67,7 +67,7 @@ def is_array(key: Any) -> bool:
 
 
 def expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
-    """One key for each axis, and each None in its place."""
+    """Return one key for each axis, keeping each None at its position."""
     for key in keys:
         dtype = key.element.kind if isinstance(key, Tensor) else np.asarray(key).dtype.kind if is_array(key) else ""
         if dtype in ("bool", "b") or isinstance(key, bool):
@@ -85,7 +85,7 @@ def expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
 
 
 def position(x: Tensor, key: int, axis: int) -> int:
-    """An int as an index from the front."""
+    """Return an int index counted from the front."""
     extent = x.shape[axis]
     if not -extent <= key < extent:
         raise problem(f"index {key} is outside axis {axis} of {x.type}", "argument", raised=IndexProblem)
@@ -93,7 +93,7 @@ def position(x: Tensor, key: int, axis: int) -> int:
 
 
 def sliced(x: Tensor, key: slice, axis: int) -> Tensor:
-    """`x` from start to stop along one axis."""
+    """Return `x` from start to stop along one axis."""
     if not all(v is None or isinstance(v, int | np.integer) for v in (key.start, key.stop, key.step)):
         raise problem("the bounds of a slice are ints", "unsupported",
                       help="tosaic.ops.take reads at indices that are only known when running", raised=TypeProblem)
@@ -113,14 +113,14 @@ def sliced(x: Tensor, key: slice, axis: int) -> Tensor:
 
 
 def part(x: Tensor, axis: int, start: int, count: int) -> Tensor:
-    """`count` elements from `start` on."""
+    """Return `count` elements, beginning at `start`."""
     if count == x.shape[axis]:
         return x
     return recorded(lambda t: t.of(layout.part(t.builder, t.value, axis, start, start + count)), x)
 
 
 def strided(x: Tensor, axis: int, start: int, count: int, step: int) -> Tensor:
-    """Every `step`th element: rows of `step` elements, of which one column is kept."""
+    """Return every `step`th element: reshape to rows of `step` elements and keep one column."""
     begin = min(start, x.shape[axis] - count * step)
     if begin < 0:
         missing = start + count * step - x.shape[axis]

@@ -1,5 +1,5 @@
-"""A model called with traced tensors, inside a function that is being traced: its graph becomes a part of that function's, so
-that what is done before and after it is compiled with it, and fused."""
+"""A model called with traced tensors, inside a function that is being traced: its graph is inlined into that function, so that
+operations before and after the call are compiled and fused with it."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from .trace import Scope, caller, current, problem, usable
 
 
 class ModelGraph(Protocol):
-    """A graph as stages have it (`stage_data.TracedData`), as far as it is needed here."""
+    """The attributes of a stage's graph (`stage_data.TracedData`) that this module needs."""
     @property
     def module(self) -> Module: ...
     @property
@@ -30,9 +30,9 @@ class ModelGraph(Protocol):
 
 
 def inlined(model: ModelGraph, context: Context, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """What a call of the model gives, as tensors of the function that is being traced. Inputs are tensors, or arrays, which are
-    constants then; in order, by name, or as one mapping by name. Its variables stay those of the context, unless the function
-    has one of its own."""
+    """Return the results of a call of the model, as tensors of the function that is being traced. Inputs are tensors or arrays,
+    which become constants; they are passed in order, by name, or as one mapping by name. The model's variables stay those of
+    the context, unless the function has a context of its own."""
     module = strip_quantized(inline_branches(model.module))
     function = module.function(model.name)
     names = [v.name for v in function.arguments]
@@ -49,7 +49,7 @@ def inlined(model: ModelGraph, context: Context, inputs: Sequence[Any], named: M
 
 
 def by_name(model: str, names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
-    """All inputs of a call by name; a Problem at the user's line where one is missing, or too many are given."""
+    """Return all inputs of a call by name. Raise a Problem at the user's line if an input is missing or there are too many."""
     try:
         return with_named(printable(model), names, inputs, named)
     except Problem as found:
@@ -57,7 +57,7 @@ def by_name(model: str, names: Sequence[str], inputs: Sequence[Any], named: Mapp
 
 
 def argument_of(given: Any, argument: Value, model: str, scope: Scope) -> Value:
-    """What is passed for an argument: of its type."""
+    """Return the value to pass for an argument. Raise a Problem unless it has the argument's type."""
     found = tensor(given, argument.type.element if isinstance(argument.type, TensorType) else None)
     if found.type != argument.type:
         is_shape = isinstance(argument.type, TensorType) and found.element == argument.type.element
@@ -67,7 +67,7 @@ def argument_of(given: Any, argument: Value, model: str, scope: Scope) -> Value:
 
 
 def declare_variables(module: Module, model: ModelGraph, context: Context, scope: Scope) -> Mapping[str, str]:
-    """Declare the variables that the model uses in the function that is being traced; their symbols there."""
+    """Declare the variables that the model uses in the function that is being traced, and return their symbols there."""
     used = {symbol_of(o) for o in module.function(model.name).body.walk()}
     symbols: dict[str, str] = {}
     for declaration in module.declarations:
@@ -84,25 +84,25 @@ def declare_variables(module: Module, model: ModelGraph, context: Context, scope
 
 
 def symbol_of(operation: Operation) -> str | None:
-    """The variable that an operation declares, reads or writes."""
+    """Return the variable that an operation declares, reads or writes."""
     return getattr(operation.op, "symbol", None)
 
 
 def with_symbol(operation: Operation, symbol: str) -> Operation:
-    """The operation on the variable of that symbol."""
+    """Return the operation on the variable of that symbol."""
     op: Any = operation.op
     return operation if op.symbol == symbol else replace(operation, op=replace(op, symbol=symbol))
 
 
 def append(body: Block, copies: Copies, scope: Scope) -> list[Value]:
-    """Record copies of a block's operations, whose results have names of their own; what the block yields."""
+    """Record copies of a block's operations, with unique result names, and return the values that the block yields."""
     for operation in body.operations:
         scope.builder.operations.append(copies.operation(operation))
     return [copies.values[v] for v in body.yields]
 
 
 class Copies:
-    """Copies of operations that read other values, and variables of other symbols: `values` and `symbols` say which."""
+    """Copies of operations with operands replaced by `values` and variable symbols replaced by `symbols`."""
 
     def __init__(self, values: Mapping[Value, Value], prefix: str, symbols: Mapping[str, str]) -> None:
         self.values, self.prefix, self.symbols = dict(values), prefix, symbols

@@ -1,4 +1,4 @@
-"""Bits of traced tensors of integers and bools, shifts, and divisors that two integers have in common. NumPy's names."""
+"""Bitwise functions of traced tensors of integers and bools, shifts, and common divisors of two integers. NumPy's names."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,27 +15,27 @@ from .trace import recorded
 
 
 def bitwise_and(a: Any, b: Any) -> Tensor:
-    """Bits that are set in both."""
+    """Bits that are set in both operands."""
     return elementwise("bitwise_and", a, b)
 
 
 def bitwise_or(a: Any, b: Any) -> Tensor:
-    """Bits that are set in one of both."""
+    """Bits that are set in at least one operand."""
     return elementwise("bitwise_or", a, b)
 
 
 def bitwise_xor(a: Any, b: Any) -> Tensor:
-    """Bits in which both differ."""
+    """Bits in which the operands differ."""
     return elementwise("bitwise_xor", a, b)
 
 
 def invert(x: Any) -> Tensor:
-    """Every bit flipped; of bools it is their not."""
+    """Every bit flipped; the logical not for bools."""
     return elementwise("invert", x)
 
 
 def bitwise_count(x: Any) -> Tensor:
-    """How many bits of the magnitude are set, an ui8."""
+    """Number of bits set in the magnitude, a ui8."""
     return elementwise("bitwise_count", x)
 
 
@@ -45,8 +45,7 @@ def left_shift(a: Any, b: Any) -> Tensor:
 
 
 def right_shift(a: Any, b: Any) -> Tensor:
-    """a shifted right by b bits, the sign coming in from above; where b is negative, or the width or more, nothing else is
-    left."""
+    """a shifted right by b bits, filled with the sign; only sign bits are left where b is negative, or the width or more."""
     return shifted("right_shift", lambda element: integers.shifted_right(element.bits, element.kind == "signed"), a, b)
 
 
@@ -59,19 +58,19 @@ def shifted(name: str, shift: Any, a: Any, b: Any) -> Tensor:
 
 # ---- divisors ----------------------------------------------------------------------------------------------------
 def gcd(a: Any, b: Any) -> Tensor:
-    """The greatest divisor of both; of two zeros it is 0."""
+    """The greatest common divisor; 0 for two zeros."""
     x, y, result = magnitudes("gcd", a, b)
     return converted(common_divisor(x, y), result)
 
 
 def lcm(a: Any, b: Any) -> Tensor:
-    """The least number that both divide; 0 where one is 0."""
+    """The least common multiple; 0 if either operand is 0."""
     x, y, result = magnitudes("lcm", a, b)
     return converted(recorded(lambda t, u, d: integers.unsigned_quotient(t, d) * u, x, y, common_divisor(x, y)), result)
 
 
 def magnitudes(name: str, a: Any, b: Any) -> tuple[Tensor, Tensor, ElementType]:
-    """Magnitudes of one shape, in bits without sign, which hold that of the least integer; and the result's type."""
+    """Return the magnitudes in one shape, in unsigned integers, which hold that of the least integer; and the result's type."""
     given = operands(a, b, operator=name)
     (element, _), (result,) = checked_loop(name, given)
     working = working_type(element, integers=True, floats=False)
@@ -85,7 +84,7 @@ def magnitudes(name: str, a: Any, b: Any) -> tuple[Tensor, Tensor, ElementType]:
 
 
 def common_divisor(x: Tensor, y: Tensor) -> Tensor:
-    """Euclid's algorithm, for all elements until none has a rest."""
+    """Run Euclid's algorithm on all elements until no element has a remainder."""
     from .control_flow import while_loop
     from .reduction import any
 

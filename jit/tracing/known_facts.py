@@ -1,5 +1,5 @@
-"""What is known of a tensor while tracing: its shape, extents, kind of numbers, and places that follow from its shape. NumPy's
-names; results are Python's and NumPy's own, but for `copy` and the questions that each element answers."""
+"""Facts known of a tensor while tracing: its shape, extents, kind of numbers, and indices that follow from its shape. NumPy's
+names. Results are Python or NumPy values, except those of `copy` and of the tests of each element."""
 from __future__ import annotations
 
 from typing import Any
@@ -35,17 +35,17 @@ def size(a: Any, axis: int | None = None) -> int:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """True if it holds complex numbers, a Python bool."""
+    """True if the tensor holds complex numbers; a Python bool."""
     return is_complex(x) or (not isinstance(x, Tensor) and np.iscomplexobj(x))
 
 
 def isrealobj(x: Any) -> bool:
-    """True if it holds real numbers, a Python bool."""
+    """True if the tensor holds real numbers; a Python bool."""
     return not iscomplexobj(x)
 
 
 def copy(a: Any) -> Tensor:
-    """x itself, which nobody can change."""
+    """The tensor itself, which is immutable."""
     return tensor(a)
 
 
@@ -60,17 +60,17 @@ def isneginf(x: Any) -> Tensor:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """The places of a matrix on and below a diagonal, as arrays of rows and columns."""
+    """Indices of the elements of a matrix on and below a diagonal, as arrays of rows and columns."""
     return np.tril_indices(shape_of(arr)[-2], k, shape_of(arr)[-1])
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """The places of a matrix on and above a diagonal, as arrays of rows and columns."""
+    """Indices of the elements of a matrix on and above a diagonal, as arrays of rows and columns."""
     return np.triu_indices(shape_of(arr)[-2], k, shape_of(arr)[-1])
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """The places of the main diagonal, one array for each axis."""
+    """Indices of the main diagonal, one array for each axis."""
     return np.diag_indices(shape_of(arr)[0], len(shape_of(arr)))
 
 

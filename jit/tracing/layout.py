@@ -44,7 +44,7 @@ def ravel(x: Any) -> Tensor:
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
-    """Axis axes[i] of `x` becomes axis i; without `axes` their order is turned around."""
+    """Axis axes[i] of `x` becomes axis i; without `axes` their order is reversed."""
     x = tensor(x)
     order = tuple(reversed(range(x.ndim))) if axes is None else tuple(axis_of(a, x.ndim) for a in axes)
     if sorted(order) != list(range(x.ndim)):
@@ -61,7 +61,7 @@ def swapaxes(x: Any, first: int, second: int) -> Tensor:
 
 
 def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """The axes `source` at the places `destination`, the others in their order."""
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
     x = tensor(x)
     sources, places = (distinct(v, x.ndim) for v in (source, destination))
     if len(sources) != len(places):
@@ -72,7 +72,7 @@ def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 def distinct(axes: int | Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, each once."""
+    """Return axes counted from the front. Raise a Problem for an axis that occurs twice."""
     found = tuple(axis_of(a, rank) for a in ([axes] if isinstance(axes, int | np.integer) else axes))
     if len(set(found)) != len(found):
         raise problem(f"axes {list(found)}: one is there twice", "argument")
@@ -80,7 +80,7 @@ def distinct(axes: int | Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def expand_dims(x: Any, axis: int | Sequence[int]) -> Tensor:
-    """New axes of extent 1 at these places of the result."""
+    """Insert axes of extent 1 at these positions of the result."""
     x = tensor(x)
     count = 1 if isinstance(axis, int | np.integer) else len(axis)
     places = distinct(axis, x.ndim + count)
@@ -89,7 +89,7 @@ def expand_dims(x: Any, axis: int | Sequence[int]) -> Tensor:
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Without the axes of extent 1, or the given ones, which must have it."""
+    """Remove the axes of extent 1, or the given axes, which must have extent 1."""
     x = tensor(x)
     axes = {a for a, n in enumerate(x.shape) if n == 1} if axis is None else set(distinct(axis, x.ndim))
     for a in sorted(axes):
@@ -117,7 +117,7 @@ def tile(x: Any, repeats: int | Sequence[int]) -> Tensor:
 
 
 def concatenate(parts: Sequence[Any], axis: int | None = 0) -> Tensor:
-    """Tensors one after the other along an axis; without one, all of their elements. They are promoted."""
+    """Concatenate tensors along an axis; without one, all of their elements. The tensors are promoted."""
     given = joinable(parts, "concatenate")
     if axis is None:
         given, axis = [reshape(part, -1) for part in given], 0
@@ -135,7 +135,7 @@ def concatenate(parts: Sequence[Any], axis: int | None = 0) -> Tensor:
 
 
 def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Join tensors of one shape along a new axis."""
     given = joinable(parts, "stack")
     for part in given:
         if part.shape != given[0].shape:
@@ -144,7 +144,7 @@ def stack(parts: Sequence[Any], axis: int = 0) -> Tensor:
 
 
 def joinable(parts: Sequence[Any], operator: str) -> list[Tensor]:
-    """Tensors of one element type, as NumPy promotes theirs; a tensor is the list of its parts."""
+    """Return the tensors in one element type, by NumPy's promotion; a tensor is the list of its parts."""
     parts = list(parts) if isinstance(parts, Tensor) else parts
     if not isinstance(parts, list | tuple) or not parts:
         raise problem(f"{operator} takes a list of tensors", "argument", raised=TypeProblem)
@@ -154,7 +154,7 @@ def joinable(parts: Sequence[Any], operator: str) -> list[Tensor]:
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Equal parts along an axis, or the parts between the given places."""
+    """Equal parts along an axis, or the parts between the given indices."""
     x = tensor(x)
     place = axis_of(axis, x.ndim)
     if isinstance(sections, int | np.integer):
@@ -167,7 +167,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
 
 
 def bordered(x: Any, width: Any, value: Any = 0) -> Tensor:
-    """A border of `value`: `width` is a number, (before, after), or one such pair for each axis."""
+    """Add a border of `value`: `width` is a number, (before, after), or one such pair for each axis."""
     x = tensor(x)
     try:
         pairs = np.broadcast_to(np.asarray(width, np.int64), (x.ndim, 2))
@@ -194,9 +194,8 @@ def flip(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """Elements at `indices` along an axis, of a tensor of rank 1, or without an axis, of all elements in their order. Indices
-    that are known are checked, all others must be within the extent. Negative ones count from
-    the end."""
+    """Elements at `indices` along an axis; without an axis, of all elements in their order. Known indices are checked; all
+    others must be within the extent. Negative ones count from the end."""
     x = tensor(x)
     if axis is None:
         x, axis = reshape(x, -1), 0
@@ -208,7 +207,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 def places(indices: Any, x: Tensor, axis: int) -> Tensor:
-    """Indices of an axis as a tensor of i32, negative ones counted from the end."""
+    """Return indices of an axis as a tensor of i32, negative ones counted from the end."""
     extent = x.shape[axis]
     if isinstance(indices, Tensor):
         if not indices.element.is_integer:
@@ -230,7 +229,7 @@ def places(indices: Any, x: Tensor, axis: int) -> Tensor:
 
 
 def broadcast_arrays(*values: Any) -> list[Tensor]:
-    """The values in the shape that they broadcast to, each of its own element type."""
+    """The values in the shape that they all broadcast to, each in its own element type."""
     given = [tensor(v) for v in values]
     dims = broadcast(*(x.shape for x in given), operator="broadcast_arrays")
     return [broadcast_to(x, dims) for x in given]

@@ -1,8 +1,8 @@
-"""`tosaic.ops.linalg`: norms, determinants, inverses and what else of `numpy.linalg` has a fixed number of steps.
+"""`tosaic.ops.linalg`: norms, determinants, inverses, and the other functions of `numpy.linalg` with a fixed number of steps.
 
-Elimination and Cholesky's decomposition are loops over the columns, one step for all matrices of a batch; rows and columns are
-chosen by masks, so that nothing depends on the numbers but the results. Where NumPy raises LinAlgError (a singular matrix, one
-that is not positive definite) there are infinities or NaN.
+Elimination and Cholesky's decomposition are loops over the columns, one step for all matrices of a batch. Masks select rows and
+columns, so only the results depend on the values. Where NumPy raises LinAlgError (a matrix that is singular or not positive
+definite) the results are infinities or NaN.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Axes = int | Sequence[int] | None
 
 # ---- matrices ----------------------------------------------------------------------------------------------------
 def square_matrices(x: Any, name: str) -> tuple[Tensor, ElementType]:
-    """Square matrices of f32 or f64, and the type of the result."""
+    """Return square matrices of f32 or f64, and the type of the result."""
     x = tensor(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise problem(f"{name} takes square matrices, not {x.type}", "shape")
@@ -43,13 +43,13 @@ def square_matrices(x: Any, name: str) -> tuple[Tensor, ElementType]:
 
 
 def chosen(mask: Tensor, x: Tensor, axis: int) -> Tensor:
-    """What a mask chooses along an axis: one row, or one column."""
+    """Return the row or column that a mask selects along an axis."""
     return reduction.sum(where(mask, x, 0), axis)
 
 
 def eliminated(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Matrices [..., n, m] of which the first n columns have become those of the identity, by Gauss and Jordan with the largest
-    pivot of each column; and the pivots, the sign of the exchanges with them, [..., n]."""
+    """Return matrices [..., n, m] with the first n columns reduced to the identity, by Gauss-Jordan elimination with the
+    largest pivot of each column; and the pivots, with the signs of the row exchanges, [..., n]."""
     *batch, count, width = x.shape
     rows, columns = np.arange(count, dtype=np.int32), np.arange(width, dtype=np.int32)
 
@@ -79,13 +79,13 @@ def det(x: Any) -> Tensor:
 
 
 class SignAndLogarithm(NamedTuple):
-    """What `slogdet` gives."""
+    """Result of `slogdet`."""
     sign: Tensor
     logabsdet: Tensor
 
 
 def slogdet(x: Any) -> SignAndLogarithm:
-    """The sign of the determinant, and the logarithm of its magnitude, which overflows later."""
+    """The sign of the determinant, and the logarithm of its magnitude, which overflows later than the determinant."""
     x, result = square_matrices(x, "slogdet")
     if not x.size:
         return SignAndLogarithm(ones(x.shape[:-2], result), full(x.shape[:-2], 0, result))
@@ -105,7 +105,7 @@ def inv(x: Any) -> Tensor:
 
 
 def solve(a: Any, b: Any) -> Tensor:
-    """x with a @ x = b, of square matrices a; b is a vector, or matrices."""
+    """Solution x of a @ x = b, for square matrices a; b is a vector, or matrices."""
     left, right = contractions.factors("solve", a, b)
     x, result = square_matrices(left, "solve")
     y = converted(right, x.element)
@@ -121,8 +121,8 @@ def solve(a: Any, b: Any) -> Tensor:
 
 
 def cholesky(x: Any, *, upper: bool = False) -> Tensor:
-    """The lower triangular matrix that times its transpose is x, or the upper one; x is symmetric, and only its lower triangle
-    is read."""
+    """The lower triangular matrix whose product with its transpose is x, or the upper one. x is symmetric, and only its lower
+    triangle is read."""
     x, result = square_matrices(x, "cholesky")
     count = x.shape[-1]
     if not x.size:
@@ -144,8 +144,8 @@ def cholesky(x: Any, *, upper: bool = False) -> Tensor:
 
 
 def pinv(x: Any) -> Tensor:
-    """The pseudo-inverse of matrices whose rows or columns, whichever are fewer, are independent; of others there are
-    infinities or NaN, where NumPy leaves the least singular values out."""
+    """The pseudo-inverse of matrices whose rows or columns, whichever are fewer, are independent. Other matrices give
+    infinities or NaN, where NumPy omits the least singular values."""
     x = rearranging.matrices(x, "pinv")
     if not x.size:
         return matrix_transpose(x if x.element.is_float else converted(x, F32))
@@ -156,7 +156,7 @@ def pinv(x: Any) -> Tensor:
 
 
 def matrix_power(x: Any, n: int) -> Tensor:
-    """A square matrix multiplied n times; of a negative n its inverse."""
+    """The n-th power of a square matrix; for a negative n, that of its inverse."""
     x = tensor(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise problem(f"matrix_power takes square matrices, not {x.type}", "shape")
@@ -171,8 +171,8 @@ def matrix_power(x: Any, n: int) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[Any]) -> Tensor:
-    """Matrices multiplied in the order that takes the fewest products, as NumPy does: of two such orders the one that begins
-    at the right. The first and the last may be vectors, a row and a column."""
+    """Matrix product in the order with the fewest multiplications, as in NumPy: of two equal orders, the one that begins at the
+    right. The first and the last operand may be vectors, a row and a column."""
     factors = [tensor(a) for a in arrays]
     if len(factors) < 2:
         raise problem(f"multi_dot takes two matrices at least, not {len(factors)}", "argument")
@@ -182,7 +182,7 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
 
 
 def cheapest_splits(extents: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Return, for each run of factors, after which one to split it (Cormen et al., matrix-chain order)."""
+    """Return, for each run of factors, the factor after which to split it (Cormen et al., matrix-chain order)."""
     count = len(extents) - 1
     costs, splits = {(i, i): 0 for i in range(count)}, {}
     for first, last in ((i, i + n) for n in range(1, count) for i in range(count - n)):
@@ -202,7 +202,7 @@ def product_of(factors: Sequence[Tensor], splits: Mapping[tuple[int, int], int],
 
 # ---- norms -------------------------------------------------------------------------------------------------------
 def cond(x: Any, p: Any = None) -> Tensor:
-    """The norm of square matrices times that of their inverses, of the norms "fro", 1, -1, inf and -inf."""
+    """Condition number: the norm of square matrices times that of their inverses, for the norms "fro", 1, -1, inf and -inf."""
     if p in (None, 2, -2, "nuc"):
         raise problem(f"the condition of matrices by the norm {p!r} needs singular values", "unsupported",
                       help="p='fro', 1, -1, inf or -inf")
@@ -210,7 +210,7 @@ def cond(x: Any, p: Any = None) -> Tensor:
 
 
 def vector_norm(x: Any, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Tensor:
-    """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord), for infinite orders the greatest or least
+    """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord); for infinite orders the greatest or least
     magnitude, for 0 the number of elements that are not 0."""
     x, result = reduction.in_float(magnitudes(x))
     size = absolute(x)
@@ -246,7 +246,7 @@ def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
 
 
 def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The norm of a vector, or of matrices where `axis` names two axes (or x is a matrix and `ord` is given)."""
+    """The norm of a vector, or of matrices if `axis` names two axes (or x is a matrix and `ord` is given)."""
     x = tensor(magnitudes(x))
     if axis is None and ord is None:
         return vector_norm(x, keepdims=keepdims)

@@ -1,6 +1,6 @@
 """NumPy's own functions called on traced tensors: `np.add(x, y)`, `np.add.reduce(x)`, `np.concatenate([x, y])`,
-`np.linalg.norm(x)` find what `tosaic.ops` has by their names, and SciPy's what `tosaic.ops.special` has. What it has not is
-refused with the reason."""
+`np.linalg.norm(x)` dispatch to the functions of `tosaic.ops` by name, and SciPy's to those of `tosaic.ops.special`. Other
+functions are refused with the reason."""
 from __future__ import annotations
 
 import inspect
@@ -17,7 +17,7 @@ from .trace import problem
 
 # ---- universal functions -----------------------------------------------------------------------------------------
 def of_ufunc(function: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """`__array_ufunc__`: a call, or one of the methods of a ufunc."""
+    """Implement `__array_ufunc__`: a call, or one of the methods of a ufunc."""
     given = dict(options)
     refuse_options(f"numpy.{function.__name__}", given)
     if method in ("reduce", "accumulate", "outer"):
@@ -36,7 +36,8 @@ def of_ufunc(function: np.ufunc, method: str, inputs: Sequence[Any], options: Ma
 
 
 def refuse_options(name: str, given: dict[str, Any]) -> None:
-    """What would write into an array, or leave elements unwritten; what only says how to do it is dropped."""
+    """Raise a Problem for options that would write into an array or leave elements unwritten; drop those that have no effect
+    here."""
     if given.pop("out", None) is not None:
         raise problem(f"{name} with out=: a traced tensor cannot be changed", "unsupported", help="use what it returns")
     if given.pop("where", True) is not True:
@@ -49,7 +50,7 @@ def refuse_options(name: str, given: dict[str, Any]) -> None:
 
 # ---- functions ---------------------------------------------------------------------------------------------------
 def of_function(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """`__array_function__`."""
+    """Implement `__array_function__`."""
     name = qualified(function)
     found = named(name)
     given = dict(options)
@@ -66,7 +67,7 @@ def of_function(function: Callable[..., Any], args: Sequence[Any], options: Mapp
 
 
 def qualified(function: Callable[..., Any]) -> str:
-    """The name of a function in `numpy`: `sum`, `linalg.norm`."""
+    """Return the name of a function in `numpy`: `sum`, `linalg.norm`."""
     module = getattr(function, "__module__", "") or ""
     for part in ("linalg", "fft"):
         if module.startswith(f"numpy.{part}"):
@@ -75,7 +76,7 @@ def qualified(function: Callable[..., Any]) -> str:
 
 
 def named(name: str) -> Callable[..., Any]:
-    """The function of `tosaic.ops` with that name, or a Problem that says why there is none."""
+    """Return the function of `tosaic.ops` with that name. Raise a Problem with the reason if there is none."""
     from . import ops
     place, _, last = name.rpartition(".")
     for namespace in (getattr(ops, place, None),) if place else (ops, ops.special):
@@ -95,8 +96,8 @@ def signature(function: Callable[..., Any]) -> inspect.Signature | None:
 
 def arguments(function: Callable[..., Any], found: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
               ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of NumPy's function as ours takes them: by name where both have one, in order otherwise; what is NumPy's
-    default is left out."""
+    """Return the arguments of NumPy's function in the form that ours takes: by name if both functions have the name, in order
+    otherwise. Omit arguments that equal NumPy's defaults."""
     theirs, own = signature(function), signature(found)
     if theirs is None or own is None or any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
         return list(args), options

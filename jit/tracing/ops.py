@@ -1,7 +1,7 @@
 """`tosaic.ops`: functions of traced tensors with NumPy's names. They also run where NumPy's own are called on a tensor.
 
-Operands may be tensors, NumPy arrays and Python numbers; ranks are aligned, shapes broadcast and element types promoted as
-NumPy does. The operators of the specification themselves are in `tosaic.tosa`.
+Operands may be tensors, NumPy arrays and Python numbers; ranks are aligned, shapes broadcast and element types promoted as in
+NumPy. The operators of the specification itself are in `tosaic.tosa`.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`qr` by Householder's reflections: one for each column, in a loop, all matrices of a batch at once.
+"""`qr` by Householder reflections: one for each column, in a loop, all matrices of a batch at once.
 
-Signs are LAPACK's, whose results NumPy gives: a reflection makes the diagonal of r of the sign that the column has not, and
-there is none for a column that is 0 below the diagonal.
+Signs are those of LAPACK, whose results NumPy returns: a reflection gives the diagonal element of r the sign opposite to the
+column's. A column that is 0 below the diagonal needs no reflection.
 """
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .trace import problem
 
 
 class OrthogonalAndTriangular(NamedTuple):
-    """What `qr` gives."""
+    """Result of `qr`."""
     Q: Tensor
     R: Tensor
 
 
 def matrices(x: Any, name: str) -> tuple[Tensor, ElementType]:
-    """Matrices of f32 or f64, and the type of the result."""
+    """Return matrices of f32 or f64, and the type of the result."""
     found = tensor(x)
     if found.ndim < 2 or not found.size:
         raise problem(f"{name} takes matrices with elements, not {found.type}", "shape")
@@ -37,7 +37,8 @@ def matrices(x: Any, name: str) -> tuple[Tensor, ElementType]:
 
 
 def reflections(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The matrix after all reflections, upper triangular; their vectors as columns, 1 on the diagonal; their factors."""
+    """Return the upper triangular matrix after all reflections, their vectors as columns with 1 on the diagonal, and their
+    factors."""
     *batch, height, width = x.shape
     count = min(height, width)
     rows, columns = np.arange(height, dtype=np.int32), np.arange(width, dtype=np.int32)
@@ -64,14 +65,14 @@ def reflections(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def reflected(a: Tensor, vector: Tensor, factor: Tensor) -> Tensor:
-    """a - factor v (v a), of one vector for each matrix."""
+    """Return a - factor v (v a), with one vector for each matrix."""
     v = expand_dims(vector, -1)
     along = reduction.sum(multiply(v, a), -2, True)
     return subtract(a, multiply(multiply(expand_dims(factor, -1), v), along))
 
 
 def qr(x: Any, mode: str = "reduced") -> OrthogonalAndTriangular | Tensor:
-    """Matrices as products of an orthogonal one and an upper triangular one, Q and R. `mode` is "reduced", "complete" (Q is
+    """Factor matrices into an orthogonal and an upper triangular matrix, Q and R. `mode` is "reduced", "complete" (Q is
     square), or "r" (R alone)."""
     if mode not in ("reduced", "complete", "r"):
         raise problem(f"the mode of qr is 'reduced', 'complete' or 'r', not {mode!r}", "argument")

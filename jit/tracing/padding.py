@@ -1,6 +1,6 @@
 """Borders around tensors: of one value, or of the elements themselves. NumPy's `pad`.
 
-Modes that repeat elements are one gather along each axis, whose places NumPy's own `pad` gives.
+Modes that repeat elements are one gather along each axis, with the indices that NumPy's own `pad` computes.
 """
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MODES = ("constant", "empty", *REPEATING, *STATISTICS, "linear_ramp")
 
 def pad(x: Any, width: Any, value: Any = 0, *, mode: str = "constant", constant_values: Any = None, end_values: Any = 0,
         stat_length: Any = None, reflect_type: str = "even") -> Tensor:
-    """A border of `value`: `width` is a number, (before, after), or one such pair for each axis. `mode` is one of NumPy's:
-    "constant" (or `constant_values`, given as `width` is), "edge", "reflect", "symmetric", "wrap", "linear_ramp" to
-    `end_values`, or what "maximum", "minimum", "mean" or "median" make of `stat_length` elements, or of all."""
+    """Add a border of `value`: `width` is a number, (before, after), or one such pair for each axis. `mode` is one of NumPy's:
+    "constant" (or `constant_values`, in the form of `width`), "edge", "reflect", "symmetric", "wrap", "linear_ramp" to
+    `end_values`, or "maximum", "minimum", "mean" or "median" of `stat_length` elements, or of all."""
     x = tensor(x)
     widths = for_each_axis(width, x.ndim)
     if min((n for pair in widths for n in pair), default=0) < 0:
@@ -50,7 +50,7 @@ def pad(x: Any, width: Any, value: Any = 0, *, mode: str = "constant", constant_
 
 
 def for_each_axis(value: Any, rank: int, dtype: Any = np.int64) -> list[tuple[Any, Any]]:
-    """One (before, after) for each axis, as NumPy reads a number, a pair, or pairs."""
+    """Return one (before, after) for each axis from a number, a pair, or pairs, as in NumPy."""
     try:
         if isinstance(value, dict):
             found = np.zeros((rank, 2), dtype)
@@ -66,7 +66,7 @@ def for_each_axis(value: Any, rank: int, dtype: Any = np.int64) -> list[tuple[An
 
 
 def of_constants(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tensor:
-    """One value around all, or one for each side."""
+    """Pad with one value everywhere, or with one for each side."""
     if isinstance(value, list | tuple | np.ndarray) and np.size(value) > 1:
         for axis, (width, sides) in enumerate(zip(widths, for_each_axis(value, x.ndim, None))):
             borders = [full(with_extent(x, axis, n), tensor(side, x.element), x.element) for n, side in zip(width, sides)]
@@ -98,7 +98,7 @@ def side(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
 
 
 def of_statistics(x: Tensor, widths: list[tuple[int, int]], mode: str, stat_length: Any) -> Tensor:
-    """What a function makes of the elements at each end; of integers rounded to the nearest."""
+    """Pad with a statistic of the elements at each end; integers are rounded to nearest."""
     lengths = for_each_axis(stat_length, x.ndim) if stat_length is not None else [(None, None)] * x.ndim
     for axis, (width, (first, last)) in enumerate(zip(widths, lengths)):
         if any(n is not None and n < 1 for n in (first, last)):
@@ -111,7 +111,7 @@ def of_statistics(x: Tensor, widths: list[tuple[int, int]], mode: str, stat_leng
 
 
 def of_ramps(x: Tensor, widths: list[tuple[int, int]], ends: list[tuple[Any, Any]]) -> Tensor:
-    """In equal steps from the end value to the element at each end; of integers rounded down."""
+    """Pad with equal steps from the end value to the element at each end; integers are rounded down."""
     for axis, (width, values) in enumerate(zip(widths, ends)):
         edges = side(x, axis, None, 1), side(x, axis, -1, None)
         borders = [ramp(edge, axis, n, value) for edge, n, value in zip(edges, width, values)]
@@ -120,7 +120,7 @@ def of_ramps(x: Tensor, widths: list[tuple[int, int]], ends: list[tuple[Any, Any
 
 
 def ramp(edge: Tensor, axis: int, count: int, value: float) -> Tensor:
-    """From a value towards the edge, which it does not reach."""
+    """Return equal steps from a value towards the edge, excluding the edge."""
     if not count:
         return side(edge, axis, 0, 0)
     steps = np.arange(count).reshape([-1 if a == axis else 1 for a in range(edge.ndim)])

@@ -30,7 +30,7 @@ def coefficients(p: Any, name: str) -> Tensor:
 
 
 def polyval(p: Any, x: Any) -> Tensor:
-    """The polynomial with these coefficients at x, by as many products as it has."""
+    """The polynomial with these coefficients at x, by one product per coefficient."""
     given, at = factors("polyval", p, x)
     given = coefficients(given, "polyval")
     found = zeros_like(at)
@@ -40,7 +40,7 @@ def polyval(p: Any, x: Any) -> Tensor:
 
 
 def both(name: str, a1: Any, a2: Any) -> tuple[Tensor, Tensor]:
-    """Two polynomials with as many coefficients as the longer one."""
+    """Return two polynomials, both with the coefficient count of the longer one."""
     x, y = (coefficients(v, name) for v in factors(name, a1, a2))
     count = max(x.size, y.size)
     x, y = (v if v.size == count else concatenate([zeros(count - v.size, v.element), v]) for v in (x, y))
@@ -69,7 +69,7 @@ def times_of(m: int, name: str) -> int:
 
 
 def polyder(p: Any, m: int = 1) -> Tensor:
-    """The derivative of a polynomial, `m` times."""
+    """The `m`th derivative of a polynomial."""
     x = coefficients(p, "polyder")
     for _ in range(times_of(m, "polyder")):
         x = multiply(x[:-1], np.arange(x.size - 1, 0, -1))
@@ -77,7 +77,7 @@ def polyder(p: Any, m: int = 1) -> Tensor:
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
-    """The integral of a polynomial, `m` times, with the constants k."""
+    """The `m`-fold integral of a polynomial, with the constants k."""
     x = coefficients(p, "polyint")
     x = x if x.element.is_float else converted(x, F32)
     constants = np.zeros(m) if k is None else np.atleast_1d(k)
@@ -90,7 +90,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
 
 
 def poly(seq_of_zeros: Any) -> Tensor:
-    """The polynomial with these zeros, whose first coefficient is 1."""
+    """The polynomial with these zeros and a first coefficient of 1."""
     x = coefficients(seq_of_zeros, "poly")
     x = x if x.element.is_float else converted(x, F32)
     found = ones((1,), x.element)
@@ -100,8 +100,8 @@ def poly(seq_of_zeros: Any) -> Tensor:
 
 
 def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Tensor:
-    """The polynomial of degree `deg` through the points (x, y), or next to them: the sum of the squares of its distances, each
-    times its weight w, is the least. More than `deg` of the x differ; y has one column for each of several polynomials."""
+    """Least-squares polynomial of degree `deg` for the points (x, y): it minimizes the sum of the squares of its distances,
+    each times its weight w. More than `deg` of the x must differ; y has one column for each of several polynomials."""
     at, values = factors("polyfit", x, y)
     at, values = (v if v.element.is_float else converted(v, F32) for v in (at, values))
     is_one = at.ndim == 1 and values.ndim in (1, 2) and values.shape[0] == at.size
@@ -119,8 +119,8 @@ def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Tensor:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of a vector, N of them (as many as it has elements), as columns, the highest first, or the lowest first if
-    `increasing`."""
+    """The powers of a vector as columns, N of them (default: as many as it has elements), the highest first, or the lowest
+    first if `increasing`."""
     at = tensor(x)
     if at.ndim != 1:
         raise problem(f"vander takes a vector, not {at.type}", "shape")

@@ -1,8 +1,8 @@
-"""Which element type several operands have together, and which types a function of NumPy takes and gives: NumPy's own rules,
-asked of NumPy, with one difference.
+"""The common element type of several operands, and the operand and result types of a NumPy function: NumPy's own rules, queried
+from NumPy, with one difference.
 
-Integers and bools that must become floats become f32, where NumPy makes float16, float32 or float64 of them by their width: f64
-comes only of f64. TOSA has no f64, and few microcontrollers compute it.
+Integers and bools that must become floats become f32, where NumPy chooses float16, float32 or float64 by their width: f64 comes
+only from f64. TOSA has no f64, and few microcontrollers compute it.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...lowering.graph.types import BF16, BY_STORAGE, F16, F32, F64, I1, NUMPY_N
 from .trace import problem
 
 KINDS = {"bool": 0, "signed": 1, "unsigned": 1, "float": 2}
-"""The order of kinds: a Python number of a kind that is no higher takes the element type of the tensor."""
+"""The order of kinds: a Python number of the same or a lower kind takes the element type of the tensor."""
 
 
 def is_known_to_numpy(element: ElementType) -> bool:
@@ -26,7 +26,7 @@ def is_known_to_numpy(element: ElementType) -> bool:
 
 
 def stand_in(element: ElementType) -> np.dtype[Any]:
-    """The dtype that NumPy's rules are asked for: of types that NumPy lacks a similar one's."""
+    """Return the dtype for which to query NumPy's rules; for a type that NumPy lacks, that of a similar type."""
     if element.is_float and not is_known_to_numpy(element):
         return np.dtype(np.float32)
     return element.dtype
@@ -38,8 +38,8 @@ is_explicit = ContextVar("is_explicit", default=False)
 
 @contextmanager
 def explicit_conversions() -> Iterator[None]:
-    """In it operands are not promoted (bools apart): types that differ are a Problem. So it is op by op, whose design document
-    has operands converted by operations alone."""
+    """Disable promotion of operands (bools apart) inside the context: types that differ are a Problem. The op-by-op runtime
+    uses this, as its design document has operands converted only by operations."""
     token = is_explicit.set(True)
     try:
         yield
@@ -50,7 +50,7 @@ def explicit_conversions() -> Iterator[None]:
 # ---- several operands --------------------------------------------------------------------------------------------
 @lru_cache(maxsize=1024)
 def common(first: ElementType, second: ElementType) -> ElementType | None:
-    """The element type that both become; None where there is none."""
+    """Return the type that both operands become; None if there is none."""
     if first == second:
         return first
     low, high = sorted((first, second), key=lambda e: KINDS.get(e.kind, 9))
@@ -67,8 +67,8 @@ def common(first: ElementType, second: ElementType) -> ElementType | None:
 
 
 def common_of_foreign(low: ElementType, high: ElementType) -> ElementType | None:
-    """Of bf16, which NumPy lacks, f32 beside another float or an integer of more than a byte. Other such types have no
-    company."""
+    """Return bf16 for bf16 beside an integer of at most one byte, else f32 (f64 beside f64), as NumPy lacks bf16. Other such
+    types have no common type."""
     if high == BF16 and is_known_to_numpy(low) and low.is_integer:
         return BF16 if low.bits <= 8 else F32
     if BF16 in (low, high):
@@ -78,7 +78,7 @@ def common_of_foreign(low: ElementType, high: ElementType) -> ElementType | None
 
 
 def promoted(elements: Sequence[ElementType], operator: str = "this operator") -> ElementType:
-    """The element type of all together, as NumPy promotes them."""
+    """Return the element type of all together, by NumPy's promotion."""
     found, differ = elements[0], is_explicit.get() and len({*elements} - {I1}) > 1
     for element in elements[1:]:
         both = common(found, element)
@@ -92,12 +92,12 @@ def promoted(elements: Sequence[ElementType], operator: str = "this operator") -
 
 # ---- functions of NumPy ------------------------------------------------------------------------------------------
 Loop = tuple[tuple[ElementType, ...], tuple[ElementType, ...]]
-"""The types of what a function takes, and of what it gives."""
+"""Types of a function's operands and of its results."""
 
 
 @lru_cache(maxsize=4096)
 def loop(name: str, elements: tuple[ElementType, ...]) -> Loop | str:
-    """The loop of `numpy.NAME` for operands of these types; or why there is none."""
+    """Return the loop of `numpy.NAME` for operands of these types, or the reason why there is none."""
     function: np.ufunc = getattr(np, name)
     try:
         found = function.resolve_dtypes((*map(stand_in, elements), *(None,) * function.nout))
@@ -108,7 +108,7 @@ def loop(name: str, elements: tuple[ElementType, ...]) -> Loop | str:
 
 
 def own(dtype: np.dtype[Any], elements: Sequence[ElementType]) -> ElementType:
-    """The element type of a loop of NumPy's for operands of these types."""
+    """Return the element type that stands for a dtype of NumPy's loop for operands of these types."""
     found = BY_STORAGE[dtype.name]
     foreign = next((e for e in elements if not is_known_to_numpy(e)), None)
     if foreign is not None and dtype == stand_in(foreign):

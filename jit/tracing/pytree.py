@@ -1,5 +1,5 @@
 """Nested arguments and results of a Python function: tuples, lists, dicts, dataclasses and registered classes (`trees`) of
-tensors, flattened to leaves and made again.
+tensors, flattened to leaves and rebuilt.
 
 A `Structure` is the nest without its leaves; it is hashable, so it is part of a signature.
 """
@@ -16,9 +16,9 @@ Form = Literal["leaf", "complex", "none", "empty", "tuple", "list", "dict", "nam
 
 
 class Structure(NamedTuple):
-    """What a value is without its leaves. `names` are a dict's keys, `type` the class of a named tuple or a tree, `static`
-    what a tree has besides its children. A leaf of a result that is "empty" is an array without elements, whose shape and dtype
-    are the `names`."""
+    """The form of a value without its leaves. `names` are a dict's keys, `type` the class of a named tuple or a tree, `static`
+    the data of a tree besides its children. An "empty" leaf of a result is an array without elements, with its shape and dtype
+    as `names`."""
     form: Form
     children: tuple[Structure, ...] = ()
     names: tuple[Any, ...] = ()
@@ -48,7 +48,7 @@ COMPLEX = Structure("complex")
 
 
 def flatten(value: Any, leaves: list[Any]) -> Structure:
-    """The structure of `value`; its leaves are appended to `leaves` in order."""
+    """Return the structure of `value`; append its leaves to `leaves` in order."""
     match value:
         case None:
             return Structure("none")
@@ -71,7 +71,7 @@ def flatten(value: Any, leaves: list[Any]) -> Structure:
 
 
 def is_complex(value: Any) -> bool:
-    """True if an array, a tensor or a number is complex, of other libraries, too: by the name of its dtype."""
+    """True if an array, a tensor or a number, also of another library, is complex, by the name of its dtype."""
     dtype = getattr(value, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind == "c"
@@ -81,14 +81,14 @@ def is_complex(value: Any) -> bool:
 
 
 def from_pairs(pairs: Any) -> Any:
-    """What has been pairs: a complex tensor, or a complex array over the same memory."""
+    """Convert pairs back to a complex tensor, or to a complex array over the same memory."""
     if isinstance(pairs, np.ndarray):
         return pairs if pairs.dtype.kind == "c" else pairs.view(np.result_type(pairs.dtype, np.complex64))[..., 0]
     return pairs.of_pairs() if hasattr(pairs, "of_pairs") else pairs
 
 
 def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
-    """The value that has this structure and these leaves."""
+    """Return the value with this structure and these leaves."""
     if structure.form == "leaf":
         return next(leaves)
     if structure.form == "complex":
@@ -115,8 +115,7 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
 
 
 def with_empty(structure: Structure, empty: Iterator[tuple[Any, ...]]) -> Structure:
-    """The structure with "empty" in the place of each leaf for which there is a shape and a dtype; () stands for a leaf that
-    stays."""
+    """Return the structure with "empty" for each leaf that has a shape and a dtype; () keeps the leaf."""
     if structure.form in ("leaf", "complex"):
         names = next(empty)
         if names and structure.form == "complex":
@@ -126,7 +125,7 @@ def with_empty(structure: Structure, empty: Iterator[tuple[Any, ...]]) -> Struct
 
 
 def rebuild(structure: Structure) -> Callable[[Sequence[Any]], Any]:
-    """`unflatten` for this structure, made quick for the common ones."""
+    """Return `unflatten` for this structure, specialized for the common structures."""
     if structure.form == "leaf":
         return lambda leaves: leaves[0]
     if structure.form == "tuple" and all(child.form == "leaf" for child in structure.children):
@@ -135,7 +134,7 @@ def rebuild(structure: Structure) -> Callable[[Sequence[Any]], Any]:
 
 
 def leaf_names(structure: Structure, name: str) -> list[str]:
-    """A name for each leaf of an argument called `name`: `state_0`, `weights_bias`."""
+    """Return a name for each leaf of an argument called `name`: `state_0`, `weights_bias`."""
     match structure.form:
         case "leaf" | "complex":
             return [name]

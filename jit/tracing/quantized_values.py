@@ -1,5 +1,5 @@
-"""What stored integers stand for, of traced tensors: the arithmetic of `runtime.quantization`, as operations of the function
-that is being traced, with the same results to the bit."""
+"""Quantization of traced tensors: the arithmetic of `runtime.quantization`, as operations of the function that is being traced,
+with the same results to the bit."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,12 +13,12 @@ from .tensor import Tensor
 from .trace import problem
 
 MAX_BITS = 16
-"""Integers of more are no floats of 24 bits when their zero point is taken away."""
+"""Maximum number of bits of an integer that is exact in a float's 24 bits after its zero point is subtracted."""
 
 
 def quantized(numbers: Quantization | None, what: str, x: Tensor, dtype: np.dtype[Any]) -> Tensor:
-    """The stored integers of real numbers: quotients rounded to nearest, halves away from zero, within the range of the
-    storage; a NaN becomes the zero point. Of a tensor that is not quantized, itself."""
+    """Quantize real numbers: quotients rounded to nearest, halves away from zero, clamped to the range of the storage; a NaN
+    becomes the zero point. Return a tensor that is not quantized itself."""
     if numbers is None:
         return as_stored(x, what, dtype)
     scales, zeros = aligned(numbers, what, x)
@@ -31,7 +31,7 @@ def quantized(numbers: Quantization | None, what: str, x: Tensor, dtype: np.dtyp
 
 
 def dequantized(numbers: Quantization | None, what: str, x: Tensor, dtype: np.dtype[Any]) -> Tensor:
-    """The real numbers of stored integers, in float32."""
+    """Dequantize stored integers to real numbers, in float32."""
     if numbers is None:
         return as_stored(x, what, dtype)
     if x.dtype != dtype:
@@ -41,7 +41,7 @@ def dequantized(numbers: Quantization | None, what: str, x: Tensor, dtype: np.dt
 
 
 def aligned(numbers: Quantization, what: str, x: Tensor) -> tuple[Array, Array]:
-    """Scales and zero points so that they meet the tensor's axes."""
+    """Return scales and zero points aligned with the tensor's axes."""
     if numbers.high - numbers.low >= 1 << MAX_BITS:
         raise problem(f"{what} has integers of more than {MAX_BITS} bits", "unsupported",
                       help="quantize and dequantize it outside of the jitted function")
@@ -50,7 +50,7 @@ def aligned(numbers: Quantization, what: str, x: Tensor) -> tuple[Array, Array]:
 
 
 def as_stored(x: Tensor, what: str, dtype: np.dtype[Any]) -> Tensor:
-    """A tensor of the type that the model has, or floats for floats."""
+    """Return a tensor of the model's type, converting floats to floats. Raise a Problem for other types."""
     if x.dtype == dtype:
         return x
     if dtype.kind == x.dtype.kind == "f":

@@ -1,5 +1,4 @@
-"""Tensors joined and split in NumPy's other ways: rolled, repeated, turned, cut along diagonals, joined by rows and
-columns, chosen from a list."""
+"""NumPy's other ways to join and split tensors: rolled, repeated, rotated, cut along diagonals, joined by rows and columns."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ Axes = int | Sequence[int] | None
 
 
 def by_places(x: Tensor, axis: int, places: Any) -> Tensor:
-    """Elements along an axis by numbers that are known."""
+    """Return elements along an axis by known indices."""
     known = np.asarray(places, np.int64)
     if not known.size:
         return x[(slice(None),) * axis + (slice(0, 0),)]
@@ -28,7 +27,7 @@ def by_places(x: Tensor, axis: int, places: Any) -> Tensor:
 
 
 def roll(x: Any, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
-    """Elements `shift` places further along an axis, those that go beyond its end at its beginning; without an axis, of all
+    """Elements shifted by `shift` along an axis; those that pass its end reappear at its beginning. Without an axis, of all
     elements in their order."""
     x = tensor(x)
     if axis is None:
@@ -46,7 +45,7 @@ def roll(x: Any, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element several times, one number for all or one for each, which are known; without an axis, of all elements."""
+    """Each element repeated, with one count for all or one for each; the counts are known. Without an axis, of all elements."""
     x = tensor(x)
     if isinstance(repeats, Tensor):
         raise problem("the repeats of a repeat must be known: the shape of its result depends on them", "unsupported",
@@ -61,7 +60,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
 
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
-    """Turned by right angles, from the first axis towards the second."""
+    """The tensor rotated by right angles, from the first axis towards the second."""
     x = tensor(m)
     a, b = (axis_of(axis, x.ndim) for axis in axes)
     for _ in range(k % 4):
@@ -79,13 +78,13 @@ def flipud(m: Any) -> Tensor:
 
 # ---- triangles and diagonals -------------------------------------------------------------------------------------
 def tril(x: Any, k: int = 0) -> Tensor:
-    """What is on and below a diagonal, `k` above the middle one; zeros above."""
+    """Elements on and below a diagonal, `k` above the main diagonal; zeros above."""
     x = matrices(x, "tril")
     return where(np.tri(x.shape[-2], x.shape[-1], k, dtype=bool), x, tensor(0, x.element))
 
 
 def triu(x: Any, k: int = 0) -> Tensor:
-    """What is on and above a diagonal, `k` above the middle one; zeros below."""
+    """Elements on and above a diagonal, `k` above the main diagonal; zeros below."""
     x = matrices(x, "triu")
     return where(~np.tri(x.shape[-2], x.shape[-1], k - 1, dtype=bool), x, tensor(0, x.element))
 
@@ -114,7 +113,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
-    """Of a matrix a diagonal, of a vector the matrix that has it as diagonal."""
+    """A diagonal of a matrix, or the matrix with a vector as that diagonal."""
     x = tensor(v)
     if x.ndim == 2:
         return diagonal(x, k)
@@ -124,7 +123,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:
-    """The matrix that has these elements as diagonal."""
+    """The matrix with these elements as a diagonal."""
     x = reshape(v, -1)
     extent = x.size + abs(k)
     rows = np.eye(extent, extent, k, dtype=bool)
@@ -136,7 +135,7 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
 
 # ---- joined and split --------------------------------------------------------------------------------------------
 def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """The parts along an axis, which goes."""
+    """The parts along an axis, which is removed."""
     x = tensor(x)
     place = axis_of(axis, x.ndim)
     return tuple(x[(slice(None),) * place + (i,)] for i in range(x.shape[place]))
@@ -151,24 +150,24 @@ def atleast_2d(x: Any) -> Tensor:
 
 
 def atleast_3d(x: Any) -> Tensor:
-    """Of rank 3: a vector becomes one row of one matrix, a matrix gets a last axis."""
+    """The tensor with rank 3 or more: a vector becomes one row of one matrix, a matrix gets a last axis."""
     found = atleast_2d(x)
     return found if found.ndim > 2 else reshape(found, (*found.shape, 1))
 
 
 def vstack(tup: Sequence[Any]) -> Tensor:
-    """Rows one below the other."""
+    """Tensors joined by rows, one below the other."""
     return concatenate([atleast_2d(part) for part in tup], 0)
 
 
 def hstack(tup: Sequence[Any]) -> Tensor:
-    """Columns side by side; vectors one behind the other."""
+    """Tensors joined by columns, side by side; vectors one after the other."""
     parts = [atleast_1d(part) for part in tup]
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1)
 
 
 def dstack(tup: Sequence[Any]) -> Tensor:
-    """Along the third axis."""
+    """Tensors joined along the third axis."""
     return concatenate([atleast_3d(part) for part in tup], 2)
 
 
@@ -179,7 +178,7 @@ def column_stack(tup: Sequence[Any]) -> Tensor:
 
 
 def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Parts along an axis, as equal as can be."""
+    """Parts along an axis, as equal as possible."""
     x = tensor(ary)
     if not isinstance(indices_or_sections, int):
         return split(x, indices_or_sections, axis)
@@ -189,14 +188,14 @@ def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
-    """The axis before axis `start`."""
+    """Move an axis before axis `start`."""
     x = tensor(a)
     place = axis_of(axis, x.ndim)
     return moveaxis(x, place, start - 1 if place < start else start)
 
 
 def permute_dims(x: Any, axes: Sequence[int]) -> Tensor:
-    """`transpose` by the name of the array API standard."""
+    """`transpose` under the name of the array API standard."""
     return transpose(x, axes)
 
 

@@ -1,5 +1,6 @@
-"""Sums, products, extremes, means, their places, counts: tensors reduced along axes. NumPy's names and NumPy's meaning, but
-for the types of results: what NumPy widens to its default integer or float stays or becomes i32 and f32 (`promotion`)."""
+"""Reductions of tensors along axes: sums, products, extremes, means, indices of extremes, counts. NumPy's names and meaning,
+except for the types of results: where NumPy widens to its default integer or float, types stay or become i32 and f32
+(`promotion`)."""
 from __future__ import annotations
 
 import math
@@ -25,7 +26,7 @@ Axes = int | Sequence[int] | None
 
 
 def reduced(x: Tensor, axis: Axes, keepdims: bool, one: OneAxis, empty: int | None, name: str) -> Tensor:
-    """A reduction along some axes; without `axis` along all. `empty` is what it gives of no elements, None a Problem."""
+    """Reduce along some axes; without `axis` along all. `empty` is the result for no elements; None makes them a Problem."""
     axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)
     kept: tuple[int, ...] = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
     if empty is None and not x.size and 0 not in kept:
@@ -35,14 +36,14 @@ def reduced(x: Tensor, axis: Axes, keepdims: bool, one: OneAxis, empty: int | No
 
 
 def type_of_sum(element: ElementType) -> ElementType:
-    """Sums and products of bools and of integers below 32 bits have 32."""
+    """Return the type of sums and products: bools and integers below 32 bits get 32."""
     if element == I1 or (is_narrow(element) and element.kind == "signed"):
         return I32
     return UI32 if is_narrow(element) else element
 
 
 def summed(x: Any, axis: Axes, keepdims: bool, dtype: Any, one: OneAxis, empty: int, name: str) -> Tensor:
-    """Of integers, in the bits of one with a sign; half floats in f32, rounded once."""
+    """Reduce integers in the bits of a signed type, half floats in f32, and round once."""
     x = tensor(x)
     element = type_of_sum(x.element) if dtype is None else element_type(dtype)
     if element == I1:
@@ -52,18 +53,18 @@ def summed(x: Any, axis: Axes, keepdims: bool, dtype: Any, one: OneAxis, empty: 
 
 
 def sum(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum; of bools and narrow integers in i32 (without a sign ui32)."""
+    """Sum; bools and narrow integers in i32 (unsigned ones in ui32)."""
     return summed(x, axis, keepdims, dtype, reductions.operator("reduce_sum"), 0, "sum")
 
 
 def prod(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Product; of bools and narrow integers in i32 (without a sign ui32)."""
+    """Product; bools and narrow integers in i32 (unsigned ones in ui32)."""
     return summed(x, axis, keepdims, dtype, reductions.operator("reduce_product"), 1, "prod")
 
 
 # ---- extremes ----------------------------------------------------------------------------------------------------
 def extreme(name: str, x: Any, axis: Axes, keepdims: bool) -> Tensor:
-    """The greatest or least, by TOSA's operator."""
+    """Compute the greatest or least element, by TOSA's operator."""
     x = tensor(x)
     element, one = x.element, reductions.operator(f"reduce_{name}")
     if element == I1:
@@ -77,17 +78,17 @@ def extreme(name: str, x: Any, axis: Axes, keepdims: bool) -> Tensor:
 
 
 def max(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The greatest element; a NaN is the result."""
+    """The greatest element; NaN if any is NaN."""
     return extreme("max", x, axis, keepdims)
 
 
 def min(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The least element; a NaN is the result."""
+    """The least element; NaN if any is NaN."""
     return extreme("min", x, axis, keepdims)
 
 
 def any(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """True if one element is not 0, or true."""
+    """True if at least one element is not 0, or true."""
     return reduced(astype(x, I1), axis, keepdims, reductions.operator("reduce_any"), False, "any")
 
 
@@ -97,38 +98,38 @@ def all(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 def count_nonzero(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """How many elements are not 0, an i32."""
+    """Number of elements that are not 0, an i32."""
     return sum(astype(x, I1), axis, keepdims)
 
 
 def ptp(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The greatest element less the least."""
+    """The greatest element minus the least."""
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
 
 # ---- means -------------------------------------------------------------------------------------------------------
 def in_float(x: Any, dtype: Any = None) -> tuple[Tensor, ElementType]:
-    """What a mean is of, integers as f32, half floats as f32, too; and the type of the result."""
+    """Return the operand of a mean, with integers and half floats as f32, and the type of the result."""
     x = tensor(x)
     result = element_type(dtype) if dtype is not None else x.element if x.element.is_float else F32
     return converted(x, result if result in (F32, F64) else F32), result
 
 
 def count_of(x: Tensor, axis: Axes) -> int:
-    """Elements that become one."""
+    """Return the number of elements that are reduced to one."""
     axes = range(x.ndim) if axis is None else distinct(axis, x.ndim)
     return math.prod(x.shape[a] for a in axes)
 
 
 def mean(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum over the number of elements; of integers in f32. NaN of none."""
+    """The sum divided by the number of elements; in f32 for integers. NaN without elements."""
     x, result = in_float(x, dtype)
     total = sum(x, axis, keepdims)
     return converted(divide(total, float(count_of(x, axis)) or math.nan), result)
 
 
 def average(x: Any, axis: Axes = None, weights: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean, each element counted by its weight: of the shape of `x`, or a vector along one axis."""
+    """The weighted mean; weights have the shape of `x`, or are a vector along one axis."""
     if weights is None:
         return mean(x, axis, keepdims)
     x, w = tensor(x), tensor(weights)
@@ -139,7 +140,7 @@ def average(x: Any, axis: Axes = None, weights: Any = None, keepdims: bool = Fal
 
 
 def var(x: Any, axis: Axes = None, keepdims: bool = False, *, ddof: float | None = None, correction: float = 0) -> Tensor:
-    """The mean of the squared distances from the mean; `ddof` or `correction` is taken from the number of elements."""
+    """The mean of the squared distances from the mean; `ddof` or `correction` is subtracted from the number of elements."""
     x, result = in_float(x)
     centred = subtract(x, mean(x, axis, True))
     count = count_of(x, axis) - (correction if ddof is None else ddof)
@@ -152,7 +153,7 @@ def std(x: Any, axis: Axes = None, keepdims: bool = False, *, ddof: float | None
     return sqrt(var(x, axis, keepdims, ddof=ddof, correction=correction))
 
 
-# ---- places ------------------------------------------------------------------------------------------------------
+# ---- indices -----------------------------------------------------------------------------------------------------
 def place_of(x: Any, axis: int | None, keepdims: bool, least: bool, name: str) -> Tensor:
     x = tensor(x)
     shape = tuple(1 for _ in x.shape) if axis is None else tuple(
@@ -173,12 +174,12 @@ def place_of(x: Any, axis: int | None, keepdims: bool, least: bool, name: str) -
 
 
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first greatest element, an i32; a NaN counts as greatest."""
+    """The index of the first greatest element, an i32; a NaN counts as greatest."""
     return place_of(x, axis, keepdims, False, "argmax")
 
 
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first least element, an i32; a NaN counts as least."""
+    """The index of the first least element, an i32; a NaN counts as least."""
     return place_of(x, axis, keepdims, True, "argmin")
 
 

@@ -1,4 +1,4 @@
-"""Functions of NumPy and of the array API standard that no traced tensor takes: why, and what to write instead."""
+"""Functions of NumPy and of the array API standard that no traced tensor supports, with the reason and the alternative."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ OF_NUMBERS = "it makes an array of Python numbers, and a tensor has none"
 
 @dataclass(frozen=True)
 class Refused:
-    """Functions by their names without `linalg`, why they are not there, and what to write instead."""
+    """Functions by their names without `linalg`, why they are missing, and what to write instead."""
     names: str
     reason: str
     instead: str
@@ -79,7 +79,7 @@ INSTEAD: Mapping[str, str] = {name: row.instead for row in TABLE for name in row
 
 
 def refusal(name: str) -> Problem:
-    """The Problem of a call of `numpy.NAME` on a traced tensor."""
+    """Return the Problem of a call of `numpy.NAME` on a traced tensor."""
     last = name.rpartition(".")[2]
     reason = REASONS.get(last)
     return problem(f"numpy.{name} cannot be traced{f': {reason}' if reason else ''}", "unsupported",
@@ -98,11 +98,11 @@ METHODS = (
     Refused("to type float double half int long bool", "it is PyTorch's name", "x.astype(dtype)"),
     Refused("cpu cuda detach contiguous clone requires_grad grad backward", "it is PyTorch's name",
             "leave it out: a tensor is on this processor, and has no gradient"))
-"""Attributes of arrays of other libraries, why a traced tensor has none of them, and what to write instead."""
+"""Attributes of other libraries' arrays that a traced tensor lacks, with the reason and the alternative."""
 
 
 def no_attribute(tensor: Any, name: str) -> Problem:
-    """The Problem of a read of an attribute that a traced tensor does not have."""
+    """Return the Problem of a read of an attribute that a traced tensor does not have."""
     row = next((row for row in METHODS if name in row.names.split()), None)
     if row is not None:
         return problem(f"a traced tensor has no {name}: {row.reason}", "argument", row.instead, AttributeProblem)

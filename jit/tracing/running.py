@@ -1,4 +1,4 @@
-"""What looks at neighbours along an axis: running sums and products, differences. NumPy's names."""
+"""Functions of neighbours along an axis: running sums and products, differences. NumPy's names."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ from .ufunc_methods import running
 
 
 def accumulated(function: Any, neutral: int, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
-    """Along an axis, in the type that a sum has."""
+    """Accumulate along an axis, in the type of a sum."""
     x = tensor(x)
     if axis is None:
         x, axis = reshape(x, -1), 0
@@ -28,22 +28,23 @@ def accumulated(function: Any, neutral: int, x: Any, axis: int | None, dtype: An
 
 
 def cumsum(x: Any, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Each element and all before it added; without an axis of all elements. As many steps as the extent has binary digits."""
+    """The running sum of each element and all before it; without an axis, of all elements. It takes as many steps as the extent
+    has binary digits."""
     return accumulated(add, 0, x, axis, dtype, False)
 
 
 def cumprod(x: Any, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Each element and all before it multiplied; without an axis of all elements."""
+    """The running product of each element and all before it; without an axis, of all elements."""
     return accumulated(multiply, 1, x, axis, dtype, False)
 
 
 def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """`cumsum`, with a 0 before the first one if `include_initial`; a tensor of several axes needs one."""
+    """`cumsum`, with a 0 before the first element if `include_initial`; a tensor of several axes needs an axis."""
     return accumulated(add, 0, x, only_axis(x, axis), dtype, include_initial)
 
 
 def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """`cumprod`, with a 1 before the first one if `include_initial`; a tensor of several axes needs one."""
+    """`cumprod`, with a 1 before the first element if `include_initial`; a tensor of several axes needs an axis."""
     return accumulated(multiply, 1, x, only_axis(x, axis), dtype, include_initial)
 
 
@@ -55,8 +56,8 @@ def only_axis(x: Any, axis: int | None) -> int:
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Each element less the one before it, `n` times; of bools whether they differ. `prepend` and `append` are put at the ends
-    first."""
+    """Each element minus the one before it, `n` times; for bools, whether they differ. `prepend` and `append` are first joined
+    to the ends."""
     x = tensor(x)
     if not isinstance(n, int) or n < 0:
         raise problem(f"diff is taken a whole number of times, not {n!r}", "argument")

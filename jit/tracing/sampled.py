@@ -1,5 +1,4 @@
-"""Functions that are known at points: interpolated, differentiated, integrated, unwrapped. NumPy's names. Integers become
-f32."""
+"""Functions known at sample points: interpolated, differentiated, integrated, unwrapped. NumPy's names. Integers become f32."""
 from __future__ import annotations
 
 import math
@@ -27,15 +26,15 @@ def floats(x: Tensor) -> Tensor:
 
 
 def between(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
-    """x[start:stop] along an axis."""
+    """Return x[start:stop] along an axis."""
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
 # ---- between points ----------------------------------------------------------------------------------------------
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Tensor:
-    """The function through the points (xp, fp), linear between them, at x. `xp` increases; before its first point the result is
-    `left`, or the first of fp, behind the last one `right`, or the last of fp. A `period` makes all x and xp angles of it, in
-    any order."""
+    """Piecewise linear interpolation of the points (xp, fp) at x. `xp` increases. Before its first point the result is `left`,
+    by default the first of fp; after the last point it is `right`, by default the last of fp. With a `period` all x and xp are
+    angles of that period, in any order."""
     at, known, found = (converted(floats(v), F32) if v.element == F16 else floats(v) for v in factors("interp", x, xp, fp))
     if known.ndim != 1 or known.shape != found.shape or not known.size:
         raise problem(f"interp has points {known.type} and values {found.type}: two vectors of one extent", "shape")
@@ -59,7 +58,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def of_period(x: Tensor, points: Tensor, values: Tensor, period: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Angles within one period, points in their order with the last one before them and the first one behind them."""
+    """Return angles within one period, and the points in order, with the last one also before them and the first one after
+    them."""
     if not is_number(period) or not period:
         raise problem(f"the period of interp is a Python number other than 0, not {period!r}", "argument")
     period = abs(period)
@@ -73,9 +73,9 @@ def of_period(x: Tensor, points: Tensor, values: Tensor, period: float) -> tuple
 # ---- derivatives and integrals -----------------------------------------------------------------------------------
 def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
              ) -> Tensor | tuple[Tensor, ...]:
-    """The derivative along each axis, or the given ones, by the neighbours of each element; at both ends by those of one side
-    (`edge_order` 1 or 2). Behind f come the distances of its elements or the vectors of their coordinates: one for all axes, or
-    one for each. One tensor for one axis, else a tuple."""
+    """The derivative along each axis, or the given ones, from the neighbours of each element; at both ends from those of one
+    side (`edge_order` 1 or 2). After f come the distances of its elements or the vectors of their coordinates: one for all
+    axes, or one for each. The result is one tensor for one axis, else a tuple."""
     x = floats(tensor(f))
     axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)
     spacings = list(varargs) or [1.0]
@@ -90,7 +90,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
 
 
 def known(value: Any) -> Any:
-    """What NumPy can ask for its rank: the shape of a tensor stands for it."""
+    """Return a value whose rank NumPy can compute: for a traced tensor an array of its shape."""
     return np.empty(value.shape) if isinstance(value, Tensor) else value
 
 
@@ -123,7 +123,7 @@ def derivative(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
 
 
 def share(step: Any, axis: int, is_even: bool, one: int, other: int) -> Any:
-    """What part a step is of two neighbouring ones."""
+    """Return the share of a step in the sum of two neighbouring steps."""
     if is_even:
         return 0.5
     first, second = (between(step, axis, i, i + 1 or None) for i in (one, other))
@@ -131,7 +131,7 @@ def share(step: Any, axis: int, is_even: bool, one: int, other: int) -> Any:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    """The integral along an axis, by trapezoids: over the coordinates x, or steps of dx."""
+    """The integral along an axis by the trapezoidal rule: over the coordinates x, or steps of dx."""
     values = floats(tensor(y))
     place = axis_of(axis, values.ndim)
     if x is None:

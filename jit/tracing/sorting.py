@@ -1,7 +1,7 @@
-"""Tensors sorted along an axis, and places in sorted ones. NumPy's names.
+"""Tensors sorted along an axis, and indices into sorted tensors. NumPy's names.
 
-An element's place is how many come before it: each is compared with each, which is one kernel and no branch, and the square of
-the extent in work.
+An element's index is the number of elements that come before it. Each is compared with each: one kernel without branches, whose
+work is the square of the extent.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = (None, "stable", "mergesort", "quicksort", "heapsort")
 
 
 def order(x: Any, axis: int | None, descending: bool) -> tuple[Tensor, Tensor, int]:
-    """The tensor, which element of each row comes first, next, and so on, and the axis."""
+    """Return the tensor, the indices that sort its rows, and the axis."""
     x = tensor(x)
     if axis is None:
         x, axis = reshape(x, -1), 0
@@ -41,8 +41,8 @@ def order(x: Any, axis: int | None, descending: bool) -> tuple[Tensor, Tensor, i
 
 
 def argsort(x: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool = True, descending: bool = False) -> Tensor:
-    """Which element comes first along an axis, which next, in i32. NaN comes last, equal elements stay in their order; every
-    `kind` is stable."""
+    """Indices that sort the elements along an axis, in i32. NaN comes last, equal elements keep their order; every `kind` is
+    stable."""
     check_kind(kind)
     return order(x, axis, descending)[1]
 
@@ -60,12 +60,12 @@ def check_kind(kind: str | None) -> None:
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
-    """The elements along an axis of which those at the places `kth` are where a sort puts them: here all are, by a sort."""
+    """The elements along an axis with those at the indices `kth` in their sorted positions; this implementation sorts all."""
     return take_along_axis(*partitioned(a, kth, axis))
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
-    """Which elements `partition` puts where, in i32."""
+    """Indices of the elements in the order of `partition`, in i32."""
     return partitioned(a, kth, axis)[1]
 
 
@@ -77,7 +77,7 @@ def partitioned(a: Any, kth: Any, axis: int | None) -> tuple[Tensor, Tensor, int
 
 
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
-    """Which element comes first by the last of several keys, where that is equal by the one before it, and so on; in i32."""
+    """Indices that sort by the last of several keys, then by the key before it, and so on; in i32."""
     given = [tensor(key) for key in keys]
     if not given:
         raise problem("lexsort has one key or more", "argument")
@@ -90,8 +90,8 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Tensor:
-    """Elements along an axis by indices, of which each row has its own. Known ones are checked, negative ones count from the
-    end; all others must be within the extent."""
+    """Elements along an axis by indices, with indices of its own for each row. Known indices are checked, negative ones count
+    from the end; all others must be within the extent."""
     x = tensor(x)
     if axis is None:
         x, axis = reshape(x, -1), 0
@@ -115,8 +115,8 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Tensor:
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
-    """Where the elements of v go in a sorted vector so that it stays sorted, in i32: before equal ones, or with `side` "right"
-    behind them. All of its elements are looked at."""
+    """Indices at which to insert the elements of v into a sorted vector so that it stays sorted, in i32: before equal elements,
+    or with `side` "right" after them. The search compares with all elements of the vector."""
     if side not in ("left", "right"):
         raise problem(f"the side of searchsorted is 'left' or 'right', not {side!r}", "argument")
     vector = tensor(a)
@@ -134,7 +134,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """True if each element is one of `test_elements`."""
+    """True for each element that is in `test_elements`."""
     x, among = tensor(element), tensor(test_elements)
     found = any(equal(reshape(x, (*x.shape, 1)), reshape(among, -1)), -1)
     return logical_not(found) if invert else found

@@ -1,8 +1,8 @@
-"""`tosaic.ops.special`: the functions of `scipy.special` that have a formula here, by their names and with their arguments.
-They also run where SciPy's own ufuncs are called on a traced tensor. Integers become f32 (SciPy makes doubles of them).
+"""`tosaic.ops.special`: the functions of `scipy.special` with a formula here, with SciPy's names and arguments. They also run
+where SciPy's own ufuncs are called on a traced tensor. Integers become f32 (SciPy makes doubles of them).
 
-Bounds are those of f32, in units in the last place (ulp) over the whole range, measured against SciPy in double; f64 has twice
-as many, unless it says otherwise. Half floats are computed in f32 and rounded once.
+Bounds are those of f32, in units in the last place (ulp) over the whole range, measured against SciPy in double; those of f64
+are twice as large unless stated otherwise. Half floats are computed in f32 and rounded once.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Axes = int | Sequence[int] | None
 
 
 def special(formula: Function, *values: Any, operator: str) -> Tensor:
-    """A formula of floats that broadcast, in the type that it computes in and rounded to theirs."""
+    """Record a formula of broadcasting floats in the type that it computes in, and round to theirs."""
     given = operands(*values, operator=operator)
     element = given[0].element if given[0].element.is_float else F32
     working = working_type(element, integers=False, floats=True)
@@ -40,7 +40,7 @@ def erf(x: Any) -> Tensor:
 
 
 def erfc(x: Any) -> Tensor:
-    """1 - erf(x): 5 ulp, in the tail, too."""
+    """1 - erf(x): 5 ulp, also in the tail."""
     return special(special_functions.erfc, x, operator="erfc")
 
 
@@ -60,7 +60,7 @@ def erfcinv(y: Any) -> Tensor:
 
 
 def ndtr(x: Any) -> Tensor:
-    """The probability that a normal number is below x: 5 ulp, in the tail, too."""
+    """The probability that a normally distributed number is below x: 5 ulp, also in the tail."""
     return special(error_functions.ndtr, x, operator="ndtr")
 
 
@@ -116,12 +116,12 @@ def cosm1(x: Any) -> Tensor:
 
 
 def xlogy(x: Any, y: Any) -> Tensor:
-    """x * log(y), 0 where x is 0 and y a number: 2 ulp."""
+    """x * log(y), 0 where x is 0 and y is a number: 2 ulp."""
     return special(statistics.xlogy, x, y, operator="xlogy")
 
 
 def xlog1py(x: Any, y: Any) -> Tensor:
-    """x * log(1 + y), 0 where x is 0 and y a number: 4 ulp."""
+    """x * log(1 + y), 0 where x is 0 and y is a number: 4 ulp."""
     return special(statistics.xlog1py, x, y, operator="xlog1py")
 
 
@@ -132,12 +132,12 @@ def entr(x: Any) -> Tensor:
 
 
 def rel_entr(x: Any, y: Any) -> Tensor:
-    """x * log(x / y): 4 ulp. Infinite where that has no meaning."""
+    """x * log(x / y): 4 ulp. Infinite where this is undefined."""
     return special(statistics.rel_entr, x, y, operator="rel_entr")
 
 
 def kl_div(x: Any, y: Any) -> Tensor:
-    """x * log(x / y) - x + y, without cancellation where x is near y: 60 ulp. Infinite where that has no meaning."""
+    """x * log(x / y) - x + y, without cancellation where x is near y: 60 ulp. Infinite where this is undefined."""
     return special(statistics.kl_div, x, y, operator="kl_div")
 
 
@@ -147,12 +147,12 @@ def huber(delta: Any, r: Any) -> Tensor:
 
 
 def pseudo_huber(delta: Any, r: Any) -> Tensor:
-    """A smooth loss like Huber's: 8 ulp, of results that are no smaller than 1e-35."""
+    """A smooth loss like Huber's: 8 ulp, for results that are no smaller than 1e-35."""
     return special(statistics.pseudo_huber, delta, r, operator="pseudo_huber")
 
 
 def boxcox(x: Any, lmbda: Any) -> Tensor:
-    """(x**lmbda - 1) / lmbda, log(x) where lmbda is 0: as many ulp as |lmbda * log(x)|, and 8."""
+    """(x**lmbda - 1) / lmbda, log(x) where lmbda is 0: |lmbda * log(x)| + 8 ulp."""
     return special(statistics.boxcox, x, lmbda, operator="boxcox")
 
 
@@ -162,12 +162,12 @@ def boxcox1p(x: Any, lmbda: Any) -> Tensor:
 
 
 def inv_boxcox(y: Any, lmbda: Any) -> Tensor:
-    """The x of which y is `boxcox`: as many ulp as twice |log(x)|, and 8."""
+    """The inverse of `boxcox`: 2 |log(x)| + 8 ulp."""
     return special(statistics.inv_boxcox, y, lmbda, operator="inv_boxcox")
 
 
 def inv_boxcox1p(y: Any, lmbda: Any) -> Tensor:
-    """The x of which y is `boxcox1p`."""
+    """The inverse of `boxcox1p`."""
     return special(statistics.inv_boxcox1p, y, lmbda, operator="inv_boxcox1p")
 
 
@@ -237,13 +237,13 @@ def logsumexp(a: Any, axis: Axes = None, b: Any = None, keepdims: bool = False) 
 
 
 def shift(x: Term) -> Term:
-    """The greatest along the last axis; 0 where that is infinite, so that no infinities are subtracted."""
+    """Return the greatest element along the last axis; 0 where that is infinite, so that no infinities are subtracted."""
     high = x.reduced("reduce_max", x.value.tensor.rank - 1)
     return select(absolute(high) < math.inf, high, 0.0)
 
 
 def along(formula: Callable[[Term], Term], x: Any, axis: Axes) -> Tensor:
-    """A formula along the last axis, along these, which become it."""
+    """Apply a formula of the last axis along the given axes, merged into the last."""
     given = tensor(x)
     axes = range(given.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     last = [axis_of(a, given.ndim) for a in axes]

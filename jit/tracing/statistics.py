@@ -33,12 +33,12 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 
 
 def around(x: Any, decimals: int = 0) -> Tensor:
-    """As `round`."""
+    """The same as `round`."""
     return round(x, decimals)
 
 
 def fix(x: Any) -> Tensor:
-    """Rounded toward zero."""
+    """x rounded toward zero."""
     return trunc(x)
 
 
@@ -50,7 +50,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """Numbers in place of NaN and infinities: 0, and the greatest and least ones."""
+    """x with NaN replaced by 0, and infinities by the greatest and least numbers, unless other replacements are given."""
     x = tensor(x)
     if not x.element.is_float:
         return x
@@ -62,27 +62,27 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
 # ---- quantiles ---------------------------------------------------------------------------------------------------
 def quantile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """What the part q of the elements is below, between two elements in proportion; NaN where one is NaN. q is a Python
-    number, or a list of them, for which the result has a first axis."""
+    """The quantile q of the elements, interpolated linearly between two elements; NaN where one is NaN. q is a Python number,
+    or a list of numbers, which adds a first axis to the result."""
     return of_each_part(q, lambda part: one_quantile(tensor(x), checked_part(part), axis, keepdims))
 
 
 def of_each_part(q: Any, function: Callable[[Any], Tensor]) -> Tensor:
-    """A function of a number; of a list the results along a new first axis, of nested lists along several."""
+    """Apply a function to a number; for a list, stack the results along a new first axis, for nested lists along several."""
     if isinstance(q, list | tuple) or (isinstance(q, np.ndarray) and q.ndim):
         return stack([of_each_part(part, function) for part in q])
     return function(q)
 
 
 def checked_part(q: Any) -> float:
-    """A number that says which part of the elements a quantile is above."""
+    """Return a quantile's fraction as a float. Raise a Problem unless it is a Python number from 0 to 1."""
     if not isinstance(q, int | float | np.floating | np.integer) or not 0 <= q <= 1:
         raise problem(f"a quantile is a Python number from 0 to 1, not {q!r}", "argument")
     return float(q)
 
 
 def rows_along(x: Tensor, axis: Axes) -> tuple[Tensor, tuple[int, ...]]:
-    """The elements along some axes, or along all, as rows; and the shape that a result keeps."""
+    """Return the elements along some axes, or along all, as rows; and the shape of a result that keeps the axes."""
     axes = tuple(range(x.ndim)) if axis is None else distinct(axis, x.ndim)
     last = moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
     others = last.shape[:x.ndim - len(axes)]
@@ -123,7 +123,7 @@ def percentile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Ten
 
 
 def median(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The element in the middle, or the mean of both that are."""
+    """The middle element, or the mean of both middle elements."""
     return one_quantile(tensor(x), 0.5, axis, keepdims, middle)
 
 

@@ -1,7 +1,6 @@
-"""The traced tensor: what a Python function sees of a value of the graph. NumPy's operators, methods and indexing.
+"""The traced tensor: a value of the graph as a Python function sees it. NumPy's operators, methods and indexing.
 
-The functions behind the operators are in `tosaic.ops`; NumPy's own functions, called on a traced tensor, find them
-there by name.
+The functions of the operators are in `tosaic.ops`; NumPy's own functions, called on a traced tensor, find them there by name.
 """
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class Tensor:
     """A tensor of a function that is being traced: it has a shape and an element type, and no values yet."""
     __slots__ = ("scope", "value")
     _is_traced = True
-    """What calls look at (`calls.are_traced`)."""
+    """Mark that calls test (`calls.are_traced`)."""
 
     def __init__(self, value: Value, scope: Scope) -> None:
         self.value, self.scope = value, scope
@@ -45,7 +44,7 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype that stores an element."""
+        """NumPy dtype that stores an element."""
         return self.element.dtype
 
     @property
@@ -123,7 +122,7 @@ class Tensor:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        """The parts along the first axis."""
+        """Yield the parts along the first axis."""
         return (self[i] for i in range(len(self)))
 
     def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]: return _ops().divmod(self, other)
@@ -132,7 +131,7 @@ class Tensor:
 
     @property
     def T(self) -> Tensor:
-        """The axes in the opposite order."""
+        """The tensor with its axes in reverse order."""
         return _ops().transpose(self)
 
     @property
@@ -146,13 +145,13 @@ class Tensor:
         return _ops().imag(self)
 
     def of_pairs(self) -> Any:
-        """The complex tensor whose parts are the two elements along the last axis."""
+        """Return the complex tensor whose parts are the two elements along the last axis."""
         from .complex_tensor import ComplexTensor
         return ComplexTensor(self[..., 0], self[..., 1])
 
     @property
     def mT(self) -> Tensor:
-        """The last two axes exchanged."""
+        """The tensor with its last two axes exchanged."""
         return _ops().matrix_transpose(self)
 
     @property
@@ -223,7 +222,7 @@ class Tensor:
         raise self._problem("a traced tensor cannot be changed", "tosaic.ops.full_like makes a new one")
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The functions of the Python array API standard."""
+        """Return the functions of the Python array API standard."""
         from .array_namespace import namespace
         return namespace(api_version)
 
@@ -264,7 +263,8 @@ class Tensor:
         return problem(message, "argument", help, raised)
 
     def _static(self) -> str:
-        """What to do where Python needs the value: which argument is to be static, if the tensor is one."""
+        """Return the advice for a use that needs the value in Python, naming the argument to make static if the tensor is
+        one."""
         name = self.scope.trace.parameters.get(self.value)
         given = f"static=({name!r},)" if name else "static=..."
         return f"if Python needs the value of an argument, make it static: tosaic.jit({given})"

@@ -1,8 +1,8 @@
-"""`tosaic.tosa`: the operators of the specification as functions of traced tensors, made from the table of operators.
+"""`tosaic.tosa`: the operators of the specification as functions of traced tensors, generated from the table of operators.
 
-Operands come in the specification's order, attributes by keyword. What the specification wants as a constant operand
-may be a Python number or list: shapes, zero points (0 unless given), multipliers, tables. Ranks and types are taken as
-they are; `tosaic.ops` aligns them.
+Operands come in the specification's order, attributes by keyword. An operand that the specification requires to be constant may
+be a Python number or list: shapes, zero points (default 0), multipliers, tables. Ranks and types are taken as they are;
+`tosaic.ops` aligns them.
 
     y = tosaic.tosa.conv2d(x, weight, bias, pad=(1, 1, 1, 1), stride=(2, 2))
 """
@@ -40,7 +40,7 @@ Parameters = list[inspect.Parameter]
 
 
 class Namespace:
-    """The operators, found by name."""
+    """The operators by name."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
@@ -67,7 +67,7 @@ class Namespace:
 
 @cache
 def function(operator: Any) -> Callable[..., Any]:
-    """The Python function of an operator, with a signature of its operands and attributes."""
+    """Return the Python function of an operator, with a signature of its operands and attributes."""
     parameters = list(inspect.signature(operator.infer).parameters.values())[1:]
     attributes = [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY,
                                     default=inspect.Parameter.empty if f.default is dataclasses.MISSING else f.default)
@@ -90,7 +90,7 @@ def function(operator: Any) -> Callable[..., Any]:
 
 def constant(name: str) -> Callable[..., Tensor]:
     def const(values: Any, dtype: Any = None) -> Tensor:
-        """A constant; `dtype` is its element type where the values do not say it."""
+        """A constant; `dtype` is its element type if the values do not determine it."""
         element = None if dtype is None else element_type(dtype)
         if element is None:
             return tensor(values)
@@ -103,7 +103,7 @@ def constant(name: str) -> Callable[..., Tensor]:
 
 
 def attribute_values(operator: Any, given: Mapping[str, Any], operands: tuple[Any, ...]) -> dict[str, Any]:
-    """Attributes as the operator's fields take them, with what follows from the operands."""
+    """Return the attributes in the form of the operator's fields, with those that follow from the operands."""
     fields = {f.name: f for f in dataclasses.fields(operator)}
     title = operator.name.removeprefix("tosa.")
     for name in given:
@@ -120,7 +120,7 @@ def attribute_values(operator: Any, given: Mapping[str, Any], operands: tuple[An
 
 
 def attribute_value(title: str, name: str, kind: str, value: Any) -> Any:
-    """One attribute, of the kind that MLIR writes."""
+    """Convert one attribute to its kind in MLIR."""
     try:
         match kind:
             case "type" | "result":
@@ -142,7 +142,7 @@ def attribute_value(title: str, name: str, kind: str, value: Any) -> Any:
 
 
 def default(title: str, name: str, operands: tuple[Any, ...]) -> Any:
-    """An attribute that has a usual value: no padding, steps of 1, the accumulator of the input's type."""
+    """Return the usual value of an attribute: no padding, strides of 1, the accumulator of the input's type."""
     first = operands[0] if operands else None
     if isinstance(first, Tensor):
         spatial = first.ndim - 2
@@ -166,7 +166,7 @@ def default(title: str, name: str, operands: tuple[Any, ...]) -> Any:
 
 def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...],
                     named: Mapping[str, Any]) -> list[Tensor]:
-    """Operands in order: tensors as they are, numbers and lists as constants, zero points 0 where they are missing."""
+    """Return the operands in order: tensors unchanged, numbers and lists as constants, missing zero points as 0."""
     title = op.name.removeprefix("tosa.")
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
         given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
@@ -180,7 +180,7 @@ def operand_tensors(op: Op, parameters: Parameters, operands: tuple[Any, ...],
 
 
 def operand(op: Op, name: str, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Tensor:
-    """One operand as a tensor; `tensors` are those that are tensors already."""
+    """Return one operand as a tensor; `tensors` holds those that are tensors already."""
     title = op.name.removeprefix("tosa.")
     peers = [v for n, v in tensors.items() if n != "condition"]
     element = element_of(op, name, tensors, peers[0].element if peers else None)
@@ -199,7 +199,7 @@ def operand(op: Op, name: str, values: Mapping[str, Any], tensors: Mapping[str, 
 
 
 def element_of(op: Op, name: str, tensors: Mapping[str, Tensor], first: ElementType | None) -> ElementType | None:
-    """The element type that a number has as operand `name`; `first` is that of the first tensor."""
+    """Return the element type of a number as operand `name`; `first` is that of the first tensor."""
     match name:
         case _ if (op.name.removeprefix("tosa."), name) in NUMBERS:
             return I32

@@ -1,7 +1,7 @@
 """Recording: while a Python function runs on traced tensors, every operation on them becomes an operation of a graph.
 
-A `Trace` belongs to one thread and one run of a function; it is a stack of scopes, one for each block being built.
-Every operation carries the user's place: the line and columns of the innermost frame outside this package.
+A `Trace` belongs to one thread and one run of a function; it is a stack of scopes, one for each block being built. Every
+operation carries the user's position: the line and columns of the innermost frame outside this package.
 """
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 PYTHON: dict[str, type[Problem]] = {"type": TypeProblem, "shape": ValueProblem, "argument": ValueProblem}
-"""What Python would raise, by the kind of a problem, where nothing else is said."""
+"""Default exception class for each kind of problem: the one that Python would raise."""
 
 
 def problem(message: str, kind: str = "type", help: str | None = None, raised: type[Problem] | None = None) -> Problem:
-    """A Problem at the user's line; `raised` is its class where it does not follow from the kind."""
+    """Return a Problem at the user's line; `raised` is its class if the kind does not determine it."""
     return (raised or PYTHON.get(kind, Problem))(message, caller(), kind=kind, help=help)
 
 
 class Scope:
-    """One block being built. `active` while its Python function runs: its tensors mean nothing before and after."""
+    """One block being built, `active` while its Python function runs. The block's tensors are invalid before and after."""
 
     def __init__(self, trace: Trace, label: str, prefix: str) -> None:
         self.trace, self.label, self.prefix = trace, label, prefix
@@ -52,9 +52,9 @@ class Scope:
 
 
 class Trace:
-    """One run of a Python function. `declarations` are the variables that it named, by symbol; `homes` the context that
-    each of them is at home in, and its name there; `arrays` the constants
-    that it made of NumPy arrays, by the array's identity, `parameters` the names of those that its arguments are of."""
+    """One run of a Python function. `declarations` holds its variables by symbol; `homes` the home context of each, and its
+    name there; `arrays` the constants made of NumPy arrays, by the array's identity; `parameters` the names of its arguments'
+    values."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
@@ -63,21 +63,21 @@ class Trace:
         self.arrays: dict[int, tuple[Array, Tensor]] = {}
         self.parameters: dict[Value, str] = {}
         self.keeps_empty = False
-        """True if tensors without elements are in the graph: of one operator, which is interpreted."""
+        """True if tensors without elements stay in the graph: for a single operator, which is interpreted."""
         self.models = 0
-        """Models that have become a part of the function."""
+        """Number of models inlined into the function."""
         self._regions = 0
 
     def scope(self, label: str = "") -> Scope:
-        """A new block; the label begins the names of its values, so that names are unique in the function."""
+        """Return a new block; the label prefixes the names of its values, so that names are unique in the function."""
         if not label:
             return Scope(self, "the function", "")
         self._regions += 1
         return Scope(self, label, f"{label}{self._regions}.")
 
     def symbol(self, name: str, context: Context) -> str:
-        """The symbol of a variable of a context: its name, or where another variable has that one here, the name with a
-        number."""
+        """Return the symbol of a context's variable: its name, or its name with a number if another variable has that name
+        here."""
         home = context.home(name)
         candidates = (name, *(f"{name}_{n}" for n in range(2, len(self.declarations) + 3)))
         found = next(s for s in candidates if s not in self.declarations or self.homes[s] == home)
@@ -85,8 +85,8 @@ class Trace:
         return found
 
     def context(self, given: Context | None) -> Context | None:
-        """The namespace of the function's variables: the one that it was given, or the one where each variable is at home;
-        None for the process."""
+        """Return the namespace of the function's variables: the given one, or the home contexts of the variables; None for the
+        process."""
         moved = {symbol: home for symbol, home in self.homes.items() if home != (process, symbol)}
         return JoinedContext(process, moved) if moved and given is None else given
 
@@ -111,14 +111,14 @@ _threads = _Threads()
 
 
 running = ctypes.c_int64(0)
-"""How many traces there are, in all threads: native code that stands for a traced function looks here."""
+"""Number of traces in all threads: native code that replaces a traced function checks it."""
 
 _counting = threading.Lock()
 
 
 @contextmanager
 def tracing() -> Iterator[Trace]:
-    """A new trace for this thread."""
+    """Run a new trace for this thread."""
     trace = Trace()
     _threads.traces.append(trace)
     count(1)
@@ -140,7 +140,7 @@ def is_tracing() -> bool:
 
 
 def current() -> Scope:
-    """The block that operations go to now."""
+    """Return the block to which operations are appended now."""
     if not _threads.traces:
         raise problem("this works on traced tensors, inside a function that tosaic.jit compiles", "argument",
                       help="decorate the function with @tosaic.jit and call it with arrays")
@@ -148,13 +148,13 @@ def current() -> Scope:
 
 
 def operator(name: str) -> Callable[..., Op]:
-    """The class of an operator of the table, `name` without its dialect."""
+    """Return the class of an operator of the table, `name` without its dialect."""
     from ...lowering.dialects import tosa as _  # noqa: F401  fills the table
     return OPERATORS[f"tosa.{name}"]
 
 
 def usable(tensor: Tensor, scope: Scope, position: Position | None) -> Value:
-    """The graph's value of a tensor, which must belong to a block that is being built around `scope`."""
+    """Return the graph's value of a tensor, which must belong to a block that is being built around `scope`."""
     if tensor.scope.active and tensor.scope.trace is scope.trace:
         return tensor.value
     where = "another call" if tensor.scope.trace is not scope.trace else f"{tensor.scope.label}, which has ended"
@@ -164,7 +164,7 @@ def usable(tensor: Tensor, scope: Scope, position: Position | None) -> Value:
 
 def record(op: Op, *operands: Tensor, regions: Sequence[Block] = (), types: tuple[Type, ...] | None = None,
            attributes: Mapping[str, Any] | None = None) -> tuple[Tensor, ...]:
-    """Append an operation at the user's place and return its results."""
+    """Append an operation at the user's position and return its results."""
     from .tensor import Tensor
     scope, position = current(), caller()
     values = [usable(operand, scope, position) for operand in operands]
@@ -176,7 +176,7 @@ def record(op: Op, *operands: Tensor, regions: Sequence[Block] = (), types: tupl
 
 
 class TracedBuilder(PlacedBuilder):
-    """Appends to a block that is being traced."""
+    """A builder that appends to a block that is being traced."""
 
     def add(self, op: Op, *operands: Value) -> tuple[Value, ...]:
         nothing = without_elements(op, operands, (), None, self.position)
@@ -185,8 +185,8 @@ class TracedBuilder(PlacedBuilder):
 
 def without_elements(op: Op, operands: Sequence[Value], regions: Sequence[Block], types: tuple[Type, ...] | None,
                      position: Position | None) -> tuple[Value, ...] | None:
-    """The results of an operation if they have no elements: constants outside the graph, which has no such tensors. None
-    where they have some; a Problem where these would come of nothing."""
+    """Return the results of an operation that has no elements: constants outside the graph, which has no such tensors. Return
+    None if the results have elements. Raise a Problem if they would have elements but an operand has none."""
     if current().trace.keeps_empty:
         return None
     is_empty = any(has_no_elements(value.type) for value in operands)
@@ -210,19 +210,19 @@ def has_no_elements(type: Type) -> bool:
 
 
 def empty_value(type: TensorType, position: Position | None) -> Value:
-    """A value without elements, which no operation makes."""
+    """Return a value without elements that no operation defines."""
     data = np.zeros(type.dims, type.element.dtype)
     data.setflags(write=False)
     return Value("empty", type, position, data)
 
 
 def apply(name: str, *operands: Tensor, **attributes: Any) -> Tensor:
-    """One use of an operator with one result."""
+    """Record one use of an operator with one result."""
     return record(operator(name)(**attributes), *operands)[0]
 
 
 def frozen(array: Array) -> Array:
-    """The array itself where nobody can write to it, else a copy: a graph is immutable."""
+    """Return the array itself if nobody can write to it, else a copy: a graph is immutable."""
     if array.flags.writeable or not array.flags.c_contiguous or not array.flags.owndata:
         array = np.array(array, order="C")
         array.setflags(write=False)
@@ -230,18 +230,18 @@ def frozen(array: Array) -> Array:
 
 
 def builder(scope: Scope, position: Position | None) -> PlacedBuilder:
-    """What appends operators to a block that is being traced."""
+    """Return a builder that appends operators to a block that is being traced."""
     from ...lowering.dialects import tosa, tosaic  # noqa: F401  fill the table
     return TracedBuilder(scope.builder, position)
 
 
 def recorded(formula: Callable[..., Term], *operands: Tensor) -> Tensor:
-    """A formula of terms (`lowering/formulas`), all of whose operations stand at the user's place."""
+    """Record a formula of terms (`lowering/formulas`), with all of its operations at the user's position."""
     return recorded_all(lambda *terms: (formula(*terms),), *operands)[0]
 
 
 def recorded_all(formula: Callable[..., tuple[Term, ...]], *operands: Tensor) -> tuple[Tensor, ...]:
-    """A formula of several results; what is an operand stays the same tensor."""
+    """Record a formula of several results; a result that is an operand stays the same tensor."""
     from .tensor import Tensor
     scope, position = current(), caller()
     extend = builder(scope, position)
@@ -251,19 +251,19 @@ def recorded_all(formula: Callable[..., tuple[Term, ...]], *operands: Tensor) ->
 
 
 def constant(array: Array, element: ElementType | None = None) -> Tensor:
-    """A constant of the graph; `element` where the dtype does not say which (i4, i48)."""
+    """Record a constant of the graph; `element` is its type if the dtype does not determine it (i4, i48)."""
     if element is None and array.dtype.name not in BY_STORAGE:
         raise problem(f"an array of {array.dtype} cannot be a tensor", "type", help="tensors hold numbers or bools")
     return made(lambda extend: extend.constant(frozen(array), element))
 
 
 def shape(values: Sequence[int]) -> Tensor:
-    """A constant list of extents."""
+    """Record a constant list of extents."""
     return made(lambda extend: extend.shape(values))
 
 
 def made(what: Callable[[PlacedBuilder], Value]) -> Tensor:
-    """What a builder makes of nothing, at the user's place."""
+    """Record a value that a builder makes without operands, at the user's position."""
     from .tensor import Tensor
     scope = current()
     return Tensor(what(builder(scope, caller())), scope)

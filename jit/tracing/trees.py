@@ -1,7 +1,7 @@
 """Classes whose objects are nests of tensors: dataclasses, and those registered with `tosaic.register_tree`.
 
 A dataclass is flattened to its fields. A field with `metadata={"static": True}` stays a Python value and is part of the
-signature: an option, a name. Objects are made again without `__init__`, which may look at values that there are not.
+signature: an option, a name. Objects are rebuilt without `__init__`, which may need values that do not exist when tracing.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Node = TypeVar("Node")
 
 
 class Tree(NamedTuple):
-    """How objects of a class are flattened to children and what is static, and made again."""
+    """Functions that flatten objects of a class to children and static data, and rebuild them."""
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Sequence[Any]], Any]
     names: tuple[str, ...]
@@ -30,12 +30,12 @@ def register_tree(type: type[Node], flatten: Callable[[Node], tuple[Iterable[Any
                   unflatten: Callable[[Any, Sequence[Any]], Node], names: Sequence[str] = ()) -> None:
     """Make objects of a class (not of those that inherit from it) nests that traced functions take and return.
 
-    `flatten(value)` gives the children, any nests of arrays, and what is static: a value that can be a key, and stays as it
-    is. `unflatten(static, children)` makes an object of them; the children may be traced tensors. `names` are for the children,
-    in the names of inputs; without them they are numbered. Raises a Problem for what is no class, or one that has been
-    registered in another way.
+    `flatten(value)` returns the children, any nests of arrays, and the static data: a hashable value that stays unchanged.
+    `unflatten(static, children)` makes an object of them; the children may be traced tensors. `names` name the children in the
+    names of inputs; without them they are numbered. Raises a Problem for an argument that is not a class, or for a class that
+    has been registered in another way.
 
-        tosaic.register_tree(Point, lambda p: ((p.x, p.y), p.unit), lambda unit, xy: Point(*xy, unit), ("x", "y"))
+    tosaic.register_tree(Point, lambda p: ((p.x, p.y), p.unit), lambda unit, xy: Point(*xy, unit), ("x", "y"))
     """
     if not isinstance(type, _class):
         raise TypeProblem(f"register_tree takes a class, not {class_of(type)}", place(), kind="argument")
@@ -56,7 +56,7 @@ def place() -> Position | None:
 
 
 def tree_of(kind: Any) -> Tree | None:
-    """How objects of a class are flattened; None for leaves."""
+    """Return how to flatten objects of a class; None for leaves."""
     found = _registered.get(kind)
     if found is None and hasattr(kind, "__dataclass_fields__") and not is_leaf(kind):
         found = _registered[kind] = of_dataclass(kind)
@@ -64,7 +64,7 @@ def tree_of(kind: Any) -> Tree | None:
 
 
 def is_leaf(kind: type) -> bool:
-    """True if objects of a dataclass stand for one array, as `TensorSpec` and array types of libraries do."""
+    """True if objects of a dataclass represent one array, as `TensorSpec` and array types of libraries do."""
     return hasattr(kind, "__array__") or hasattr(kind, "__dlpack__") or hasattr(kind, "is_tensor_spec")
 
 
@@ -86,7 +86,7 @@ def of_dataclass(kind: Any) -> Tree:
 
 
 def flattened(value: Any, tree: Tree) -> tuple[list[Any], Any]:
-    """Children, and what is static, which has to be a key."""
+    """Return the children, and the static data, which must be hashable."""
     found = tree.flatten(value)
     if not isinstance(found, tuple) or len(found) != 2:
         raise TypeProblem(f"flatten of {type(value).__name__} gives {class_of(found)}, not (children, static)", place(),
@@ -110,7 +110,7 @@ class Static(NamedTuple):
 
 
 def kinds(value: Any) -> Any:
-    """What distinguishes static values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
+    """Return a value that distinguishes static values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(map(kinds, value))
     return repr(value) if isinstance(value, float) else type(value)

@@ -1,7 +1,7 @@
 """`reduce`, `accumulate` and `outer` of NumPy's universal functions, for traced tensors.
 
-What is associative is combined by halves, or by growing distances: as many steps as the extent has binary digits. The others
-(subtract, divide, power, ...) go one element after the other, for as many as SEQUENCE.
+Associative functions combine halves, or growing distances, in as many steps as the extent has binary digits. The others
+(subtract, divide, power, ...) combine one element after the other, for at most SEQUENCE elements.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trace import problem
 Binary = Callable[[Any, Any], Any]
 
 SEQUENCE = 64
-"""Elements along an axis that a function which is not associative combines one after the other."""
+"""Maximum number of elements along an axis that a non-associative function combines one after the other."""
 ASSOCIATIVE = frozenset({"add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor",
                          "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm", "hypot", "logaddexp", "logaddexp2"})
 DIRECT = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
@@ -29,7 +29,7 @@ LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor"})
 
 def reduce(function: Binary, ufunc: np.ufunc, x: Any, axis: int | Sequence[int] | None = 0, dtype: Any = None,
            keepdims: bool = False, initial: Any = None) -> Tensor:
-    """`ufunc.reduce`: along one axis unless said otherwise."""
+    """Implement `ufunc.reduce`: along the first axis by default."""
     check_binary(ufunc)
     x = prepared(ufunc, x, dtype)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int | np.integer) else axis
@@ -48,7 +48,7 @@ def reduce(function: Binary, ufunc: np.ufunc, x: Any, axis: int | Sequence[int] 
 
 
 def folded(function: Binary, ufunc: np.ufunc, x: Tensor, axis: int) -> Tensor:
-    """Along one axis, which stays with extent 1."""
+    """Reduce along one axis, which stays with extent 1."""
     extent = x.shape[axis]
     if not extent:
         if ufunc.identity is None:
@@ -68,13 +68,13 @@ def folded(function: Binary, ufunc: np.ufunc, x: Tensor, axis: int) -> Tensor:
 
 
 def accumulate(function: Binary, ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Tensor:
-    """`ufunc.accumulate`: each element combined with all before it."""
+    """Implement `ufunc.accumulate`: combine each element with all before it."""
     check_binary(ufunc)
     return running(function, prepared(ufunc, x, dtype), axis, ufunc if ufunc.__name__ not in ASSOCIATIVE else None)
 
 
 def running(function: Binary, x: Tensor, axis: int, sequential: np.ufunc | None = None) -> Tensor:
-    """Each element combined with all before it along an axis."""
+    """Combine each element with all before it along an axis."""
     place = axis_of(axis, x.ndim)
     extent = x.shape[place]
     if sequential is not None:
@@ -92,7 +92,7 @@ def running(function: Binary, x: Tensor, axis: int, sequential: np.ufunc | None 
 
 
 def outer(function: Binary, ufunc: np.ufunc, a: Any, b: Any, dtype: Any = None) -> Any:
-    """`ufunc.outer`: each element of a with each of b."""
+    """Implement `ufunc.outer`: combine each element of a with each of b."""
     check_binary(ufunc)
     x, y = tensor(a), tensor(b)
     if dtype is not None:
@@ -101,7 +101,7 @@ def outer(function: Binary, ufunc: np.ufunc, a: Any, b: Any, dtype: Any = None) 
 
 
 def prepared(ufunc: np.ufunc, x: Any, dtype: Any) -> Tensor:
-    """The operand in the type that it is combined in."""
+    """Return the operand in the type in which it is combined."""
     x = tensor(x)
     if dtype is not None:
         return converted(x, element_type(dtype))

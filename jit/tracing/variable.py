@@ -1,7 +1,7 @@
 """`tosaic.Variable`: a named tensor that outlives a call, used inside traced functions and from outside.
 
-Inside, `read` and `write` become VARIABLE_READ and VARIABLE_WRITE in the order in which Python runs them. Outside, they
-act on the variable of that name in the process, which every compiled function that names it shares.
+Inside, `read` and `write` become VARIABLE_READ and VARIABLE_WRITE in the order in which Python runs them. Outside, they act on
+the process's variable of that name, which all compiled functions that name it share.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .trace import apply, caller, current, frozen, is_tracing, operator, problem
 
 @public_class
 class Variable:
-    """A variable by name, of `shape` and `dtype`, or those of its `initial` value. It may be used by any number of functions
-    and threads.
+    """A variable by name, of `shape` and `dtype`, or those of its `initial` value. Any number of functions and threads may use
+    it.
 
-    An initial number fills the shape. Without one the variable must be written before it is read. Two variables of one
-    name are one; they must agree in type.
+    An initial number fills the shape. Without an initial value the variable must be written before it is read. Two variables of
+    one name are the same variable; they must agree in type.
     """
     __slots__ = ("initial", "name", "position", "type")
 
@@ -74,7 +74,7 @@ class Variable:
         return str(self)
 
     def _no_tensor(self) -> Problem:
-        """The Problem of a use in a tensor's place."""
+        """Return the Problem of a use in place of a tensor."""
         return problem(f"variable {self.name} is no tensor", "variable", raised=TypeProblem, help="its value is what read() "
                        "returns: variable.read() + 1; write(value) changes it")
 
@@ -87,14 +87,14 @@ class Variable:
         return self.type.element.dtype
 
     def read(self) -> Tensor | Any:
-        """The value: a tensor inside a traced function, outside a copy as an array."""
+        """Return the value: a tensor inside a traced function, outside a copy as an array."""
         if is_tracing():
             return apply("variable_read", symbol=self._declare(), type=self.type)
         self._exist()
         return process.read(self.name)
 
     def write(self, value: Any) -> None:
-        """Give it a value of its type; numbers fill it."""
+        """Set the variable to a value of its type; a number fills it."""
         if not is_tracing():
             self._exist()
             value = np.asarray(value, self.dtype) if is_number(value) or isinstance(value, list) else np.asarray(value)
@@ -121,7 +121,7 @@ class Variable:
         self.write(value)
 
     def reset(self) -> None:
-        """Back to the initial value, or to not written; outside of traced functions."""
+        """Reset to the initial value, or to not written; only outside of traced functions."""
         if is_tracing():
             raise problem(f"variable {self.name} cannot be reset inside a function that is compiled", "variable",
                           help="write the value that it should have")
@@ -129,14 +129,14 @@ class Variable:
         process.reset(self.name)
 
     def _exist(self) -> None:
-        """See to it that the process has it."""
+        """Ensure that the variable exists in the process."""
         from ...runtime.arguments import Tensor as TensorArgument
         element = self.type.element
         described = TensorArgument(self.name, element.storage, self.shape, element.name)
         process.declare([Declaration(described, self.initial, self.position)])
 
     def _declare(self) -> str:
-        """See to it that the module being traced declares it; its symbol there."""
+        """Ensure that the module being traced declares the variable, and return its symbol there."""
         trace = current().trace
         symbol = trace.symbol(self.name, process)
         known: Any = trace.declarations.get(symbol)
@@ -150,7 +150,7 @@ class Variable:
 
 
 def refuse_operators() -> None:
-    """Give `Variable` each operator and protocol of `Tensor` that it has not, as a refusal that says how to read its value."""
+    """Give `Variable` each operator and protocol of `Tensor` that it lacks, as a refusal that says how to read its value."""
     def refuse(self: Variable, *others: Any, **options: Any) -> NoReturn:
         raise self._no_tensor()
 
@@ -166,7 +166,7 @@ refuse_operators()
 
 
 def initial_value(name: str, initial: Any, element: ElementType | None) -> tuple[Array, ElementType]:
-    """An array, and its element type: numbers and NumPy's default dtypes become i32 and f32."""
+    """Return an array, and its element type: numbers and NumPy's default dtypes become i32 and f32."""
     try:
         value = np.asarray(initial)
         if element is None:

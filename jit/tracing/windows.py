@@ -13,9 +13,8 @@ from .trace import problem
 
 
 def sliding_window_view(x: Any, window_shape: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
-    """All windows of a shape, each moved by one: their places are the axes of `x`, their elements new axes behind these.
-    Without an axis a window has an extent for each of them. The elements are copied. Raises Problem for a window that does
-    not fit."""
+    """All windows of a shape, at every offset: their offsets are the axes of `x`, their elements new axes after these. Without
+    an axis a window has an extent for each axis. The elements are copied. Raises Problem for a window that does not fit."""
     x = tensor(x)
     sizes = [window_shape] if isinstance(window_shape, int) else list(window_shape)
     axes = list(range(x.ndim)) if axis is None else [axis_of(a, x.ndim) for a in ([axis] if isinstance(axis, int) else axis)]

@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out. NumPy's names."""
+"""Reductions that ignore NaN. NumPy's names."""
 from __future__ import annotations
 
 import math
@@ -26,38 +26,39 @@ def floats(x: Any) -> Tensor:
 
 
 def nansum(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The sum without NaN."""
+    """The sum of the elements that are not NaN."""
     return sum(where(isnan(x), 0, x), axis, keepdims)
 
 
 def nanprod(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The product without NaN."""
+    """The product of the elements that are not NaN."""
     return prod(where(isnan(x), 1, x), axis, keepdims)
 
 
 def nancumsum(x: Any, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """`cumsum` in which a NaN counts 0."""
+    """`cumsum` that treats NaN as 0."""
     return cumsum(where(isnan(x), 0, x), axis, dtype=dtype)
 
 
 def nancumprod(x: Any, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """`cumprod` in which a NaN counts 1."""
+    """`cumprod` that treats NaN as 1."""
     return cumprod(where(isnan(x), 1, x), axis, dtype=dtype)
 
 
 def number_of(x: Tensor, axis: Axes, keepdims: bool) -> Tensor:
-    """How many elements are numbers."""
+    """Return the number of elements that are not NaN."""
     return converted(count_nonzero(equal(x, x), axis, keepdims), x.element)
 
 
 def nanmean(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The mean without NaN; NaN of none."""
+    """The mean of the elements that are not NaN; NaN if all are."""
     x = floats(x)
     return divide(nansum(x, axis, keepdims), number_of(x, axis, keepdims))
 
 
 def nanvar(x: Any, axis: Axes = None, keepdims: bool = False, *, ddof: float | None = None, correction: float = 0) -> Tensor:
-    """The variance without NaN; NaN of no more elements than are taken from their number."""
+    """The variance of the elements that are not NaN; NaN unless there are more of them than are subtracted from their
+    number."""
     x = floats(x)
     distance = subtract(x, nanmean(x, axis, True))
     count = subtract(number_of(x, axis, keepdims), float(correction if ddof is None else ddof))
@@ -71,12 +72,12 @@ def nanstd(x: Any, axis: Axes = None, keepdims: bool = False, *, ddof: float | N
 
 # ---- extremes ----------------------------------------------------------------------------------------------------
 def nanmax(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The greatest element that is a number; NaN where none is."""
+    """The greatest element that is not NaN; NaN if all are."""
     return without_nan(x, axis, keepdims, max, -math.inf)
 
 
 def nanmin(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The least element that is a number; NaN where none is."""
+    """The least element that is not NaN; NaN if all are."""
     return without_nan(x, axis, keepdims, min, math.inf)
 
 
@@ -89,26 +90,26 @@ def without_nan(x: Any, axis: Axes, keepdims: bool, choice: Any, instead: float)
 
 
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first greatest number; 0 where none is, where NumPy raises."""
+    """The index of the first greatest element that is not NaN; 0 if all are, where NumPy raises."""
     x = tensor(x)
     return argmax(where(isnan(x), -math.inf, x) if x.element.is_float else x, axis, keepdims)
 
 
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first least number; 0 where none is, where NumPy raises."""
+    """The index of the first least element that is not NaN; 0 if all are, where NumPy raises."""
     x = tensor(x)
     return argmin(where(isnan(x), math.inf, x) if x.element.is_float else x, axis, keepdims)
 
 
 # ---- quantiles ---------------------------------------------------------------------------------------------------
 def nanquantile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """`quantile` of the elements that are numbers; NaN where none is."""
+    """`quantile` of the elements that are not NaN; NaN if all are."""
     x = floats(x)
     return of_each_part(q, lambda part: one_nanquantile(x, checked_part(part), axis, keepdims))
 
 
 def one_nanquantile(x: Tensor, q: float, axis: Axes, keepdims: bool) -> Tensor:
-    """NaN is last in a sorted row; where the quantile lies is known for each number of others."""
+    """Compute one quantile: NaN is last in a sorted row, so the quantile's index is known for each count of other elements."""
     rows, kept = rows_along(x, axis)
     extent = rows.shape[-1]
     if not extent:
@@ -130,7 +131,7 @@ def nanpercentile(x: Any, q: Any, axis: Axes = None, keepdims: bool = False) -> 
 
 
 def nanmedian(x: Any, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The median of the elements that are numbers; NaN where none is."""
+    """The median of the elements that are not NaN; NaN if all are."""
     return nanquantile(x, 0.5, axis, keepdims)
 
 

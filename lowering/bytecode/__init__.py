@@ -1,1 +1,1 @@
-"""MLIR bytecode -> the tensor graph, for what a converter in another process writes: constants stay bytes, nothing is text."""
+"""MLIR bytecode -> the tensor graph, for the output of another process's converter: constants stay bytes, nothing is text."""

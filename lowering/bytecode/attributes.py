@@ -1,7 +1,7 @@
-"""The types and attributes of MLIR bytecode, as the values that the text reader has for them (`text.attributes`).
+"""The types and attributes of MLIR bytecode, as the text reader's values for them (`text.attributes`).
 
 The builtin dialect encodes its own, by the numbers below; those of other dialects (`!tosa.shape<4>`,
-`#tosa.rounding_mode<SINGLE_ROUND>`) stand there as text. A large constant is a view of the file's bytes.
+`#tosa.rounding_mode<SINGLE_ROUND>`) are stored as text. A large constant is a view of the file's bytes.
 """
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SIGNS = ("i", "si", "ui")
 FLOATS = {3: BF16, 4: F16, 5: F32, 6: F64}
 DYNAMIC = -(1 << 63)
 SMALL = 4096
-"""Constants of fewer bytes are copied, so that they do not keep the file."""
+"""Minimum bytes of a constant that is a view: smaller ones are copied, so that they do not keep the file alive."""
 MOST_DEPTH = 8
-"""Locations inside of locations that are looked at."""
+"""Maximum depth of nested locations that are read."""
 BUILTIN = b"builtin"
 AnyType = Type | ElementType
 
 
 class AttributeTable:
-    """The types and attributes of a file, each read when it is first asked for."""
+    """The types and attributes of a file, each read on first use."""
 
     def __init__(self, strings: list[bytes], dialects: list[bytes], data: memoryview, offsets: memoryview,
                  blobs: list[memoryview]) -> None:
@@ -42,7 +42,7 @@ class AttributeTable:
 
     @staticmethod
     def places(cursor: Cursor, count: int) -> list[tuple[int, int, int, bool]]:
-        """Dialect, start, end, and whether the dialect encodes it, of each entry: they come in groups of a dialect."""
+        """Return the dialect, start, end, and whether the dialect encodes it, of each entry: entries are grouped by dialect."""
         places: list[tuple[int, int, int, bool]] = []
         at = 0
         while len(places) < count:
@@ -54,7 +54,7 @@ class AttributeTable:
         return places
 
     def entry(self, place: tuple[int, int, int, bool]) -> tuple[Cursor, str | None]:
-        """Where an entry is read, or its text."""
+        """Return a cursor at an entry, and the entry's text if it is stored as text."""
         dialect, start, end, is_encoded = place
         if not is_encoded:
             return Cursor(self.data), str(self.data[start:end - 1], "utf-8")
@@ -70,7 +70,7 @@ class AttributeTable:
         return self.types[index]
 
     def value_type(self, index: int) -> Type:
-        """The type of a value: scalars are opaque."""
+        """Return the type of a value: scalars are opaque."""
         return self.text_types.as_value(self.type(index))
 
     def text_type(self, text: str) -> AnyType:
@@ -136,7 +136,7 @@ class AttributeTable:
                 raise Unreadable(f"a builtin attribute of number {code}")
 
     def location_name(self, index: int, depth: int = 0) -> str:
-        """The first name in a location, "" where it has none."""
+        """Return the first name in a location, "" if it has none."""
         cursor, text = self.entry(self.attribute_places[index])
         if text is not None or depth > MOST_DEPTH:
             return ""
@@ -146,7 +146,7 @@ class AttributeTable:
             case 12:
                 inner = [cursor.number() for _ in range(cursor.number())]
             case 13:
-                cursor.number()  # what else it says
+                cursor.number()  # its other parts
                 inner = [cursor.number() for _ in range(cursor.number())]
             case 14:
                 return self.text(cursor.number())
@@ -170,7 +170,7 @@ class AttributeTable:
         return found
 
     def function_type(self, index: int) -> FunctionType:
-        """The type of a function, which is an attribute of it."""
+        """Return the type of a function, which is an attribute of it."""
         cursor, text = self.entry(self.attribute_places[index])
         if text is not None or cursor.number() != 6:
             raise Unreadable("this should be a type")
@@ -187,7 +187,7 @@ class AttributeTable:
         return found
 
     def numbers(self, cursor: Cursor) -> Numbers:
-        """`array<i64: 1, 1>`"""
+        """Read `array<i64: 1, 1>`."""
         element, count = self.element(cursor), cursor.number()
         values = from_bytes(bytes(cursor.blob()), element)
         if len(values) != count:
@@ -195,7 +195,7 @@ class AttributeTable:
         return Numbers(tuple(values.tolist()), element)
 
     def resource(self, cursor: Cursor) -> Dense:
-        """`dense_resource<name>`"""
+        """Read `dense_resource<name>`."""
         type = self.constant_type(cursor)
         blob = self.blobs[cursor.number()]
         if len(blob) != stored_bytes(type.element) * type.size:
@@ -218,7 +218,7 @@ class AttributeTable:
 
 
 def elements(data: memoryview, type: TensorType) -> Array:
-    """The elements of a constant: all of them, or one for all."""
+    """Return the elements of a constant: all of them, or one for all."""
     found = from_raw(memoryview(bytes(data)) if len(data) < SMALL else data, type)
     if found is None:
         raise Unreadable("a constant of another size")
@@ -239,7 +239,7 @@ def known_element(name: str) -> ElementType:
 
 
 def bits(cursor: Cursor, width: int) -> int:
-    """The bits of a number of that width, as a number with a sign."""
+    """Return the bits of a number of that width, as a signed number."""
     value = cursor.byte() if width <= 8 else cursor.signed()
     return value - 256 if width <= 8 and value > 127 else value
 

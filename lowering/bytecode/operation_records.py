@@ -1,7 +1,7 @@
-"""The operations of MLIR bytecode as they stand there: records of numbers, before types, attributes and operands are found.
+"""The operations of MLIR bytecode as stored: records of numbers, before types, attributes and operands are resolved.
 
 A region is read whole before the graph is built from it (`reader`), because MLIR's text counts the names of values in the
-regions inside an operation from where those of the region around it end.
+regions inside an operation from the end of those of the enclosing region.
 """
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ...runtime.records import dataclass
 from .sections import IR, Cursor, Unreadable, read_section
 
 ATTRIBUTES, RESULTS, OPERANDS, SUCCESSORS, REGIONS, USE_ORDER, PROPERTIES = (1 << i for i in range(7))
-"""What an operation's mask says it has."""
+"""Bits of an operation's mask, one for each part that it has."""
 MOST_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An operation. `operator` is the number of its name, `location` of the attribute that is its location, `attributes` and
-    `properties` of theirs (None: it has none), `results` numbers of types, `operands` numbers of values."""
+    """An operation. `operator` is the number of its name, `location` that of its location attribute, `attributes` and
+    `properties` those of their attributes (None: it has none), `results` numbers of types, `operands` numbers of values."""
     operator: int
     location: int
     attributes: int | None
@@ -28,8 +28,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BytecodeRegion:
-    """The one block of a region: numbers of its arguments' types, its operations. Its values have the numbers from `first`
-    on; in one that is `isolated`, they are all that is visible."""
+    """The one block of a region: numbers of its arguments' types, its operations. Its values have the numbers from `first` on;
+    in an `isolated` region, only they are visible."""
     isolated: bool
     first: int
     arguments: tuple[int, ...]
@@ -37,7 +37,7 @@ class BytecodeRegion:
 
 
 def read_ir(section: memoryview) -> tuple[Record, ...]:
-    """The operations at the top of a file."""
+    """Return the operations at the top of a file."""
     cursor = Cursor(section)
     count, has_arguments = cursor.flagged()
     if has_arguments:
@@ -46,7 +46,7 @@ def read_ir(section: memoryview) -> tuple[Record, ...]:
 
 
 def read_operation(cursor: Cursor, visible: int, depth: int) -> Record:
-    """One operation; `visible` values have been numbered before its regions' own."""
+    """Return one operation; `visible` is the number of values that are numbered before its regions' own."""
     operator, mask = cursor.number(), cursor.byte()
     location = cursor.number()
     attributes = cursor.number() if mask & ATTRIBUTES else None
@@ -69,7 +69,7 @@ def read_regions(cursor: Cursor, visible: int, depth: int) -> tuple[BytecodeRegi
     count, isolated = cursor.flagged()
     if depth > MOST_DEPTH:
         raise Unreadable("regions nested too deeply")
-    if isolated:  # they stand in a section, so that they may be skipped
+    if isolated:  # a section of their own lets readers skip them
         number, section = read_section(cursor)
         if number != IR:
             raise Unreadable("a region outside of a section")
@@ -100,7 +100,7 @@ def read_arguments(cursor: Cursor) -> tuple[int, ...]:
 
 
 def skip_use_order(cursor: Cursor, values: int) -> None:
-    """In what order the uses of some of these values are listed, which means nothing here."""
+    """Skip the order in which the uses of some of these values are listed, which means nothing here."""
     for _ in range(cursor.number() if values > 1 else 1):
         if values > 1:
             cursor.number()  # which value

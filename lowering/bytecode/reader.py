@@ -1,8 +1,8 @@
 """MLIR bytecode -> the tensor graph.
 
-`read_module` gives the same graph as the text reader does for the text of the same module, up to positions: an operation is
-known by its number in its function. It understands what TOSA's operators and functions need; for anything else, and for
-anything wrong, it raises `Unreadable`.
+`read_module` returns the same graph as the text reader does for the text of the same module, except positions: an operation is
+identified by its number in its function. It supports the subset that TOSA's operators and functions need; for anything else,
+and for any error, it raises `Unreadable`.
 """
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ CONSTANTS = ("values", "value", "initial", "initial_value")
 
 
 def read_module(data: memoryview, name: str = "<bytes>") -> Module:
-    """The module that MLIR bytecode holds; its constants are views of `data`. Raises Unreadable, and a Problem where an
-    operation is understood and wrong."""
+    """Return the module of MLIR bytecode; its constants are views of `data`. Raises Unreadable, and a Problem for a supported
+    but wrong operation."""
     try:
         return ModuleReader(data, name).module()
     except (IndexError, KeyError, ValueError, RecursionError, struct.error) as error:

@@ -19,7 +19,7 @@ ALIGNED = 0x80
 
 
 class Unreadable(Exception):
-    """The bytes are not what is understood here."""
+    """The bytes are not supported MLIR bytecode."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Cursor:
         return value
 
     def number(self) -> int:
-        """A number of one to nine bytes: the zeros below the lowest bit that is set say how many more there are."""
+        """Return a number of one to nine bytes: the trailing zeros of the first byte are the number of further bytes."""
         first = self.data[self.at]
         if first & 1:
             self.at += 1
@@ -116,7 +116,7 @@ def resources(offsets: memoryview, data: memoryview) -> list[memoryview]:
 
 
 def strings(section: memoryview) -> list[bytes]:
-    """The strings of a file: how many, the length of each with its zero (the last one's first), then the strings."""
+    """Return the strings of a file: their number, the length of each with its zero (the last one's first), then the strings."""
     cursor = Cursor(section)
     lengths = [cursor.number() for _ in range(cursor.number())]
     return [bytes(cursor.taken(length)[:-1]) for length in reversed(lengths)]

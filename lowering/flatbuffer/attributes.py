@@ -19,7 +19,7 @@ DATA_FIELDS = ("values", "symbol", "type", "initial")
 
 
 def code_of(operation: Operation) -> OperatorCode:
-    """The operator's entry in the schema; a Problem where it has none."""
+    """Return the operator's entry in the schema; raise a Problem if it has none."""
     op = operation.op
     name = op.spelling if isinstance(op, UnknownOp) else op.name
     found = BY_OPERATOR.get(name)

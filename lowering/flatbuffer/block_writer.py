@@ -1,7 +1,7 @@
 """Blocks of the graph -> regions of a .tosa file.
 
 A region of the file sees nothing of the blocks around it. Constants that it uses are written again inside it; other values
-become inputs of its operator and of its block, and a loop hands them on from one iteration to the next.
+become inputs of its operator and of its block, and a loop passes them from one iteration to the next.
 """
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ EFFECTS = {"read": "VARIABLE_READ", "write": "VARIABLE_WRITE"}
 
 @dataclass(slots=True)
 class RegionWriter:
-    """Makes the regions of a file. `declarations` are its variables by name, `taken` the names of its regions."""
+    """The writer of a file's regions. `declarations` holds its variables by name, `taken` the names of its regions."""
     declarations: Mapping[str, Operation]
     taken: set[str]
     count: int = 0
 
     def function(self, function: Function, unused: frozenset[str]) -> list[RegionRecord]:
-        """The region of a function, and those of its operators; `unused` are variables to declare although it does not use
-        them."""
+        """Return the region of a function, and those of its operators; `unused` are variables to declare although it does not
+        use them."""
         writer = BlockWriter(self, function.body, BlockNames(), (), unused)
         for value, name in (result_names(function) | given_names(function)).items():
             writer.names.define(value, name)
@@ -41,7 +41,7 @@ class RegionWriter:
         return writer.regions(function.name)
 
     def name(self, what: str) -> str:
-        """A name for the region of an operator."""
+        """Return a name for the region of an operator."""
         name = f"{what}_{self.count}"
         while name in self.taken:
             name += "_"
@@ -50,7 +50,7 @@ class RegionWriter:
 
 
 def given_names(function: Function) -> dict[Value, str]:
-    """What arguments and results are called by their attributes."""
+    """Return the names of arguments and results in their attributes."""
     sides = ((function.arguments, function.argument_attributes), (function.body.yields, function.result_attributes))
     found: dict[Value, str] = {}
     for values, dictionaries in sides:
@@ -63,8 +63,9 @@ def given_names(function: Function) -> dict[Value, str]:
 
 @dataclass(slots=True)
 class BlockWriter:
-    """Writes one block. `captured` are values from around it that become inputs behind its own, `variables` the names of the
-    tensors of variables, which are the same in all blocks of a function: by them Arm's reference model knows a variable."""
+    """The writer of one block. `captured` are values from enclosing blocks that become inputs after its own, `variables` the
+    names of the tensors of variables, the same in all blocks of a function: Arm's reference model identifies a variable by
+    them."""
     module: RegionWriter
     block: Block
     names: BlockNames
@@ -77,7 +78,7 @@ class BlockWriter:
     inner: list[RegionRecord] = field(default_factory=list)
 
     def regions(self, name: str, hands_on: bool = False) -> list[RegionRecord]:
-        """The region of the block, and those inside of it; `hands_on`: what it captures is among its outputs."""
+        """Return the region of the block, and those inside it; `hands_on`: its captured values are among its outputs."""
         used = {*used_variables(self.block), *self.unused}  # those of regions inside, too: the model finds them block by block
         for symbol in (s for s in self.module.declarations if s in used):
             self.variable(self.module.declarations[symbol], symbol)
@@ -143,7 +144,7 @@ class BlockWriter:
                 self.compute(operation, extra)
 
     def constant(self, operation: Operation, value: Value) -> None:
-        """A CONST or CONST_SHAPE that gives `value`."""
+        """Write a CONST or CONST_SHAPE that defines `value`."""
         code = code_of(operation)
         name = self.declare(value, operation.op.values)  # type: ignore[attr-defined]
         self.operators.append(OperatorRecord(code, code, {}, (), (name,), location(operation)))
@@ -163,7 +164,7 @@ class BlockWriter:
                                              (*results, *extra), location(operation)))
 
     def variable_operation(self, operation: Operation, effect: str) -> None:
-        """IDENTITY with the attributes of the operator, which is how files have it."""
+        """Write an IDENTITY with the attributes of the operator, its form in files."""
         tensor = self.variables[symbol_of(operation)]
         inputs = (tensor,) if effect == "read" else self.uses(operation.operands)
         outputs = tuple(map(self.declare, operation.results)) if effect == "read" else (tensor,)
@@ -173,17 +174,17 @@ class BlockWriter:
     # Regions
 
     def inputs_of(self, operation: Operation) -> tuple[Value, ...]:
-        """The values of the blocks around that its regions use, but constants."""
+        """Return the values of enclosing blocks that an operation's regions use, except constants."""
         return tuple(v for v in captures(operation) if v.constant is None)
 
     def handed_on(self, operation: Operation) -> tuple[str, ...]:
-        """Names of the results that a loop has besides its own: what its regions use of the blocks around."""
+        """Return the names of a loop's additional results: the values of enclosing blocks that its regions use."""
         if operation.op.name != "tosa.while_loop":
             return ()
         return self.names.more(self.uses(operation.results), self.uses(self.inputs_of(operation)))
 
     def region_fields(self, operation: Operation, captured: tuple[Value, ...], is_loop: bool) -> dict[str, str]:
-        """Write the regions of an operator; their names, by the attributes that have them."""
+        """Write the regions of an operator; return their names, by the attributes that hold them."""
         keys = REGIONS[code_of(operation).name]
         names = [self.module.name(key.removesuffix("_graph")) for key in keys]
         self.module.count += 1
@@ -194,14 +195,14 @@ class BlockWriter:
 
 
 def constants_of_others(block: Block) -> list[Value]:
-    """The constants of the blocks around that a block's own operations use, or that it gives back."""
+    """Return the constants of enclosing blocks that a block's own operations use, or that it yields."""
     own = {*block.arguments, *(v for o in block.operations for v in o.results)}
     used = dict.fromkeys((*(v for o in block.operations for v in o.operands), *block.yields))
     return [v for v in used if v.constant is not None and v not in own]
 
 
 def constant_again(value: Value) -> Operation:
-    """An operation that gives a constant value once more."""
+    """Return an operation that defines a constant value once more."""
     assert value.constant is not None
     op = Const(values=value.constant) if isinstance(value.type, TensorType) else ConstShape(values=value.constant)
     return Operation(op, (), (value,), position=value.position)
@@ -212,5 +213,5 @@ def symbol_of(operation: Operation) -> str:
 
 
 def used_variables(block: Block) -> Iterator[str]:
-    """Names of the variables that a block reads or writes, also inside of regions."""
+    """Yield the names of the variables that a block reads or writes, also inside regions."""
     return (symbol_of(o) for o in block.walk() if o.op.variable_effect in EFFECTS)

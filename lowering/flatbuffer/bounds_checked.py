@@ -1,8 +1,8 @@
 """Bounds-checked access to the bytes of a flatbuffer: tables, vectors, strings.
 
-Nothing is trusted: each offset, vtable and length is held against the size of the file before it is followed, and all that
-is read together is bounded by what fits into the file, so that a small file whose parts overlap cannot make a reader slow.
-What is wrong is a Problem that names the byte; the caller knows which part of the model it is.
+Nothing is trusted: each offset, vtable and length is checked against the size of the file before it is followed, and the total
+of all reads is bounded by the contents that fit into the file, so that a small file whose parts overlap cannot make a reader
+slow. An error is a Problem that names the byte; the caller knows the part of the model.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ U8, U16, U32, I32, U64 = Struct("<B"), Struct("<H"), Struct("<I"), Struct("<i"),
 SCALARS = {"bool": U8, "ubyte": U8, "int32": I32, "uint32": U32, "uint64": U64}
 VECTORS: dict[str, np.dtype[Any]] = {"int32": np.dtype("<i4"), "ubyte": np.dtype("u1")}
 LEAST_TABLE = 8
-"""Bytes that a table takes at least: itself, and the entry that refers to it."""
+"""Minimum bytes of a table: itself, and the entry that refers to it."""
 
 
 def broken(message: str) -> Problem:
@@ -49,7 +49,7 @@ class Binary:
         return self.table(0)
 
     def table(self, place: int) -> FlatbufferTable:
-        """The table that the offset at `place` refers to."""
+        """Return the table that the offset at `place` refers to."""
         self.visited += 1
         if self.visited * LEAST_TABLE > self.size:
             raise broken(f"the file refers to more tables than its {self.size} bytes can hold")
@@ -63,7 +63,7 @@ class Binary:
         return FlatbufferTable(self, start, slots)
 
     def vtable(self, start: int) -> tuple[int, ...]:
-        """Its own size, the size of the table, and the places of the fields in the table."""
+        """Return a vtable: its own size, the size of the table, and the offsets of the fields in the table."""
         if not 0 <= start <= self.size - 4:
             raise broken(f"there is no vtable at byte {start}, the file has {self.size} bytes")
         nbytes = U16.unpack_from(self.data, start)[0]
@@ -75,14 +75,14 @@ class Binary:
         return slots
 
     def follow(self, place: int, nbytes: int, what: str) -> int:
-        """Where the offset at `place` leads: to at least `nbytes` bytes."""
+        """Return the target of the offset at `place`, which has at least `nbytes` bytes."""
         target: int = place + U32.unpack_from(self.data, place)[0]
         if target > self.size - nbytes or target == place:
             raise broken(f"byte {place} refers to {what} at byte {target}, the file has {self.size} bytes")
         return target
 
     def vector(self, place: int, itemsize: int, what: str) -> tuple[int, int]:
-        """Where the items of a vector begin, and how many there are."""
+        """Return the start of a vector's items, and their number."""
         start = self.follow(place, 4, what)
         count = U32.unpack_from(self.data, start)[0]
         if count * itemsize > self.size - start - 4:
@@ -91,7 +91,7 @@ class Binary:
         return start + 4, count
 
     def spend(self, start: int, nbytes: int, what: str) -> None:
-        """Vectors may be shared but not overlap, so that all of them together are no longer than the file."""
+        """Count a vector's bytes. Vectors may be shared but not overlap, so that together they are no longer than the file."""
         if nbytes > self.vectors.get(start, 0):
             self.spent += nbytes - self.vectors.get(start, 0)
             self.vectors[start] = nbytes
@@ -99,14 +99,14 @@ class Binary:
                 raise broken(f"{what} at byte {start} overlaps other parts of the file")
 
     def outside(self, start: int, nbytes: int, what: str) -> Array:
-        """Bytes that a tensor of a large file has behind the flatbuffer."""
+        """Return the bytes that a tensor of a large file has after the flatbuffer."""
         if start > self.size or nbytes > self.size - start:
             raise broken(f"{what} are the {nbytes} bytes at byte {start}, the file has {self.size} bytes")
         self.spend(start, nbytes, what)
         return np.frombuffer(self.data, np.uint8, nbytes, start)
 
     def text(self, place: int, what: str) -> str:
-        """A string; each is decoded once."""
+        """Return a string; each is decoded once."""
         start, count = self.vector(place, 1, what)
         found = self.texts.get(start)
         if found is None:
@@ -117,7 +117,7 @@ class Binary:
         return found
 
     def names(self, place: int, what: str) -> tuple[str, ...]:
-        """A vector of strings; each is read once."""
+        """Return a vector of strings; each is read once."""
         start, count = self.vector(place, 4, what)
         found = self.lists.get(start)
         if found is None:
@@ -133,7 +133,7 @@ class FlatbufferTable:
     slots: tuple[int, ...]
 
     def place(self, slot: int, nbytes: int, what: str) -> int:
-        """Where a field is; 0 where it has its default."""
+        """Return the offset of a field; 0 if it has its default."""
         offset = self.slots[slot + 2] if slot + 2 < len(self.slots) else 0
         if not offset:
             return 0
@@ -147,7 +147,7 @@ class FlatbufferTable:
         return layout.unpack_from(self.binary.data, place)[0] if place else default
 
     def text(self, slot: int, what: str) -> str:
-        """A string, empty where there is none."""
+        """Return a string, empty if there is none."""
         place = self.place(slot, 4, what)
         return self.binary.text(place, what) if place else ""
 
@@ -156,7 +156,7 @@ class FlatbufferTable:
         return self.binary.names(place, what) if place else ()
 
     def array(self, slot: int, kind: str, what: str) -> Array | None:
-        """The numbers of a vector, as a view of the file; None where there is none."""
+        """Return the numbers of a vector, as a view of the file; None if there is none."""
         place = self.place(slot, 4, what)
         if not place:
             return None
@@ -169,7 +169,7 @@ class FlatbufferTable:
         return self.binary.table(place) if place else None
 
     def tables(self, slot: int, what: str, read: Callable[[int, FlatbufferTable], Any]) -> tuple[Any, ...]:
-        """What `read` makes of the number and the table of each entry of a vector."""
+        """Return the result of `read` on the number and the table of each entry of a vector."""
         place = self.place(slot, 4, what)
         if not place:
             return ()

@@ -9,14 +9,14 @@ Key = tuple[object, ...]
 
 
 class ConstantCache:
-    """Data that have been unpacked, by where they are in the file and what they are unpacked to."""
+    """Unpacked data, by their address in the file and the type that they are unpacked to."""
 
     def __init__(self) -> None:
         self.known: dict[Key, Array] = {}
         self.equal: set[tuple[int, int]] = set()
 
     def data_of(self, record: TensorRecord | ShapeRecord, type: TensorType | ShapeType) -> Array:
-        """The data of a constant; a Problem where there are none, or they do not fit the type."""
+        """Return the data of a constant; raise a Problem if there are none, or if they do not fit the type."""
         scales = record.scale_data if isinstance(record, TensorRecord) else None
         key = (type, address(record.data), address(scales))
         found = self.known.get(key)
@@ -36,5 +36,5 @@ class ConstantCache:
 
 
 def address(data: Array | None) -> tuple[int, int]:
-    """Where bytes begin, and how many there are."""
+    """Return the address of bytes, and their number."""
     return (0, 0) if data is None else (data.__array_interface__["data"][0], data.size)

@@ -1,4 +1,4 @@
-"""The bytes of a .tosa file -> records. Nothing here looks at what the records mean, only at whether they are there."""
+"""The bytes of a .tosa file -> records. Nothing here interprets the records; it only checks that they are there."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from .records import BlockRecord, FileRecord, OperatorRecord, RegionRecord, Shap
 from .schema import IDENTIFIER, KNOWN_FEATURES, OPERATOR_CODES, OperatorCode
 
 VERSIONS = {(1, 0), (1, 1)}
-"""Versions of TOSA (major, minor) whose files are understood."""
+"""Supported versions of TOSA (major, minor) of files."""
 
 
 def decode(data: bytes, position: FilePosition) -> FileRecord:
-    """The records of a file; a Problem at `position` or inside it for whatever is wrong."""
+    """Return the records of a file; raise a Problem at `position` or inside it for any error."""
     if data[4:8] != IDENTIFIER:
         raise Problem("this is no flatbuffer of TOSA: the bytes from 4 on are not TOSA", position, kind="file")
     try:
@@ -30,7 +30,7 @@ def decode(data: bytes, position: FilePosition) -> FileRecord:
 
 def entries(table: FlatbufferTable, slot: int, what: str, position: FilePosition,
             read: Callable[[FlatbufferTable, FilePosition], Any]) -> tuple[Any, ...]:
-    """The entries of a vector of tables, each read with its own position."""
+    """Return the entries of a vector of tables, each read with its own position."""
     def entry(number: int, entry: FlatbufferTable) -> Any:
         here = position.inside(f"{what} {number}")
         try:
@@ -56,7 +56,7 @@ def read_version(root: FlatbufferTable) -> tuple[int, int, int]:
 
 
 def read_features(root: FlatbufferTable) -> int:
-    """What a reader has to know to understand the file."""
+    """Return the features that a reader must know to understand the file."""
     compatibility = root.table(3, "the compatibility")
     features = compatibility.scalar(1, "uint64", "the features") if compatibility else 0
     if features & ~KNOWN_FEATURES:
@@ -71,7 +71,7 @@ def read_region(table: FlatbufferTable, position: FilePosition) -> RegionRecord:
 
 
 def named(position: FilePosition, what: str, name: str) -> FilePosition:
-    """The same place by its name instead of its number."""
+    """Return the same position with its name instead of its number."""
     return FilePosition(position.source, 0, 0, path=(*position.path[:-1], f"{what} {name}")) if name else position
 
 
@@ -109,7 +109,7 @@ def code_of(number: int, what: str) -> OperatorCode:
 
 
 def read_field(table: FlatbufferTable, slot: int, kind: str, what: str) -> Any:
-    """An attribute as the file has it: a number, a tuple, a string, or bytes."""
+    """Return an attribute as the file stores it: a number, a tuple, a string, or bytes."""
     match kind:
         case "int32" | "bool":
             return table.scalar(slot, kind, what)
@@ -139,7 +139,7 @@ def read_tensor(table: FlatbufferTable, position: FilePosition) -> TensorRecord:
 
 
 def read_data(table: FlatbufferTable, slots: tuple[int, int, int], what: str) -> Array | None:
-    """The bytes of a constant, in the flatbuffer or behind it; None where there are none."""
+    """Return the bytes of a constant, in the flatbuffer or after it; None if there are none."""
     data = table.array(slots[0], "ubyte", what)
     offset, size = (table.scalar(slot, "uint64", what) for slot in slots[1:])
     if offset > 1:

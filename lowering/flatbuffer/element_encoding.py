@@ -20,9 +20,9 @@ def encoded_size(element: ElementType, count: int) -> int:
 
 
 def decode(data: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
-    """An array of `element.dtype` from packed bytes; read-only, a view where the bytes are what memory holds.
+    """Return an array of `element.dtype` from packed bytes; read-only, a view if memory holds the same bytes.
 
-    Some writers fill the bytes up with zeros to a multiple of eight.
+    Some writers pad the bytes with zeros to a multiple of eight.
     """
     count = math.prod(shape)
     expected = encoded_size(element, count)

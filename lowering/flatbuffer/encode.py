@@ -1,6 +1,7 @@
-"""Records -> the bytes of a .tosa file. Vectors and strings that are empty are written too: other readers ask for them.
+"""Records -> the bytes of a .tosa file.
 
-A flatbuffer ends below 2 GB. Where constants make it longer, they lie behind it, and tensors say where.
+Empty vectors and strings are written too: other readers require them. A flatbuffer ends below 2 GB. If constants make it
+longer, they follow it, and tensors hold their offsets.
 """
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ ALIGNMENT = 8
 
 
 def encode(file: FileRecord, limit: int = MAXIMUM_SIZE) -> bytes:
-    """The bytes of a file, constants behind the flatbuffer if it would have more than `limit` bytes otherwise."""
+    """Return the bytes of a file, with the constants after the flatbuffer if it would have more than `limit` bytes
+    otherwise."""
     inside, size = flatbuffer(file, None)
     if size <= limit:
         return b"".join(inside)
@@ -35,7 +37,7 @@ def encode(file: FileRecord, limit: int = MAXIMUM_SIZE) -> bytes:
 
 @dataclass(slots=True)
 class Behind:
-    """Data that lie behind the flatbuffer. `end` is where the next ones begin."""
+    """Data after the flatbuffer. `end` is the offset of the next data."""
     end: int
     chunks: list[bytes | memoryview] = field(default_factory=list)
 
@@ -48,7 +50,7 @@ class Behind:
 
 
 def flatbuffer(file: FileRecord, behind: Behind | None) -> tuple[list[bytearray | bytes | memoryview], int]:
-    """The chunks of the flatbuffer and their size; data that are not `behind` it are in it."""
+    """Return the chunks of the flatbuffer and their size; data that are not `behind` it are in it."""
     regions = tuple(region_table(region, behind) for region in file.regions)
     root = TableNode((version_table(file), regions, None, compatibility_table(file.features) if file.features else None))
     builder = FlatbufferBuilder()
@@ -108,7 +110,7 @@ def tensor_table(tensor: TensorRecord, behind: Behind | None) -> TableNode:
 
 
 def placed(array: Array | None, behind: Behind | None) -> tuple[Data, Scalar | None, Scalar | None]:
-    """Data as a vector, and their offset and size behind the flatbuffer."""
+    """Return data as a vector, and their offset and size after the flatbuffer."""
     if array is None or not array.size:
         return EMPTY, None, None
     return (Data(array, True), None, None) if behind is None else (EMPTY, *behind.add(array))

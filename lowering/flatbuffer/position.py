@@ -1,4 +1,4 @@
-"""Where an operator of a .tosa file was in MLIR text."""
+"""The position in MLIR text of an operator of a .tosa file."""
 from __future__ import annotations
 
 import re
@@ -9,7 +9,7 @@ CLOSED_BY = {"(": ")", "[": "]"}
 
 
 def location_of(text: str) -> str | None:
-    """MLIR's `loc(...)` for an operator's location, which may be any text; None for no text."""
+    """Return MLIR's `loc(...)` for an operator's location, which may be any text; None for no text."""
     if not text:
         return None
     match = LOCATION.fullmatch(text)
@@ -20,7 +20,7 @@ def location_of(text: str) -> str | None:
 
 
 def is_location(text: str) -> bool:
-    """True if it is made of the pieces of MLIR's locations, brackets in pairs."""
+    """True if the text consists of the pieces of MLIR's locations, with balanced brackets."""
     place, wanted = 0, []
     while place < len(text):
         match = PIECE.match(text, place)

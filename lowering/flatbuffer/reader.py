@@ -1,8 +1,8 @@
 """A .tosa file -> the tensor graph.
 
-`read_module` decodes the bytes to records (`decode`) and builds functions and declarations from those; `verify` of the
-graph then says whether the result makes sense. The first region is the main function; regions that operators name are
-their blocks; other regions are further functions. Whatever is wrong with a file is a `Problem` at its place in the file.
+`read_module` decodes the bytes to records (`decode`) and builds functions and declarations from those; `verify` of the graph
+then checks the result. The first region is the main function; regions that operators name are their blocks; other regions are
+further functions. Any error in a file is a `Problem` at its position in the file.
 """
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from .tensor_names import NAME_ATTRIBUTE
 from .tensors import UNKNOWN_EXTENT, type_of
 
 SHARED_PARTS = 20_000
-"""Operators, tensors and names that regions may have in addition because several operators name them."""
+"""Maximum number of additional operators, tensors and names of regions that several operators name."""
 
 
 def read_module(data: bytes | bytearray | memoryview, name: str = "<bytes>") -> Module:
-    """The module of a .tosa file. Constants are views of `data` where they can be.
+    """Return the module of a .tosa file. Constants are views of `data` where possible.
 
-    `name` is what problems call the file. Raises a Problem for a file that is damaged or makes no sense.
+    `name` is the name of the file in problems. Raises a Problem for a file that is damaged or makes no sense.
     """
     position = whole(name)
     return ModuleReader(decode(bytes(data), position), position).module()
 
 
 class ModuleReader:
-    """Builds one module from its records."""
+    """The builder of one module from its records."""
 
     def __init__(self, file: FileRecord, position: FilePosition) -> None:
         self.file, self.position = file, position
@@ -70,8 +70,8 @@ class ModuleReader:
         return Module(functions, self.own_declarations(functions), position=self.position)
 
     def own_declarations(self, functions: Sequence[Function]) -> tuple[Operation, ...]:
-        """The variables that the file declares: a tensor without data and without the operator VARIABLE that the file reads and
-        never writes is a variable that another graph declares."""
+        """Return the variables that the file declares: a tensor without data and without the operator VARIABLE that the file
+        reads and never writes is a variable that another graph declares."""
         effects = [(o.op.variable_effect, symbol_of(o)) for f in functions for o in f.body.walk() if o.op.variable_effect]
         read, written = ({symbol for effect, symbol in effects if effect == wanted} for wanted in ("read", "write"))
         external = read - written - self.with_operator
@@ -91,7 +91,8 @@ class ModuleReader:
         return region.blocks[0]
 
     def variable(self, record: TensorRecord, type: TensorType, position: FilePosition, has_operator: bool) -> str:
-        """Declare the variable of a tensor, once for all blocks that have it; its name. `has_operator`: VARIABLE does."""
+        """Declare the variable of a tensor, once for all blocks that have it; return its name. `has_operator`: VARIABLE
+        declares it."""
         symbol = record.variable_name or record.name
         if has_operator:
             self.with_operator.add(symbol)
@@ -110,7 +111,7 @@ class ModuleReader:
         return symbol
 
     def region(self, name: str, position: FilePosition, depth: int, budget: Budget) -> Block:
-        """A new block for each use of a region."""
+        """Return a new block for each use of a region."""
         found = self.regions.get(name)
         if found is None:
             raise Problem(f"there is no region {shown(name)}", position, kind="symbol")
@@ -120,28 +121,28 @@ class ModuleReader:
 
 
 def has_unknown_extents(file: FileRecord) -> bool:
-    """True if an input of the main graph has an extent that is not known."""
+    """True if an input of the main graph has an unknown extent."""
     blocks = [block for region in file.regions[:1] for block in region.blocks]
     inputs = {name for block in blocks for name in block.inputs}
     return any(UNKNOWN_EXTENT in tensor.shape for block in blocks for tensor in block.tensors if tensor.name in inputs)
 
 
 def names(values: Sequence[Value], given: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-    """The attributes that keep tensors' names which are no names in MLIR; nothing where all are."""
+    """Return the attributes that keep tensor names that MLIR cannot write; nothing if it can write all."""
     found = tuple({} if IDENTIFIER.fullmatch(name) else {NAME_ATTRIBUTE: name} for name in given)
     return found if any(found) else ()
 
 
 CONSTANTS: dict[str, type[TensorType] | type[ShapeType]] = {"CONST": TensorType, "CONST_SHAPE": ShapeType}
-"""Operators whose data their result has, and what that is."""
+"""Operators whose result holds their data, and the type of that result."""
 EFFECTS = {"VARIABLE": "declare", "VARIABLE_READ": "read", "VARIABLE_WRITE": "write"}
 COUNTS = {"declare": (0, 1), "read": (1, 1), "write": (1, 1)}
-"""Operands and results of the operators of variables."""
+"""Number of operands and of results of the operators of variables."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Parts of blocks that may still be made: regions that many operators name are made for each of them."""
+    """The number of parts of blocks that may still be made: a region is made anew for each operator that names it."""
     parts: int
 
     def spend(self, count: int, position: FilePosition) -> None:
@@ -151,12 +152,12 @@ class Budget:
 
 
 def parts(block: BlockRecord) -> int:
-    """How much there is to make of a block."""
+    """Return the number of parts of a block."""
     return 1 + len(block.operators) + len(block.tensors) + len(block.shapes) + len(block.inputs) + len(block.outputs)
 
 
 def effect_of(record: OperatorRecord) -> str:
-    """"declare", "read" or "write" for operators of variables, whatever their code is."""
+    """Return "declare", "read" or "write" for operators of variables, whatever their code is."""
     code, attribute = record.code.name, record.attribute.name
     if code != attribute and (code != "IDENTITY" or attribute not in EFFECTS):
         raise Problem(f"{code} has the attributes of {attribute}", kind="attribute")
@@ -164,7 +165,7 @@ def effect_of(record: OperatorRecord) -> str:
 
 
 class BlockReader:
-    """Builds one block. `depth` is how many regions it is inside of."""
+    """The builder of one block. `depth` is the number of enclosing regions."""
 
     def __init__(self, module: ModuleReader, record: BlockRecord, position: FilePosition, depth: int, budget: Budget) -> None:
         self.module, self.record, self.position, self.depth, self.budget = module, record, position, depth, budget
@@ -191,7 +192,7 @@ class BlockReader:
     # Tensors and shapes
 
     def declare(self, record: TensorRecord | ShapeRecord, position: FilePosition, is_variable: bool) -> None:
-        """Note the type of a name; variables are declared in the module."""
+        """Record the type of a name; declare variables in the module."""
         try:
             if record.name in self.types:
                 raise Problem(f"{shown(record.name)} is the name of two tensors or shapes of the block", kind="symbol")
@@ -232,7 +233,7 @@ class BlockReader:
             raise problem.at(self.place(number)) from None
 
     def order(self) -> list[int]:
-        """Numbers of the operators in an order in which they can run."""
+        """Return the numbers of the operators in an order in which they can run."""
         makers: dict[str, int] = {}
         for number, operator in enumerate(self.record.operators):
             for name in operator.outputs if self.effects[number] in ("", "read") else ():
@@ -254,11 +255,11 @@ class BlockReader:
         record, here, effect = self.record.operators[number], self.place(number), self.effects[number]
         try:
             return self.variable_operation(record, effect, here) if effect else self.compute(record, here)
-        except Problem as problem:  # one that has a position is of an operator in a region
+        except Problem as problem:  # a Problem with a position is of an operator in a region
             raise (problem if problem.position else problem.of(f"tosa.{record.code.name.lower()}").at(here)) from None
 
     def compute(self, record: OperatorRecord, here: FilePosition) -> Operation:
-        """An operator that has nothing to do with variables."""
+        """Read an operator that does not access variables."""
         operands = tuple(self.use(i, name) for i, name in enumerate(record.inputs))
         types = tuple(self.type_of(name, f"result {i}") for i, name in enumerate(record.outputs))
         data = self.constant(record) if record.code.name in CONSTANTS else None
@@ -271,7 +272,7 @@ class BlockReader:
 
     def finished(self, record: OperatorRecord, op: Op, operands: tuple[Value, ...], types: tuple[Type, ...],
                  regions: tuple[Block, ...], here: FilePosition) -> Operation:
-        """The operation, its results known by their names."""
+        """Return the operation, and record its results by their names."""
         known, location = op.constant(operands), location_of(record.location)
         here = here.called(location_name(location))
         results = tuple(Value(name, type, here, known) for name, type in zip(record.outputs, types))
@@ -293,7 +294,7 @@ class BlockReader:
         return found
 
     def constant(self, record: OperatorRecord) -> Array:
-        """The data of a CONST or CONST_SHAPE, which its result has."""
+        """Return the data of a CONST or CONST_SHAPE, which its result holds."""
         check_counts(record, (0, 1))
         name, wanted = record.outputs[0], CONSTANTS[record.code.name]
         type = self.type_of(name, "the result")
@@ -302,7 +303,7 @@ class BlockReader:
         return self.module.constants.data_of(self.records[name], type)
 
     def variable_operation(self, record: OperatorRecord, effect: str, here: FilePosition) -> Operation | None:
-        """A read or write; a declaration is the tensor's, the operator adds nothing."""
+        """Read an operator that reads or writes a variable; a declaration is the tensor's, and its operator adds nothing."""
         check_counts(record, COUNTS[effect])
         name = record.inputs[0] if effect == "read" else record.outputs[0]
         type = self.type_of(name, "the variable")
@@ -322,14 +323,14 @@ class BlockReader:
 
 
 def check_sizes(operands: tuple[Value, ...]) -> None:
-    """SLICE's sizes are numbers of elements in a .tosa file: -1 for all that follow is MLIR's."""
+    """Check SLICE's sizes, which are numbers of elements in a .tosa file: -1 for all remaining elements exists in MLIR only."""
     sizes = operands[-1].constant if operands else None
     if sizes is not None and bool((sizes < 1).any()):
         raise Problem(f"size must be positive, it is {sizes.reshape(-1).tolist()}", kind="shape")
 
 
 def check_counts(record: OperatorRecord, wanted: tuple[int, int]) -> None:
-    """A Problem unless the operator has the `wanted` numbers of operands and results."""
+    """Raise a Problem unless the operator has the `wanted` numbers of operands and results."""
     found = (len(record.inputs), len(record.outputs))
     require(found == wanted, f"{record.attribute.operator} has {found[0]} operands and {found[1]} results, "
             f"it must have {wanted[0]} and {wanted[1]}")

@@ -1,4 +1,4 @@
-"""What a .tosa file says, table by table, as immutable records: between its bytes and the tensor graph.
+"""The contents of a .tosa file, table by table, as immutable records: between its bytes and the tensor graph.
 
 Names are still strings, enumerations still numbers, constants still bytes.
 """
@@ -15,7 +15,7 @@ from .schema import OperatorCode
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorRecord:
-    """A tensor. `data` are packed bytes, None where there are none; `scale` and `block` are for block-scaled types."""
+    """A tensor. `data` are packed bytes, None if there are none; `scale` and `block` are for block-scaled types."""
     name: str
     shape: tuple[int, ...]
     element: int
@@ -30,7 +30,7 @@ class TensorRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapeRecord:
-    """A list of `rank` extents; `data` are 8 bytes for each."""
+    """A list of `rank` extents; `data` has 8 bytes for each."""
     name: str
     rank: int
     data: Array | None = None
@@ -38,7 +38,7 @@ class ShapeRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorRecord:
-    """An operator. `attribute` is whose attribute table it has: its own, or for variables another's."""
+    """An operator. `attribute` is the operator whose attribute table it has: itself, or for variables another."""
     code: OperatorCode
     attribute: OperatorCode
     fields: Mapping[str, Any]
@@ -65,7 +65,7 @@ class RegionRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRecord:
-    """A whole file. `version` is of TOSA: major, minor, patch."""
+    """A whole file. `version` is that of TOSA: major, minor, patch."""
     version: tuple[int, int, int]
     regions: tuple[RegionRecord, ...]
     features: int = 0

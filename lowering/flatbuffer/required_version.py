@@ -1,4 +1,4 @@
-"""Which version of TOSA a graph needs: 1.0, or the draft of 1.1."""
+"""The version of TOSA that a graph needs: 1.0, or the draft of 1.1."""
 from __future__ import annotations
 
 from ..graph.graph import Operation, Value

@@ -34,7 +34,7 @@ ELEMENTS: tuple[ElementType | None, ...] = (
 """DType; None for UNKNOWN and SHAPE."""
 ELEMENT_CODES = {e.name: code for code, e in enumerate(ELEMENTS) if e}
 SIGNLESS = {f"{sign}{bits}": f"i{bits}" for sign in ("ui", "si") for bits in (8, 16, 32, 64)}
-"""What types that MLIR gives a sign become: the file says it in RESCALE's attributes."""
+"""Signed and unsigned types of MLIR -> their signless types: the file stores the sign in RESCALE's attributes."""
 
 ENUMERATIONS: dict[str, dict[int, str]] = {
     "resize_mode": {1: "NEAREST_NEIGHBOR", 2: "BILINEAR"},
@@ -45,7 +45,7 @@ ENUMERATIONS: dict[str, dict[int, str]] = {
 """Names by code, as MLIR spells them. Code 0 is UNKNOWN in each, and no value."""
 BLOCK_SHAPE = 32
 BLOCK_SCALED_FEATURE = 1 << 1
-"""The flag of `compatibility.features` that says: there are block-scaled types."""
+"""Flag of `compatibility.features`: the file has block-scaled types."""
 KNOWN_FEATURES = BLOCK_SCALED_FEATURE
 
 CONVOLUTION = "pad:int32s stride:int32s dilation:int32s local_bound:bool acc_type:element"
@@ -82,16 +82,16 @@ CODES: tuple[tuple[str, str], ...] = (
     ("MAX_POOL2D_ADAPTIVE", "nan_mode:nan_mode"), ("AVG_POOL2D_ADAPTIVE", "acc_type:element"),
     ("RESHAPE_BLOCK_SCALED", BLOCKS), ("ROW_GATHER_BLOCK_SCALED", BLOCKS), ("ROW_GATHER", ""), ("MATMUL_T", ""))
 FIRST_OF_1_1 = 76
-"""Codes from here on came with TOSA 1.1."""
+"""First operator code that came with TOSA 1.1."""
 SIGN_AGNOSTIC = frozenset((
     "RESCALE", "CONST", "IDENTITY", "CONCAT", "PAD", "RESHAPE", "REVERSE", "SLICE", "TILE", "TRANSPOSE", "GATHER", "SCATTER",
     "SELECT", "EQUAL", "COND_IF", "WHILE_LOOP", "VARIABLE_READ", "VARIABLE_WRITE"))
-"""Operators that mean the same whether their integers are signed or not, or say it in their attributes."""
+"""Operators that treat signed and unsigned integers alike, or have attributes for the sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeField:
-    """A field of an attribute table: its slot, and what is in it."""
+    """A field of an attribute table: its slot, name and kind."""
     slot: int
     name: str
     kind: str

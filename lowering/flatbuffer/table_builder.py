@@ -1,7 +1,7 @@
-"""Bytes of a flatbuffer, from a description of its tables. All tables come first, then strings, then data, each text and each
-array of bytes once; so large constants are copied once, into the file.
+"""The bytes of a flatbuffer, from a description of its tables. All tables come first, then strings, then data, each text and
+each array of bytes once; so large constants are copied once, into the file.
 
-Everything is aligned as flatbuffers ask; the same description always gives the same bytes.
+Everything is aligned as flatbuffers require; the same description always gives the same bytes.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...runtime.records import dataclass
 from ..graph.types import Array
 
 MAXIMUM_SIZE = (1 << 31) - 1
-"""Bytes of a flatbuffer; its offsets cannot reach further."""
+"""Maximum bytes of a flatbuffer; its offsets cannot reach further."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number; `layout` is how `struct` calls its type."""
+    """A number; `layout` is its type's code in `struct`."""
     layout: str
     value: int
 
@@ -36,18 +36,18 @@ class Data:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableNode:
-    """A table: what is in each slot, None for the default."""
+    """A table: the content of each slot, None for the default."""
     slots: tuple[Scalar | Node | None, ...]
 
 
 Node: TypeAlias = Union[str, Data, TableNode, tuple[str, ...], "tuple[TableNode, ...]"]
-"""What a slot or the entry of a vector refers to."""
+"""Node that a slot or the entry of a vector refers to."""
 SIZES = {"B": 1, "i": 4, "I": 4, "Q": 8}
 
 
 @dataclass(slots=True)
 class FlatbufferBuilder:
-    """The chunks of a file in the making; references to strings and data are filled in at the end."""
+    """The chunks of a file under construction; references to strings and data are filled in at the end."""
     chunks: list[bytearray | bytes | memoryview] = field(default_factory=list)
     size: int = 0
     vtables: dict[bytes, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class FlatbufferBuilder:
     data: dict[tuple[str, bool, bytes], list[TableReference]] = field(default_factory=dict)
 
     def put(self, chunk: bytearray | bytes | memoryview, alignment: int = 4, header: int = 0) -> int:
-        """Append bytes so that what is `header` bytes after their start is aligned; where they are."""
+        """Append bytes so that the byte at `header` from their start is aligned; return their offset."""
         gap = -(self.size + header) % alignment
         if gap:
             self.chunks.append(bytes(gap))
@@ -65,7 +65,7 @@ class FlatbufferBuilder:
         return start
 
     def file(self, root: TableNode, identifier: bytes) -> list[bytearray | bytes | memoryview]:
-        """The chunks of the whole file, one after the other."""
+        """Return the chunks of the whole file, in order."""
         head = bytearray(4) + identifier
         self.put(head)
         TableReference(head, 0, 0).to(self.table(root))
@@ -81,7 +81,7 @@ class FlatbufferBuilder:
         return self.chunks
 
     def table(self, node: TableNode) -> int:
-        """Append a table and all that it refers to; where it is."""
+        """Append a table and all that it refers to; return its offset."""
         layout = layout_of(tuple(0 if s is None else SIZES[s.layout] if isinstance(s, Scalar) else 4 for s in node.slots))
         place = self.vtables.get(layout.vtable)
         if place is None:
@@ -97,7 +97,7 @@ class FlatbufferBuilder:
         return start
 
     def refer(self, reference: TableReference, node: Node) -> None:
-        """Append what a slot refers to, or note that it comes at the end."""
+        """Append the node that a slot refers to, or defer it to the end."""
         match node:
             case str():
                 self.texts.setdefault(node, []).append(reference)
@@ -111,7 +111,7 @@ class FlatbufferBuilder:
                 self.vector(reference, node)
 
     def vector(self, reference: TableReference, nodes: tuple[str, ...] | tuple[TableNode, ...]) -> None:
-        """A vector of references."""
+        """Append a vector of references."""
         chunk = bytearray(4 + 4 * len(nodes))
         pack_into("<I", chunk, 0, len(nodes))
         start = self.put(chunk)
@@ -123,7 +123,7 @@ class FlatbufferBuilder:
 
 @dataclass(slots=True)
 class TableReference:
-    """Four bytes of a chunk, at `place` in the file, that say how far away something is."""
+    """Four bytes of a chunk, at `place` in the file, that hold the distance to their target."""
     chunk: bytearray
     offset: int
     place: int
@@ -140,7 +140,7 @@ def refer(references: Sequence[TableReference], target: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """Where the slots of a table are in it (0: default), and its vtable, which says so."""
+    """The layout of a table: the offset of each slot in it (0: default), and the vtable that stores these offsets."""
     offsets: tuple[int, ...]
     size: int
     alignment: int
@@ -149,7 +149,7 @@ class TableLayout:
 
 @cache
 def layout_of(widths: tuple[int, ...]) -> TableLayout:
-    """The layout of slots of these `widths` in bytes, 0 for a default; wide slots lie before narrow ones."""
+    """Return the layout of slots of these `widths` in bytes, 0 for a default; wide slots precede narrow ones."""
     offsets, size = [0] * len(widths), 4
     for number in sorted(range(len(widths)), key=lambda i: -widths[i]):
         if widths[number]:

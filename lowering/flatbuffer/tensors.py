@@ -14,12 +14,13 @@ from .schema import BLOCK_SHAPE, ELEMENT_CODES, ELEMENTS, SIGNLESS
 EXTENT_BYTES = 8
 """Bytes of one extent of a constant shape."""
 UNKNOWN_EXTENT = -1
-"""What tosa-opt writes for `?`. It is not in the specification: only the inputs of a graph say that it is meant so."""
+"""The extent that tosa-opt writes for `?`. It is not in the specification: only the inputs of a graph show that it is meant
+so."""
 
 
 # ---- file -> graph -----------------------------------------------------------------------------------------------
 def element_type(number: int, what: str) -> ElementType:
-    """The element type with that code."""
+    """Return the element type with that code."""
     found = ELEMENTS[number] if number < len(ELEMENTS) else None
     if found is None:
         known = "UNKNOWN" if number == 0 else "SHAPE" if number < len(ELEMENTS) else str(number)
@@ -28,9 +29,9 @@ def element_type(number: int, what: str) -> ElementType:
 
 
 def type_of(record: TensorRecord | ShapeRecord, is_dynamic: bool = False) -> TensorType | ShapeType:
-    """The type of a tensor or shape; a Problem for what is no type. Extents are as they are written, because `verify` of the
-    graph checks them: where an operator's result has a wrong one, the rule that the operator breaks says more. Only where
-    the file `is_dynamic`, -1 is an extent that is not known."""
+    """Return the type of a tensor or shape; raise a Problem for an invalid type. Extents stay as written, because `verify` of
+    the graph checks them: if an operator's result has a wrong one, the rule that the operator breaks says more. Only if the
+    file `is_dynamic`, -1 is an unknown extent."""
     if isinstance(record, ShapeRecord):
         require(record.rank <= MOST_EXTENTS, f"the shape has {record.rank} extents", kind="level")
         return ShapeType(record.rank)
@@ -44,7 +45,7 @@ def type_of(record: TensorRecord | ShapeRecord, is_dynamic: bool = False) -> Ten
 
 
 def composite(value: ElementType, record: TensorRecord) -> BlockScaled:
-    """The type of the elements of a tensor with scales."""
+    """Return the element type of a tensor with scales."""
     scale, found = element_type(record.scale, "the type of the scales"), block_scaled(value)
     require(scale == found.scale, f"the scales are {scale}, they must be {found.scale}")
     require(record.block == BLOCK_SHAPE, f"{record.block} is no shape of a block", help=f"{BLOCK_SHAPE} is")
@@ -54,7 +55,7 @@ def composite(value: ElementType, record: TensorRecord) -> BlockScaled:
 
 
 def data_of(record: TensorRecord | ShapeRecord, type: TensorType | ShapeType) -> Array:
-    """The data of a constant; read-only, a view of the file where that can be."""
+    """Return the data of a constant; read-only, a view of the file where possible."""
     if isinstance(record, ShapeRecord):
         return extents(record)
     assert isinstance(type, TensorType)
@@ -69,7 +70,7 @@ def data_of(record: TensorRecord | ShapeRecord, type: TensorType | ShapeType) ->
 
 
 def extents(record: ShapeRecord) -> Array:
-    """The data of a shape; rank 0 may have room for one number, which means nothing."""
+    """Return the data of a shape; rank 0 may have room for one number, which is ignored."""
     data = np.empty(0, np.uint8) if record.data is None else record.data
     if record.rank == 0 and data.size == EXTENT_BYTES:
         data = data[:0]
@@ -83,7 +84,7 @@ def extents(record: ShapeRecord) -> Array:
 
 # ---- graph -> file -----------------------------------------------------------------------------------------------
 def element_code(element: ElementType) -> int:
-    """The number of an element type. Integers have no sign of their own there, their operators have."""
+    """Return the number of an element type. In files integers have no sign of their own; their operators have."""
     found = ELEMENT_CODES.get(SIGNLESS.get(element.name, element.name))
     if found is None:
         raise Problem(f"a .tosa file has no elements of {element}", kind="unsupported")
@@ -91,7 +92,7 @@ def element_code(element: ElementType) -> int:
 
 
 def record_of(name: str, type: Type, data: Array | None = None) -> TensorRecord | ShapeRecord:
-    """A tensor or shape, with its data where it is a constant; a Problem for a type that files do not have."""
+    """Return a tensor or shape, with its data if it is a constant; raise a Problem for a type that files do not have."""
     match type:
         case ShapeType(rank):
             return ShapeRecord(name, rank, None if data is None else np.ascontiguousarray(data, "<i8").view(np.uint8))

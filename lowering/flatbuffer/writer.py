@@ -1,9 +1,9 @@
 """The tensor graph -> a .tosa file.
 
-Each public function becomes a region, the entry first, and each region of an operator another one (`block_writer`).
-Names of arguments, results and all other values are kept, those of functions where there are several: the only function of
-a file is called `main`, because other tools look for that. Attributes without a meaning of their own (those with a
-dialect's prefix) and private functions, which nothing can call, are left out. What a file cannot say is a Problem.
+Each public function becomes a region, the entry first, and each region of an operator becomes another (`block_writer`). Names
+of arguments, results and all other values are kept, those of functions only if there are several: the only function of a file
+is called `main`, because other tools look for that. Attributes without a meaning of their own (those with a dialect's prefix)
+and private functions, which nothing can call, are left out. Raises a Problem for anything that a file cannot express.
 """
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from .schema import BLOCK_SCALED_FEATURE
 
 VERSION_1_0, VERSION_1_1 = (1, 0, 2), (1, 1, 0)
 ENTRY = "main"
-"""What the reference model wants the first region, and its block, to be called."""
+"""Name that the reference model requires of the first region and its block."""
 
 
 def write_module(module: Module) -> bytes:
-    """The bytes of a .tosa file with the module, which has to be verified; for TOSA 1.0 where that has all that is used.
+    """Return the bytes of a .tosa file with the module, which must be verified; for TOSA 1.0 if that has all that is used.
 
-    Quantized types are written as they are stored: operators hold what they say. Raises a Problem for an operator or a type
+    Quantized types are written as they are stored: operators hold their parameters. Raises a Problem for an operator or a type
     that .tosa files do not have.
     """
     return encode(file_record(as_tosa(module)))
 
 
 def as_tosa(module: Module) -> Module:
-    """The module without what other dialects have left in it, as far as that can be; all else stays as it is."""
+    """Return the module without the remains of other dialects, as far as possible; all else stays as it is."""
     plain = strip_quantized(module)
     legal = legalize(inline_branches(plain))
     return plain if legal is plain else prune(legal)
 
 
 def file_record(module: Module) -> FileRecord:
-    """The records of the file."""
+    """Return the records of the file."""
     functions = [with_explicit_extents(with_known_extents(f)) for f in public_functions(module)]
     check_extents(functions)
     variables = declarations(module, functions)
@@ -64,7 +64,7 @@ def file_record(module: Module) -> FileRecord:
 
 
 def public_functions(module: Module) -> list[Function]:
-    """The functions that can be called, the entry first."""
+    """Return the functions that can be called, the entry first."""
     found = [f for f in module.functions if not f.is_private]
     if not found:
         raise Problem("the module has no entry function, a .tosa file needs one", module.position, kind="model")
@@ -72,8 +72,8 @@ def public_functions(module: Module) -> list[Function]:
 
 
 def declarations(module: Module, functions: list[Function]) -> dict[str, Operation]:
-    """The variables of the module by name, those that older text declares inside of functions too. One that another graph
-    declares is a tensor without data that nothing here writes."""
+    """Return the variables of the module by name, including those that older text declares inside functions. A variable that
+    another graph declares is a tensor without data that nothing here writes."""
     found: dict[str, Operation] = {}
     for operation in (*module.declarations, *(o for f in functions for o in f.body.walk())):
         if operation.op.variable_effect == "declare":
@@ -84,7 +84,7 @@ def declarations(module: Module, functions: list[Function]) -> dict[str, Operati
 
 
 def with_known_extents(function: Function) -> Function:
-    """The function with the extents that follow from those of its arguments, where all of these are known."""
+    """Return the function with the extents that follow from those of its arguments, if all of these are known."""
     types = [v.type for v in function.arguments if isinstance(v.type, TensorType) and v.type.is_static]
     if len(types) < len(function.arguments) or not any(map(has_unknown_extent, every_value(function.body))):
         return function
@@ -92,7 +92,7 @@ def with_known_extents(function: Function) -> Function:
 
 
 def check_extents(functions: list[Function]) -> None:
-    """An extent that is not known is written as -1, which only inputs of the entry can give a meaning to."""
+    """Check extents: an unknown one is written as -1, which only inputs of the entry can give a meaning to."""
     if any(has_unknown_extent(v) for v in functions[0].arguments):
         return
     for function in functions:

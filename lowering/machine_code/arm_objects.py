@@ -1,11 +1,11 @@
-"""What LLVM leaves out of an object for 32-bit Arm, put into it afterwards: that it may be linked into programs of either
+"""The parts of an object for 32-bit Arm that LLVM leaves out, added afterwards: that it may be linked into programs of either
 floating-point calling convention, and the run-time names of Arm's own ABI.
 
 The functions of an object pass pointers and integers only, so both conventions are the same for them. LLVM does not say so in
-the object, and a linker then refuses it beside hard-float code. Tag_ABI_VFP_args = 3 says it: "compatible with both"
-(Addenda to the ABI for the Arm Architecture, build attributes). For arithmetic that a processor lacks LLVM, as llvmlite sets
-it up, calls the functions of GNU's library. Those of the Run-time ABI do the same with the same arguments, and all
-compilers for Arm have them; comparisons, of which that is not so, are never called (`native/llvm/helper_functions`).
+the object, and a linker then refuses it beside hard-float code. Tag_ABI_VFP_args = 3 says it: "compatible with both" (Addenda
+to the ABI for the Arm Architecture, build attributes). For arithmetic that a processor lacks LLVM, as llvmlite sets it up,
+calls the functions of GNU's library. Those of the Run-time ABI do the same with the same arguments, and all compilers for Arm
+have them; comparisons, which differ, are never called (`native/llvm/helper_functions`).
 """
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ RUN_TIME_NAMES = {
     "__floatsidf": "__aeabi_i2d", "__floatunsidf": "__aeabi_ui2d",
     "__extendsfdf2": "__aeabi_f2d", "__truncdfsf2": "__aeabi_d2f", "__muldi3": "__aeabi_lmul", "__ashldi3": "__aeabi_llsl",
     "__lshrdi3": "__aeabi_llsr", "__ashrdi3": "__aeabi_lasr", "__divsi3": "__aeabi_idiv", "__udivsi3": "__aeabi_uidiv"}
-"""GNU's name -> that of the Run-time ABI for the Arm Architecture, where both take and return the same."""
+"""GNU's name -> the name in the Run-time ABI for the Arm Architecture of a function with the same parameters and result."""
 NAME = re.compile(r"\b(" + "|".join(RUN_TIME_NAMES) + r")\b")
 
 
 class Section(NamedTuple):
-    """A section of a little-endian ELF32 object: where its header is, and what that says."""
+    """A section of a little-endian ELF32 object: the offset of its header, and the header's fields."""
     header: int
     kind: int
     offset: int
@@ -46,7 +46,7 @@ def sections(code: bytes) -> list[Section]:
 
 
 def completed(code: bytes) -> bytes:
-    """A little-endian ELF32 object for Arm with the attribute and the names."""
+    """Return a little-endian ELF32 object for Arm with the attribute and the names."""
     result = bytearray(code)
     for section in sections(code):
         if section.kind == ATTRIBUTES:
@@ -57,18 +57,18 @@ def completed(code: bytes) -> bytes:
 
 
 def completed_text(assembly: str) -> str:
-    """The same names in the text of such an object."""
+    """Return the assembly of an object with the same names."""
     return NAME.sub(lambda found: RUN_TIME_NAMES[found[1]], assembly)
 
 
 def replace_section(code: bytearray, section: Section, contents: bytes) -> None:
-    """Give a section other contents, behind everything else."""
+    """Give a section other contents, at the end of the object."""
     struct.pack_into("<II", code, section.header + 16, len(code), len(contents))
     code += contents
 
 
 def rename(code: bytearray, symbols: Section, strings: Section) -> None:
-    """Symbols of other names, which stand behind the old ones."""
+    """Rename symbols; the new names follow the old ones."""
     names = bytearray(code[strings.offset:strings.offset + strings.size])
     for at, name in symbol_names(code, symbols, bytes(names)):
         if name in RUN_TIME_NAMES:
@@ -79,14 +79,14 @@ def rename(code: bytearray, symbols: Section, strings: Section) -> None:
 
 
 def symbol_names(code: bytearray, symbols: Section, strings: bytes) -> Iterator[tuple[int, str]]:
-    """Where each symbol is, and its name."""
+    """Yield the offset and the name of each symbol."""
     for at in range(symbols.offset, symbols.offset + symbols.size, 16):
         first, = struct.unpack_from("<I", code, at)
         yield at, strings[first:strings.index(b"\0", first)].decode()
 
 
 def extended(section: bytes) -> bytes:
-    """The attributes section (`A`, length, "aeabi", file tag, length, attributes) with one attribute more."""
+    """Return the attributes section (`A`, length, "aeabi", file tag, length, attributes) with one more attribute."""
     length_at, file_at = 1, section.index(b"aeabi\0") + len(b"aeabi\0")
     (length,), (file_length,) = struct.unpack_from("<I", section, length_at), struct.unpack_from("<I", section, file_at + 1)
     result = bytearray(section[:file_at + file_length] + VFP_ARGS_COMPATIBLE + section[file_at + file_length:])

@@ -1,9 +1,9 @@
 """LLVM's machine code: from the text of a module to an object file, and from there to code in this process.
 
-Facts that this file lives by: an engine takes over its target machine, so each has one of its own, where one that emits
-files serves for all of a target; an unverified module can crash code generation; an undefined symbol would only show when
-it is called. llvmlite is imported on first use. Code for this process is an object, too, so that a cache can keep it: `link`
-makes an image of it that is mapped without LLVM; where that cannot be, LLVM's engine loads the object.
+This file relies on these facts: an engine takes over its target machine, so each has one of its own, while one that emits files
+serves for all of a target; an unverified module can crash code generation; an undefined symbol would only show when it is
+called. llvmlite is imported on first use. Code for this process is an object, too, so that a cache can keep it: `link` makes an
+image of it that is mapped without LLVM; if that is not possible, LLVM's engine loads the object.
 """
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from .worker_processes import can_fork, compiled, module_count, within
 DECLARED = re.compile(r'\ndeclare [^@\n]*@("[^"\n]*"|[-\w.$]+)')
 """The name of a function that a module only declares: one to a line, as tosaic writes them."""
 ELF = "-elf"
-"""What ends a triple whose objects are ELF on a system that has another format."""
+"""Suffix of a triple whose objects are ELF on a system with another format."""
 ALLOWED = frozenset({"memcpy", "memset"})
 """Functions outside the module that it may declare, besides LLVM's intrinsics."""
 
 
 @functools.cache
 def binding() -> Any:
-    """llvmlite's binding, with every target ready."""
+    """Return llvmlite's binding, with every target initialized."""
     import llvmlite.binding as llvm
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -47,14 +47,15 @@ def binding() -> Any:
 
 
 def fork_between_calls(llvm: Any) -> None:
-    """A fork waits until no thread is inside LLVM: the child could never get llvmlite's lock otherwise."""
+    """Make a fork wait until no thread is inside LLVM: the child could never get llvmlite's lock otherwise."""
     lock = getattr(llvm.ffi.lib, "_lock", None)
     if lock is not None and hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.__enter__, after_in_parent=lock.__exit__, after_in_child=lock.__exit__)
 
 
 def parse(text: str, allowed: frozenset[str] = ALLOWED) -> Any:
-    """The module of a text, verified; both ways to fail are errors of tosaic's own. It may call the C functions `allowed`."""
+    """Return the verified module of a text; raise an error of tosaic's own if parsing or verification fails. The module may
+    call the C functions `allowed`."""
     llvm = binding()
     try:
         module = llvm.parse_assembly(text)
@@ -68,7 +69,7 @@ def parse(text: str, allowed: frozenset[str] = ALLOWED) -> Any:
 
 
 def target_machine(target: Target, reloc: str, codemodel: str) -> Any:
-    """A new target machine. A Problem where LLVM writes no code for the target."""
+    """Return a new target machine. Raise a Problem if LLVM writes no code for the target."""
     check_has_object_code(target)
     return binding().Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc=reloc, codemodel=codemodel)
@@ -82,8 +83,8 @@ def check_has_object_code(target: Target) -> None:
 
 @functools.lru_cache(maxsize=8)
 def emitting(target: Target, reloc: str) -> Any:
-    """A target machine that emits one module after the other: what it knows of a processor takes it a millisecond or two to
-    learn. llvmlite lets one thread at a time into LLVM."""
+    """Return a target machine that emits one module after the other: a new one takes a millisecond or two to learn the
+    processor. llvmlite lets one thread at a time into LLVM."""
     return target_machine(target, reloc, "default")
 
 
@@ -107,12 +108,13 @@ class ObjectEngine:
 
 
 def load_image(image: Image) -> LoadedCode:
-    """An image as code in this process."""
+    """Load an image as code in this process."""
     return MappedCode(image) if image.form == "linked" else ObjectEngine(image.code)
 
 
 def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> bytes:
-    """The object of a module, for this process. LLVM cannot be stopped: with a limit of seconds another process does it."""
+    """Return the object of a module, for this process. LLVM cannot be stopped: if there is a time limit another process
+    compiles it."""
     def compile(text: str) -> bytes:
         return bytes(emitting(in_loadable_format(target), "pic").emit_object(parse(text, allowed)))
 
@@ -126,7 +128,7 @@ def object_of(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> b
 
 
 def in_loadable_format(target: Target) -> Target:
-    """The target with the object format that LLVM's engine loads: on Windows that is ELF, too."""
+    """Return the target with the object format that LLVM's engine loads: ELF on Windows, too."""
     if sys.platform != "win32" or target.triple.endswith(ELF):
         return target
     return replace(target, triple=target.triple + ELF)
@@ -145,7 +147,7 @@ class EarlierCode(Protocol):
 
 
 def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED) -> Image:
-    """A module's machine code, by several processes where it is long."""
+    """Return a module's machine code, made by several processes if it is long."""
     report_progress("machine code")
     image = image_of_modules(text, target, allowed) or image_of([object_of(text, target, allowed)])
     assert image is not None
@@ -153,14 +155,14 @@ def compiled_image(text: str, target: Target, allowed: frozenset[str] = ALLOWED)
 
 
 def debugged_image(text: str, positions: Mapping[str, Position], target: Target) -> Image:
-    """A module's machine code with the lines of its functions, as one object: LLVM's loader shows it to debuggers."""
+    """Return a module's machine code with the lines of its functions, as one object: LLVM's loader shows it to debuggers."""
     code = object_of(with_debug_lines(text, positions), target)
     return Image(code, form="object", tiles=SHAPES_TILES in text)
 
 
 def image_of_modules(text: str, target: Target, allowed: frozenset[str], earlier: EarlierCode | None = None) -> Image | None:
-    """The image of a module that is split, and of what has been compiled `earlier`; None where it is not, or they cannot be
-    linked."""
+    """Return the image of a split module and of the code compiled `earlier`; None if the module is not split and nothing is
+    compiled earlier, or if the objects cannot be linked."""
     texts = split(text, module_count(text)) if is_supported() else [text]
     if len(texts) == 1 and earlier is None:
         return None
@@ -170,25 +172,25 @@ def image_of_modules(text: str, target: Target, allowed: frozenset[str], earlier
 
 
 def image_with(earlier: EarlierCode, text: str, target: Target) -> Image | None:
-    """The image of a module that declares what has been compiled `earlier`; None where they cannot be linked."""
+    """Return the image of a module that declares the functions compiled `earlier`; None if they cannot be linked."""
     image = image_of_modules(text, target, ALLOWED, earlier)
     return image and image._replace(tiles=SHAPES_TILES in text or earlier.uses_tiles)
 
 
 class Engine:
-    """Machine code in this process, made from one module, given back with `close`. Nothing may run in it by then. `image` is
-    the module's, where it has been made already."""
+    """Machine code in this process, made from one module, and released by `close`, when none of it may be running. `image` is
+    the module's, if it has been made already."""
 
     def __init__(self, text: str, target: Target, allowed: frozenset[str] = ALLOWED, image: Image | None = None) -> None:
         self.image = image or compiled_image(text, target, allowed)
         self._loaded = load_image(self.image)
 
     def function(self, name: str) -> Callable[[int], int]:
-        """The function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
+        """Return the function i32 name(ptr), callable with an address; it runs without the interpreter's lock."""
         return function_at(self.address(name))
 
     def address(self, name: str) -> int:
-        """Where a function of the module starts."""
+        """Return the address of a function of the module."""
         address = self._loaded.address(name)
         assert address, f"the module has no function {name}"
         return address
@@ -198,13 +200,13 @@ class Engine:
 
 
 def object_file(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> bytes:
-    """The object file of a module."""
+    """Return the object file of a module."""
     code = bytes(emitting(target, reloc).emit_object(parse(text)))
     is_arm_elf = target.has_build_attributes and code[:4] == b"\x7fELF" and code[4:6] == b"\x01\x01"
     return completed(code) if is_arm_elf else code
 
 
 def assembly(text: str, target: Target, reloc: Literal["pic", "static"] = "pic") -> str:
-    """The module in the target's assembly language."""
+    """Return the module in the target's assembly language."""
     written = str(emitting(target, reloc).emit_assembly(parse(text)))
     return completed_text(written) if target.has_build_attributes else written

@@ -1,6 +1,6 @@
-"""Debug information in the text of a module: DWARF lines, so that debuggers, addr2line and disassemblers show of each
-function the line of the model that it is for. It changes no byte of code, but on AArch64, where LLVM puts instructions of a
-function's prologue into another order when debuggers are to unwind through it.
+"""Debug information in the text of a module: DWARF lines, so that debuggers, addr2line and disassemblers show for each function
+the line of the model that it computes. It changes no byte of code, except on AArch64, where LLVM reorders instructions of a
+function's prologue when debuggers are to unwind through it.
 
 LLVM's texts have it as metadata: a compile unit for each file of lines, a subprogram for each function, and one location for
 all of a function's instructions.
@@ -16,15 +16,15 @@ NAME = re.compile(r'@(?:"(?P<quoted>[^"\n]*)"|(?P<plain>[-\w.$]+))')
 OUTLINED = re.compile(r"@(loop\.[0-9a-f]+)\b")
 NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
 DWARF_VERSION = 4
-"""Which the tools of all targets read."""
+"""DWARF version that the tools of all targets read."""
 LAST_COLUMN = (1 << 16) - 1
-"""That LLVM's locations have room for."""
+"""Maximum column of LLVM's locations."""
 FLAGS = (f'!{{i32 7, !"Dwarf Version", i32 {DWARF_VERSION}}}', '!{i32 2, !"Debug Info Version", i32 3}')
 
 
 def with_debug_lines(module: str, positions: Mapping[str, Position]) -> str:
-    """The text of a module whose functions have the lines of `positions`, by their names; the others have none, nor those whose
-    places are in files without lines."""
+    """Return a module's text with the lines of `positions` for its functions, by their names. Functions without a position, or
+    with a position in a file without lines, get no line."""
     positions = with_outlined(module, positions)
     metadata = Metadata(1 + max(map(int, NUMBERED.findall(module)), default=-1))
     lines: list[str] = []
@@ -42,7 +42,7 @@ def with_debug_lines(module: str, positions: Mapping[str, Position]) -> str:
 
 
 def with_outlined(module: str, positions: Mapping[str, Position]) -> Mapping[str, Position]:
-    """The positions, and those of loops that are functions of their own: of the first function that calls them."""
+    """Return the positions, and those of outlined loops: each has the position of the first function that calls it."""
     found = dict(positions)
     position: Position | None = None
     for line in module.split("\n"):
@@ -60,13 +60,13 @@ def name_of(definition: str) -> str:
 
 
 class Metadata:
-    """The numbered nodes of a module, from `first` on."""
+    """The numbered metadata nodes of a module, from `first` on."""
 
     def __init__(self, first: int) -> None:
         self.first = first
         self.nodes: list[str] = []
         self.units: dict[str, tuple[str, str]] = {}
-        """The file and the unit of each source, by its name."""
+        """File and unit of each source, by its name."""
         self.type = ""
 
     def node(self, text: str) -> str:
@@ -74,7 +74,7 @@ class Metadata:
         return f"!{self.first + len(self.nodes) - 1}"
 
     def function(self, name: str, positions: Mapping[str, Position]) -> tuple[str, str]:
-        """The subprogram of a function and the location of its instructions; empty where it has no line."""
+        """Return the subprogram of a function and the location of its instructions; empty if it has no line."""
         position = positions.get(name)
         if position is None or position.line < 1 or not position.source.name:
             return "", ""
@@ -84,12 +84,12 @@ class Metadata:
         function = self.node(
             f"distinct !DISubprogram(name: {text(name)}, scope: {file}, file: {file}, {where}, type: {self.type}, scopeLine: "
             f"{position.line}, spFlags: DISPFlagLocalToUnit | DISPFlagDefinition | DISPFlagOptimized, unit: {unit})")
-        column = position.column if position.column <= LAST_COLUMN else 0  # which is none
+        column = position.column if position.column <= LAST_COLUMN else 0  # 0 is no column
         return function, self.node(f"!DILocation({where}, column: {column}, scope: {function})")
 
     def unit(self, source: str) -> tuple[str, str]:
-        """The file of a source and its unit. Names are those that the model was given by, so that the same model gives the same
-        bytes in every folder."""
+        """Return the file and the unit of a source. Names are those by which the model was given, so that the same model gives
+        the same bytes in every folder."""
         if source not in self.units:
             file = self.node(f'!DIFile(filename: {text(source)}, directory: "")')
             unit = self.node(f'distinct !DICompileUnit(language: DW_LANG_C99, file: {file}, producer: "tosaic", '
@@ -98,7 +98,7 @@ class Metadata:
         return self.units[source]
 
     def lines(self) -> list[str]:
-        """All nodes, and what LLVM looks for by name."""
+        """Return all nodes, and the named metadata that LLVM looks for."""
         flags = [self.node(flag) for flag in FLAGS]
         units = ", ".join(unit for _, unit in self.units.values())
         return [f"!llvm.dbg.cu = !{{{units}}}", f"!llvm.module.flags = !{{{', '.join(flags)}}}",
@@ -106,6 +106,6 @@ class Metadata:
 
 
 def text(name: str) -> str:
-    """A string of LLVM's metadata: everything but plain ASCII as hexadecimal escapes."""
+    """Return a string of LLVM's metadata: everything but plain ASCII as hexadecimal escapes."""
     raw = name.encode("utf-8", "surrogateescape")
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in raw) + '"'

@@ -1,5 +1,5 @@
-"""An ELF object as data: sections, symbols, relocations. `codegen` asks it what an object needs and defines, `stack` who calls
-whom, the report how large it is. 32 and 64 bits, little-endian or big.
+"""An ELF object as data: sections, symbols, relocations. `codegen` reads the symbols that an object needs and defines, `stack`
+its calls, the report its size. 32 and 64 bits, little-endian or big.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The linker of code for this process: relocatable ELF objects for x86-64 become an `Image` that runs at any address, which a
 cache can keep and a later process map without LLVM.
 
-Sections lie one behind the other, distances between them are filled in, and calls of C functions go through stubs with a slot
-for the address. An object with anything else in it is left to LLVM's own loader.
+Sections are placed in sequence, distances between them are filled in, and calls of C functions go through stubs with a slot for
+the address. LLVM's own loader takes an object with anything else in it.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PC32, PLT32, PC64 = 2, 4, 24
 FUNCTION = 2
 GLOBAL_OR_WEAK = (1, 2)
 STUB = bytes.fromhex("ff25020000006690") + bytes(8)
-"""Jump to the address in the 8 bytes behind: jmp [rip + 2], two bytes of nothing, the slot."""
+"""Jump to the address in the next 8 bytes: jmp [rip + 2], two bytes of nothing, the slot."""
 SLOT = 8
 SHORTEST, LONGEST = -(1 << 31), (1 << 31) - 1
 
@@ -45,7 +45,7 @@ class Section:
 
     @property
     def is_loaded(self) -> bool:
-        """True if it is part of the image; nobody unwinds through the code, so its tables are not."""
+        """True if the section is part of the image; nobody unwinds through the code, so its unwind tables are not."""
         return bool(self.flags & ALLOC) and self.type != UNWIND and self.size > 0
 
 
@@ -60,8 +60,8 @@ class Symbol:
 
 
 def image_of(objects: Sequence[bytes]) -> Image | None:
-    """The image of objects that call each other: linked where this process can map it and all that is in them is known; else a
-    single object as it is, and none of several."""
+    """Return the image of objects that call each other: linked if this process can map it and all their contents are known;
+    else a single object as it is, and None for several."""
     found = linked(objects) if is_supported() else None
     return found or (Image(objects[0], form="object") if len(objects) == 1 else None)
 
@@ -72,7 +72,7 @@ def is_supported() -> bool:
 
 
 def linked(objects: Sequence[bytes]) -> Image | None:
-    """The objects as one image; None where something in them is not known here."""
+    """Return the objects as one image; None if one contains something unknown to this linker."""
     linker = Linker()
     for code in objects:
         if code[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", code, 18) != (X86_64,):
@@ -92,7 +92,7 @@ def sections_of(code: bytes) -> Iterator[Section]:
 
 
 class Linker:
-    """Links objects."""
+    """A linker of objects."""
 
     def __init__(self) -> None:
         self.memory = bytearray()
@@ -101,7 +101,7 @@ class Linker:
         self.objects: list[Object] = []
 
     def add(self, code: bytes, sections: list[Section]) -> None:
-        """Put an object's sections at the end."""
+        """Append an object's sections."""
         starts = {number: self.append(code[s.offset:s.offset + s.size], s.alignment)
                   for number, s in enumerate(sections) if s.is_loaded}
         symbols = [symbol for table in sections if table.type == SYMTAB for symbol in read_symbols(code, sections, table)]
@@ -109,7 +109,7 @@ class Linker:
         self.objects.append(Object(code, sections, starts, symbols))
 
     def append(self, data: bytes, alignment: int) -> int:
-        """Put bytes at the end; where they begin."""
+        """Append bytes; return their offset."""
         self.memory += bytes(-len(self.memory) % max(alignment, 16))
         self.memory += data
         return len(self.memory) - len(data)
@@ -125,7 +125,7 @@ class Linker:
                      functions=functions)
 
     def relocate(self, one: Object, table: Section) -> bool:
-        """Fill in what a section's relocations ask for; whether all are of kinds that are known."""
+        """Apply a section's relocations; return whether all are of known kinds and in range."""
         start = one.starts[table.info]
         for offset, info, addend in RELOCATION.iter_unpack(one.code[table.offset:table.offset + table.size]):
             kind, at = info & 0xFFFFFFFF, start + offset
@@ -139,7 +139,7 @@ class Linker:
         return True
 
     def place(self, one: Object, symbol: Symbol, kind: int) -> int | None:
-        """Where a symbol lies in the image: itself, of this object or another, or the stub that calls it."""
+        """Return the offset in the image of a symbol, of this object or another, or of the stub that calls it."""
         if symbol.section in one.starts:
             return one.starts[symbol.section] + symbol.value
         if not symbol.section and symbol.name in self.globals:
@@ -153,7 +153,7 @@ class Linker:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object whose sections lie in the image, and where each begins."""
+    """An object whose sections are in the image, and the offset of each."""
     code: bytes
     sections: list[Section]
     starts: dict[int, int]

@@ -19,7 +19,7 @@ from ...runtime.records import dataclass
 
 NOT_PLAIN = re.compile(r"[^A-Za-z0-9._$-]")
 ALIGNMENTS = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "ptr": 8}
-"""Bytes that an atomic access must be aligned to; pointers are atomic on 64-bit processors only."""
+"""Alignment in bytes of atomic accesses; pointers are atomic on 64-bit processors only."""
 
 
 class Value(NamedTuple):
@@ -32,13 +32,13 @@ class Value(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member of a structure in memory: a `type` that lies `offset` bytes behind the beginning."""
+    """A member of a structure in memory: a `type` at `offset` bytes from the start."""
     offset: int
     type: str = "ptr"
 
 
 Operand = Value | int | bool
-"""A number stands for a constant of the type that the other operand has."""
+"""An operand; a number is a constant of the other operand's type."""
 NULL = Value("ptr", "null")
 
 
@@ -47,24 +47,24 @@ def constant(type: str, number: int) -> Value:
 
 
 def symbol(name: str) -> Value:
-    """The address of a function or of data of the module."""
+    """Return the address of a function or of data of the module."""
     return Value("ptr", f"@{quoted(name)}")
 
 
 def quoted(name: str) -> str:
-    """A symbol as LLVM reads it."""
+    """Return a symbol as LLVM reads it."""
     if all(c.isascii() and (c.isalnum() or c in "._$-") for c in name) and not name[:1].isdigit():
         return name
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode()) + '"'
 
 
 def plain(name: str) -> str:
-    """A name of a model as a part of a symbol that something else makes unique: linkers, debuggers and disassemblers see it."""
+    """Return a model name as a part of a symbol that is unique otherwise: linkers, debuggers and disassemblers show it."""
     return NOT_PLAIN.sub("_", name)
 
 
 def spelled(x: Operand | str) -> str:
-    """An operand without its type."""
+    """Return an operand without its type."""
     if isinstance(x, str):
         return x
     if isinstance(x, Value):
@@ -73,24 +73,24 @@ def spelled(x: Operand | str) -> str:
 
 
 def weights(likely: bool) -> str:
-    """How often a branch goes each way."""
+    """Return the branch weights of a likely or unlikely branch."""
     yes, no = (1000, 1) if likely else (1, 1000)
     return f'!prof !{{!"branch_weights", i32 {yes}, i32 {no}}}'
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A basic block. `incoming` are the labels of the blocks that jump here, with what each gives the parameters."""
+    """A basic block. `incoming` holds the labels of its predecessors, with the values that each passes for the parameters."""
     label: str
     incoming: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def __call__(self, *given: Operand | str) -> Edge:
-        """A jump to the block with these parameters."""
+        """Return a jump to the block with these arguments."""
         return Edge(self, tuple(map(spelled, given)))
 
 
 class Edge(NamedTuple):
-    """Where a branch may go, and what it gives the block there."""
+    """A target of a branch: a block, and the values that the branch passes to it."""
     block: Block
     given: tuple[str, ...] = ()
 
@@ -100,7 +100,7 @@ Target = Block | Edge
 
 @dataclass(slots=True)
 class Writer:
-    """The instructions of one function. `declared` collects what the module needs beside it, by name."""
+    """The instructions of one function. `declared` collects the module's other declarations, by name."""
     declared: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     label: str = "entry"
@@ -113,18 +113,18 @@ class Writer:
         return f"%t{self.count}"
 
     def put(self, text: str) -> str:
-        """An instruction with a result; the result's name."""
+        """Write an instruction with a result; return the result's name."""
         self.count += 1
         result = f"%t{self.count}"
         self.lines.append(f" {result} = {text}")
         return result
 
     def do(self, text: str) -> None:
-        """An instruction without a result."""
+        """Write an instruction without a result."""
         self.lines.append(f" {text}")
 
     def intrinsic(self, name: str, returns: str, args: Sequence[tuple[str, str]]) -> str:
-        """Call a function that the module declares: the name of its result, empty where it has none."""
+        """Call a function that the module declares; return the name of its result, empty if it has none."""
         if name not in self.declared:
             self.declared[name] = f"declare {returns} @{name}({', '.join([t for t, _ in args])})"
         text = f"call {returns} @{name}({', '.join([f'{t} {v}' for t, v in args])})"
@@ -134,7 +134,7 @@ class Writer:
         return ""
 
     def above(self, line: int, make: Callable[[], str]) -> str:
-        """What `make` writes goes to a line further up."""
+        """Move the instructions that `make` writes to an earlier line."""
         first = len(self.lines)
         value = make()
         made = self.lines[first:]
@@ -144,12 +144,12 @@ class Writer:
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def blocks(self, *names: str) -> list[Block]:
-        """New blocks, whose labels share a number."""
+        """Return new blocks, whose labels share a number."""
         self.count += 1
         return [Block(f"{name}{self.count}") for name in names]
 
     def enter(self, block: Block, *types: str) -> list[Value]:
-        """Begin a block, which takes parameters of these types. The block before must have ended."""
+        """Begin a block with parameters of these types. The block before must have ended."""
         self.label = block.label
         self.lines.append(f"{block.label}:")
         params = [Value(t, self.new()) for t in types]
@@ -158,7 +158,7 @@ class Writer:
         return params
 
     def go_on(self, block: Block) -> None:
-        """End a block, and begin the one that follows it."""
+        """End the current block with a jump to `block`, and begin that."""
         self.jump(block)
         self.enter(block)
 
@@ -170,7 +170,7 @@ class Writer:
         self.lines.append(f" br i1 {spelled(condition)}, label %{self._joined(yes)}, label %{self._joined(no)}{hint}")
 
     def switch(self, number: Value, cases: Mapping[int, Block], otherwise: Block) -> None:
-        """Go to the block of a number."""
+        """Jump to the block of a number."""
         listed = " ".join(f"{number.type} {case}, label %{self._joined(block)}" for case, block in cases.items())
         self.do(f"switch {number}, label %{self._joined(otherwise)} [{listed}]")
 
@@ -184,7 +184,7 @@ class Writer:
         self.do("ret void" if result is None else f"ret {result}")
 
     def finished(self) -> list[str]:
-        """The lines, with the phis of all parameters."""
+        """Return the lines, with the phis of all parameters."""
         for block, first, params in self.entered:
             labels, gifts = [label for label, _ in block.incoming], [given for _, given in block.incoming]
             wrong = [label for label, given in block.incoming if len(given) != len(params)]
@@ -198,7 +198,7 @@ class Writer:
     # ---- control -----------------------------------------------------------------------------------------------------
     @contextmanager
     def when(self, condition: Value | str, likely: bool | None = None) -> Iterator[None]:
-        """What is written inside runs where the condition is true."""
+        """Run the instructions written inside if the condition is true."""
         then, end = self.blocks("then", "end")
         self.branch(condition, then, end, likely)
         self.enter(then)
@@ -206,15 +206,15 @@ class Writer:
         self.go_on(end)
 
     def require(self, condition: Value | str, otherwise: Target) -> None:
-        """Go on where the condition is true."""
+        """Go on if the condition is true."""
         further, = self.blocks("further")
         self.branch(condition, further, otherwise)
         self.enter(further)
 
     @contextmanager
     def loop(self, end: Value, first: Operand = 0, once: bool = False) -> Iterator[Value]:
-        """What is written inside runs for each number from `first` on that is below `end`; where that is at least `once`, the
-        test is behind it alone."""
+        """Run the instructions written inside for each number from `first` up to, but not including, `end`; `once` means at
+        least one iteration, and only tests after each."""
         head, body, done = self.blocks("head", "body", "done")
         self.jump(head(first))
         index, = self.enter(head, end.type)
@@ -231,7 +231,7 @@ class Writer:
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
     def op(self, name: str, x: Operand, y: Operand) -> Value:
-        """A binary instruction; one operand at least is a value."""
+        """Write a binary instruction; at least one operand is a value."""
         type = x.type if isinstance(x, Value) else y.type if isinstance(y, Value) else ""
         assert type, f"{name} of two numbers"
         return Value(type, self.put(f"{name} {type} {spelled(x)}, {spelled(y)}"))
@@ -246,14 +246,14 @@ class Writer:
         return Value(type, self.put(f"{name} {x} to {type}"))
 
     def either(self, conditions: Sequence[Value]) -> Value:
-        """True if one of the conditions holds."""
+        """Return a value that is true if one of the conditions holds."""
         first, *others = conditions
         for other in others:
             first = self.op("or", first, other)
         return first
 
     def every(self, conditions: Sequence[Value]) -> Value:
-        """True if all of them hold."""
+        """Return a value that is true if all of the conditions hold."""
         first, *others = conditions
         for other in others:
             first = self.op("and", first, other)
@@ -261,14 +261,14 @@ class Writer:
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def address(self, pointer: Value, index: Operand, element: str = "i8") -> Value:
-        """Of the element `index` behind a pointer."""
+        """Return the address of element `index` from a pointer."""
         if isinstance(index, int) and not index:
             return pointer
         place = index if isinstance(index, Value) else constant("i64", index)
         return Value("ptr", self.put(f"getelementptr {element}, {pointer}, {place}"))
 
     def load(self, pointer: Value, what: str | Member, order: str = "", align: int = 0) -> Value:
-        """A value of a type, or a member of the structure at the pointer; `order` is that of an atomic load."""
+        """Load a value of a type, or a member of the structure at the pointer; `order` is that of an atomic load."""
         if isinstance(what, Member):
             pointer, what = self.address(pointer, what.offset), what.type
         atomic, end = access(what, order, align)
@@ -283,11 +283,11 @@ class Writer:
         self.store(Value(member.type, spelled(value)), self.address(pointer, member.offset), order)
 
     def update(self, operation: str, pointer: Value, value: Value, order: str) -> Value:
-        """Change memory atomically; what was there before."""
+        """Change memory atomically; return the old value."""
         return Value(value.type, self.put(f"atomicrmw {operation} {pointer}, {value} {order}"))
 
     def exchange(self, pointer: Value, expected: Value, desired: Operand, orders: str) -> tuple[Value, Value]:
-        """Write what is desired where memory is as expected: what was there, and whether it was."""
+        """Write `desired` if memory holds `expected`; return the old value, and whether it was `expected`."""
         t = expected.type
         pair = self.put(f"cmpxchg {pointer}, {expected}, {t} {spelled(desired)} {orders}")
         return (Value(t, self.put(f"extractvalue {{ {t}, i1 }} {pair}, 0")),
@@ -302,7 +302,8 @@ class Writer:
 
     # ---- calls -------------------------------------------------------------------------------------------------------
     def call(self, function: Value, returns: str, *args: Value) -> Value:
-        """Call a function of the module or one whose address is known. `returns` is the whole type where it is variadic."""
+        """Call a function of the module, or one whose address is known. `returns` is the whole function type if it is
+        variadic."""
         text = f"call {returns} {function.name}({', '.join(map(str, args))})"
         if returns == "void":
             self.do(text)
@@ -310,26 +311,26 @@ class Writer:
         return Value(returns.split(" ")[0], self.put(text))
 
     def call_c(self, name: str, returns: str, *args: Value, variadic: bool = False) -> Value:
-        """Call a function of C; where it is `variadic`, its first parameter only is fixed."""
+        """Call a C function; if it is `variadic`, only its first parameter is fixed."""
         types = f"{args[0].type}, ..." if variadic else ", ".join(a.type for a in args)
         self.declared.setdefault(name, f"declare {returns} @{name}({types})")
         return self.call(symbol(name), f"{returns} ({types})" if variadic else returns, *args)
 
 
     def assembly(self, code: str, constraints: str, returns: str, *args: Value) -> Value:
-        """An instruction that LLVM has no intrinsic for."""
+        """Write an instruction that LLVM has no intrinsic for."""
         return self.call(Value("ptr", f'asm sideeffect "{code}", "{constraints}"'), returns, *args)
 
 
 def access(type: str, order: str, align: int) -> tuple[str, str]:
-    """What an access says in front of the type and behind the pointer."""
+    """Return the parts of an access before the type and after the pointer."""
     if order:
         return "atomic ", f" {order}, align {ALIGNMENTS[type]}"
     return "", f", align {align}" if align else ""
 
 
 class Function(Writer):
-    """A function that is written instruction by instruction; its parameters are values of their names."""
+    """A function that is written instruction by instruction; its parameters are values of the same names."""
 
     def __init__(self, name: str, returns: str, params: Mapping[str, str], declared: dict[str, str] | None = None,
                  linkage: str = "internal ", attributes: str = " #0") -> None:
@@ -340,11 +341,11 @@ class Function(Writer):
 
     @property
     def pointer(self) -> Value:
-        """Its address."""
+        """Address of the function."""
         return symbol(self.name)
 
     def room(self, count: int, element: str, align: int = 0) -> Value:
-        """Memory of the function's own, on the stack: from its beginning on, so that its frame has one size."""
+        """Allocate memory on the function's stack, at its beginning, so that its frame has one size."""
         text = f"alloca [{count} x {element}]{f', align {align}' if align else ''}"
         return Value("ptr", self.above(0, lambda: self.put(text)))
 
@@ -355,26 +356,26 @@ class Function(Writer):
 
 
 def data(name: str, kind: str, type: str, value: str = "", section: str = "", align: int = 0) -> str:
-    """The definition of constants or variables: `kind` is linkage and "constant" or "global"."""
+    """Return the definition of constants or variables: `kind` is linkage and "constant" or "global"."""
     initial, placed = f" {value}" if value else "", f', section "{section}"' if section else ""
     return f"@{quoted(name)} = {kind} {type}{initial}{placed}{f', align {align}' if align else ''}"
 
 
 def numbers(values: Iterable[int], type: str = "i32") -> tuple[str, str]:
-    """Type and value of an array of integers."""
+    """Return the type and the value of an array of integers."""
     items = [f"{type} {n}" for n in values]
     return f"[{len(items)} x {type}]", f"[{', '.join(items)}]"
 
 
 OWN_ATTRIBUTES = "nounwind", '"no-builtins"'
-"""Of the functions of every module: none unwinds, and no loop becomes a call of a C function."""
+"""Attributes of the functions of every module: none unwinds, and no loop becomes a call of a C function."""
 
 
 def attribute_group(*attributes: str) -> str:
-    """The attributes of all functions that say #0."""
+    """Return attribute group #0."""
     return f"attributes #0 = {{ {' '.join(attributes)} }}"
 
 
 def module(triple: str, declarations: Iterable[str], *lines: Iterable[str]) -> str:
-    """The text of a module: what is defined elsewhere, then definitions and groups of attributes."""
+    """Return the text of a module: declarations, then definitions and attribute groups."""
     return "\n".join([f'target triple = "{triple}"', *declarations, *(line for some in lines for line in some), ""])

@@ -1,5 +1,5 @@
-"""A module's text as several modules, so that as many processes can make machine code of it at once: functions that use nothing
-of it but themselves, kernels that is, are divided among the modules by length; all else stays in the first.
+"""The division of a module's text into several modules, so that several processes can compile it at once: functions that use
+nothing of it but themselves, that is kernels, are divided among the modules by length; all else stays in the first.
 """
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ class FunctionText:
         return found[1]
 
     def is_alone(self, declared: frozenset[str]) -> bool:
-        """True if it is internal and names nothing but what each module has: functions of C and LLVM, and private constants."""
+        """True if the function is internal and names nothing but what each module has: functions of C and LLVM, and private
+        constants."""
         return self.lines[0].startswith(HEAD) and declared.issuperset(NAME.findall("\n".join(self.lines[1:])))
 
     @property
     def exported(self) -> list[str]:
-        """The same, for the other modules to call; not for other libraries."""
+        """The function's lines, visible to the other modules, but not to other libraries."""
         return ["define hidden " + self.lines[0].removeprefix(HEAD), *self.lines[1:]]
 
     @property
     def declaration(self) -> str:
-        """How another module calls it: the types of its parameters, without their names."""
+        """The function's declaration for other modules: the types of its parameters, without their names."""
         head = self.lines[0].removeprefix(HEAD).removesuffix("{")
         return "declare hidden " + re.sub(r" %[-\w.$]+(?=[,)])", "", head)
 
 
 def split(text: str, most: int) -> list[str]:
-    """The text in at most `most` modules; the first has what is called from outside, and all if `most` is 1."""
+    """Return the text in at most `most` modules; the first has the functions called from outside, and all if `most` is 1."""
     rest, definitions = split_definitions(text)
     declared = frozenset(found[1] for line in rest if (line.startswith("declare") or is_private(line)) and (
         found := NAME.search(line)))
@@ -57,12 +58,12 @@ def split(text: str, most: int) -> list[str]:
 
 
 def is_private(line: str) -> bool:
-    """True if it is a constant that each module may have for itself."""
+    """True if the line is a constant that each module may define for itself."""
     return line.startswith("@") and " = private unnamed_addr constant " in line
 
 
 def shared_out(alone: Sequence[FunctionText], count: int, first: int) -> list[list[FunctionText]]:
-    """About as many lines for each module, of which the first has some already."""
+    """Return the functions of each module, balanced by lines; the first module has `first` lines already."""
     shares: list[list[FunctionText]] = [[] for _ in range(count)]
     lengths = [first] + [0] * (count - 1)
     for d in sorted(alone, key=lambda d: -len(d.lines)):
@@ -73,12 +74,12 @@ def shared_out(alone: Sequence[FunctionText], count: int, first: int) -> list[li
 
 
 def defined(text: str) -> set[str]:
-    """The names of a module's functions."""
+    """Return the names of a module's functions."""
     return {d.name.strip('"') for d in split_definitions(text)[1]}
 
 
 def split_definitions(text: str) -> tuple[list[str], list[FunctionText]]:
-    """The lines outside of functions, and the functions."""
+    """Return the lines outside of functions, and the functions."""
     rest: list[str] = []
     definitions: list[FunctionText] = []
     body: list[str] = []

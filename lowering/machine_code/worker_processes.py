@@ -1,5 +1,5 @@
-"""Machine code of a large module by several processes: LLVM works in one thread at a time, so each of the modules that it is
-split into is the work of a fork of this process, which sends the object back and ends. Where one fails there, it is done here.
+"""The compilation of a large module by several processes. LLVM works in one thread at a time, so a fork of this process
+compiles each part of the module, sends the object back and ends. If a fork fails, this process compiles its part.
 """
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from contextlib import suppress
 from typing import IO
 
 LINES_OF_A_MODULE = 3000
-"""A module with fewer takes LLVM less time than pays for a process."""
+"""Minimum number of lines of a module: LLVM compiles fewer in less time than a process costs."""
 Compile = Callable[[str], bytes]
 LENGTH = struct.Struct("<Q")
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def module_count(text: str) -> int:
-    """As how many modules to compile a text: one where this system cannot fork while libraries have threads."""
+    """Return the number of modules to compile a text as: one if this system cannot fork while libraries have threads."""
     if not can_fork():
         return 1
     return max(1, min(processors(), text.count("\n") // LINES_OF_A_MODULE))
 
 
 def compiled(texts: Sequence[str], compile: Compile) -> list[bytes]:
-    """The objects of these modules, each made by a process; the first by this one."""
+    """Return the objects of these modules, each made by a process; the first by this one."""
     children = [start(text, compile) for text in texts[1:]]
     try:
         objects = [compile(texts[0])]
@@ -44,14 +44,14 @@ def compiled(texts: Sequence[str], compile: Compile) -> list[bytes]:
 
 
 def forked() -> int:
-    """`os.fork`: the child runs LLVM and nothing else, so that what other threads were doing is nothing to it."""
+    """Call `os.fork`: the child runs LLVM and nothing else, so the state of other threads does not matter to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 def start(text: str, compile: Compile) -> tuple[int, int]:
-    """A process that compiles the text: its number, and the pipe that the object comes from."""
+    """Start a process that compiles the text; return its number, and the pipe that delivers the object."""
     reading, writing = os.pipe()
     child = forked()
     if child:
@@ -68,7 +68,7 @@ def start(text: str, compile: Compile) -> tuple[int, int]:
 
 
 def finish(child: int, reading: int) -> bytes:
-    """The object that a process has made; empty where it failed."""
+    """Return the object that a process has made; empty if it failed."""
     with os.fdopen(reading, "rb") as pipe:
         code = pipe.read()
     _, status = os.waitpid(child, 0)
@@ -81,8 +81,7 @@ def can_fork() -> bool:
 
 
 def within(seconds: float, text: str, compile: Compile) -> bytes:
-    """The object that another process makes of a text in that time; empty where it fails, or is ended because the time is over.
-    """
+    """Return the object that another process makes of a text in that time; empty if it fails or exceeds the time."""
     child, reading = start(text, compile)
     end, parts = time.monotonic() + seconds, list[bytes]()
     try:
@@ -103,7 +102,7 @@ def within(seconds: float, text: str, compile: Compile) -> bytes:
 
 
 class Worker:
-    """A fork of this process that compiles one text after the other, as it stands when it is made."""
+    """A fork of this process, as it is at the fork, that compiles one text after the other."""
 
     def __init__(self, compile: Compile) -> None:
         (texts, to_worker), (from_worker, objects) = os.pipe(), os.pipe()
@@ -121,14 +120,14 @@ class Worker:
         self._lock = threading.Lock()
 
     def compiled(self, text: str) -> bytes:
-        """The object of a module; empty where the process cannot make it, or has ended."""
+        """Return the object of a module; empty if the process cannot make it, or has ended."""
         with self._lock, suppress(OSError, ValueError):
             send(self._texts, text.encode())
             return received(self._objects)
         return b""
 
     def end(self) -> None:
-        """Stop, whatever it does."""
+        """Kill the process, whatever it does."""
         with suppress(OSError):
             os.kill(self.number, signal.SIGKILL)
         with suppress(OSError):
@@ -140,7 +139,7 @@ class Worker:
 
 
 def serve(compile: Compile, texts: IO[bytes], objects: IO[bytes]) -> None:
-    """What a worker does, until nobody writes to it any more."""
+    """Serve as a worker until nobody writes to it any more."""
     while text := received(texts):
         send(objects, compile(text.decode()))
 
@@ -151,7 +150,7 @@ def send(pipe: IO[bytes], data: bytes) -> None:
 
 
 def received(pipe: IO[bytes]) -> bytes:
-    """What `send` sent; empty where the other end is closed."""
+    """Return the data that `send` sent; empty if the other end is closed."""
     head = pipe.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return b""

@@ -1,2 +1,3 @@
-"""Machines: what one is (`target`), which there are (`machines`, `processors`), how a name finds one (`presets`), what feature
-bits say (`features`), what things cost (`costs`). Imports nothing of `lowering`; what decides or emits imports it."""
+"""Machines: their description (`target`), the known ones (`machines`, `processors`), the lookup by name (`presets`), feature
+bits (`features`) and costs (`costs`). Imports nothing of `lowering`; the rooms that decide or emit import it.
+"""

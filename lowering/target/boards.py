@@ -51,12 +51,12 @@ BOARDS = (
 ALL = "all"
 BY_ANY_NAME: dict[str, Machine] = MACHINE_BY_NAME | {
     name.lower(): MACHINE_BY_NAME[board.machine] for board in BOARDS for name in (board.name, board.chip)}
-"""Machines by their own names, and by those of boards and chips, in lower case: what `tosaic.target` takes."""
+"""Machines by their own names, and by those of boards and chips, in lower case: the names that `tosaic.target` takes."""
 
 
 def boards_named(text: str) -> Sequence[Board]:
     """Return the boards of a list such as `Pico,rp2350,cortex-m4`, or all of them. A name is a board's, a chip's, or a
-    machine's, which stands for every board that has it. Raise Problem where a name has no board."""
+    machine's; a machine's selects every board that has it. Raise Problem if a name has no board."""
     if text.strip().lower() == ALL:
         return BOARDS
     return tuple(dict.fromkeys(board for name in text.split(",") for board in boards_of(name.strip())))

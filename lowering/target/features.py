@@ -1,5 +1,5 @@
-"""What LLVM's feature bits say about a machine: its vectors, masks, dot products and matrix unit. The names are LLVM's, those
-of clang's `-mattr`. Nothing here knows a machine; `presets` does.
+"""The properties of a machine that follow from LLVM's feature bits: its vectors, masks, dot products and matrix unit. The names
+are LLVM's, those of clang's `-mattr`. Nothing here knows a machine; `presets` does.
 """
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Literal
 from ...runtime.errors import ValueProblem
 
 DotProduct = Literal["u8s8", "s8s8"]
-"""Products of bytes that are summed four to a lane of int32, by the types of the operands: u8 x s8 is VNNI, s8 x s8 SDOT."""
+"""Products of bytes that are summed four to an int32 lane, by operand types: u8 x s8 is VNNI, s8 x s8 SDOT."""
 MatrixType = Literal["int8", "bfloat16"]
-"""Operands whose products a matrix unit sums in tile registers."""
+"""Operand types whose products a matrix unit sums in tile registers."""
 
 SSE2 = "+64bit,+cmov,+cx8,+fxsr,+mmx,+sse,+sse2"
 V2 = SSE2 + ",+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
@@ -29,12 +29,12 @@ AMX_BFLOAT16 = frozenset({"amx-tile", "amx-bf16"})
 
 @functools.lru_cache(maxsize=64)
 def enabled(features: str) -> frozenset[str]:
-    """The features that a list has on."""
+    """Return the features that a list enables."""
     return frozenset(f[1:] for f in features.split(",") if f.startswith("+"))
 
 
 def merged(features: str, others: str) -> str:
-    """A list of features, and others after it, of which the last mention counts."""
+    """Append features to a list; the last mention of a feature counts."""
     for feature in filter(None, others.split(",")):
         if feature[0] not in "+-":
             raise ValueProblem(f"feature {feature!r} is neither on nor off", kind="option", help=f"+{feature} or -{feature}")
@@ -43,7 +43,7 @@ def merged(features: str, others: str) -> str:
 
 # ---- x86 -------------------------------------------------------------------------------------------------------------
 def has_masks(on: Set[str]) -> bool:
-    """True if vectors of 64 bytes with masks are there; then there are twice as many registers, too."""
+    """True if there are vectors of 64 bytes with masks; then there are twice as many registers, too."""
     return on >= AVX512
 
 
@@ -56,7 +56,7 @@ def dot_product(on: Set[str]) -> DotProduct | None:
 
 
 def matrix_unit(on: Set[str]) -> tuple[MatrixType, ...]:
-    """What the matrix unit (AMX) multiplies, where the vectors that go with it are there, too. Whether the system lets a
+    """Return the operand types of the matrix unit (AMX), if the vectors that go with it exist, too. Whether the system lets a
     process use it is another question."""
     found: list[MatrixType] = []
     if on >= AMX_INT8 and has_masks(on) and dot_product(on):
@@ -73,13 +73,13 @@ def arm64_dot_product(on: Set[str]) -> DotProduct | None:
 
 # ---- RISC-V ----------------------------------------------------------------------------------------------------------
 def vector_bits(on: Set[str]) -> int:
-    """Bits of a vector register, as far as the features say; 0 where there are none."""
+    """Return the bits of a vector register according to the features; 0 without vectors."""
     return max((int(found[1]) for f in on if (found := re.fullmatch(r"zvl(\d+)b", f))), default=0)
 
 
 # ---- all families ----------------------------------------------------------------------------------------------------
 def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
-    """The types of floats that a processor is known to compute in instructions; arithmetic of others is the compiler's
+    """Return the float types that a processor is known to compute in instructions; arithmetic of others is in the compiler's
     library."""
     match architecture:
         case "thumb":
@@ -94,7 +94,7 @@ def float_unit(architecture: str, on: Set[str]) -> tuple[str, ...]:
 
 
 def fused_floats(architecture: str, on: Set[str]) -> tuple[str, ...]:
-    """The types of floats of which a product and a sum are one instruction, rounded once."""
+    """Return the float types with a fused multiply-add, rounded once."""
     match architecture:
         case "x86":
             return ("float32", "float64") if on & {"fma", "avx512f"} else ()
@@ -108,7 +108,7 @@ def fused_floats(architecture: str, on: Set[str]) -> tuple[str, ...]:
 
 
 def lacking_integers(architecture: str, on: Set[str]) -> frozenset[str]:
-    """What 32-bit Arm has no instruction for: division, and arithmetic of 64 bits, as LLVM writes them."""
+    """Return the operations for which 32-bit Arm has no instruction: division, and 64-bit arithmetic, in LLVM's spelling."""
     if architecture != "thumb":
         return frozenset()
     found = set[str]()
@@ -120,13 +120,13 @@ def lacking_integers(architecture: str, on: Set[str]) -> frozenset[str]:
 
 
 SHAPES_TILES = "llvm.x86.ldtilecfg"
-"""What gives tile registers their shapes: the intrinsic by which code is known that uses the matrix unit."""
+"""The intrinsic that shapes tile registers, which identifies code that uses the matrix unit."""
 
 # ---- names -----------------------------------------------------------------------------------------------------------
 @functools.cache
 def check_names(triple: str, cpu: str, features: str) -> None:
-    """A Problem where LLVM does not know a processor or a feature. It says so on the standard error of its process only, so
-    another process asks."""
+    """Raise a Problem if LLVM does not know a processor or a feature. LLVM says so only on the standard error of its process,
+    so another process asks."""
     question = ("import sys, llvmlite.binding as llvm; llvm.initialize_all_targets(); llvm.Target.from_triple(sys.argv[1])"
                 ".create_target_machine(cpu=sys.argv[2], features=sys.argv[3])")
     answer = subprocess.run([sys.executable, "-c", question, triple, cpu, features], capture_output=True, text=True)

@@ -1,10 +1,10 @@
-"""The machines that tosaic knows by name, as tables: one row is one machine. Triple, features, float unit and what cost models
-ask for follow from the row; `presets.target` finds a machine, and `tosaic targets` lists them.
+"""The machines that tosaic knows by name, as tables: one row is one machine. Triple, features, float unit and the inputs of
+cost models follow from the row; `presets.target` finds a machine, and `tosaic targets` lists them.
 
 Features are LLVM's names, and complete where this compiler decides by them: `thumb2` has 64-bit arithmetic without a library,
 `hwdiv` divides, `vfp4d16sp` and `fp64` are fused units of f32 and f64, `strict-align` says that a misaligned access traps. A
-name such as cortex-m4+nofp is one of gcc's `-mcpu`. Arm's triples all say eabi: functions of an object pass no floats, so
-one object serves each calling convention, and what it calls for arithmetic takes floats as integers.
+name such as cortex-m4+nofp is one of gcc's `-mcpu`. Arm's triples all say eabi: functions of an object pass no floats, so one
+object serves each calling convention, and the library functions that it calls for arithmetic take floats as integers.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINUX, ARM64_LINUX, APPLE = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-g
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine. `boards` are chips and boards that have the processor; each is a name of the machine, too."""
+    """One machine. `boards` holds the chips and boards that have the processor; each is a name of the machine, too."""
     name: str
     core: str
     instructions: str
@@ -29,32 +29,32 @@ class Machine:
 
     @property
     def float_unit(self) -> str:
-        """What it computes in instructions."""
+        """Float types that the machine computes in instructions."""
         return " and ".join(dtype.replace("float", "f") for dtype in self.target.float_unit) or "none"
 
     @property
     def vectors(self) -> str:
-        """Its vector registers, as far as code uses them."""
+        """Vector registers of the machine, as far as code uses them."""
         size = self.target.vector_bytes
         return "none" if size == 1 else f"{size} bytes{', masks' * self.target.has_masked}"
 
 
 COMPILED_ONCE_COSTS = replace(COSTS, window_line_fraction=0.1)
-"""Of machines for which code is compiled once, on another: it may be long. Counted on RISC-V: windows took half as many
-instructions."""
+"""Costs of machines whose code is compiled once, on another machine: it may be long. Counted on RISC-V: windows took half as
+many instructions."""
 WIDE_COSTS = replace(COSTS, window_line_fraction=0.1, tile_line_fraction=0.1)
-"""Of x86 machines with masks, whose vectors leave few cycles to small networks. Measured on an AMD EPYC: face networks take 4
-to 5 % less than with lines at their full price, MobileNetV2 of bytes 1 %, and compiling takes 2 to 5 % more."""
+"""Costs of x86 machines with masks, whose vectors leave few cycles to small networks. Measured on an AMD EPYC: face networks
+take 4 to 5 % less than with lines at their full price, MobileNetV2 of bytes 1 %, and compiling takes 2 to 5 % more."""
 CROWDED_COSTS = replace(COSTS, spare_registers=2)
-"""Of x86 machines without masks, whose products take no element of a row from memory."""
+"""Costs of x86 machines without masks, whose products take no element of a row from memory."""
 
 REGISTER_GROUP = 4
-"""Vector registers of RISC-V that instructions take as one (LMUL). Counted: with 2, layers of MLPerf Tiny took 1.3 to 1.7 times
-as many instructions; with 8 the seven groups beside the mask are too few for sums and what is done with them."""
+"""Number of RISC-V vector registers in a group (LMUL). Counted: with 2, layers of MLPerf Tiny took 1.3 to 1.7 times as many
+instructions; with 8 the seven groups beside the mask are too few for sums and their processing."""
 
 # ---- kinds -----------------------------------------------------------------------------------------------------------
 def x86(triple: str, cpu: str, features: str) -> Target:
-    """An x86 machine; what it can do is in `features`."""
+    """Return an x86 machine with these `features`."""
     on = enabled(features)
     plain = Target(triple, cpu, features, vector_bytes=vector_bytes(on), dot_product=dot_product(on),
                    packed_vector_bytes=16)
@@ -64,7 +64,8 @@ def x86(triple: str, cpu: str, features: str) -> Target:
 
 
 def microcontroller(triple: str, cpu: str, features: str) -> Target:
-    """One instruction at a time, no cache worth blocking for; vectors of 16 bytes where it has Helium."""
+    """Return a microcontroller: one instruction at a time, no cache worth blocking for; vectors of 16 bytes if it has
+    Helium."""
     plain = Target(triple, cpu, features, vector_bytes=1, vector_registers=SCALAR_REGISTERS, fma_per_cycle=1, loads_per_cycle=1,
                    fma_latency=3, has_cache=False, l2_bytes=64 << 10, streaming_bytes=1 << 40)
     if "mve.fp" not in enabled(features):
@@ -74,7 +75,7 @@ def microcontroller(triple: str, cpu: str, features: str) -> Target:
 
 
 def arm64(triple: str, cpu: str, features: str) -> Target:
-    """A 64-bit Arm processor: vectors of 16 bytes, and what its features say."""
+    """Return a 64-bit Arm processor: vectors of 16 bytes, and the properties of its features."""
     on = enabled(features)
     return Target(triple, cpu, features, vector_registers=32, has_lane_products=True, rounds_words=True,
                   packed_vector_bytes=16, dot_product=arm64_dot_product(on),
@@ -82,7 +83,7 @@ def arm64(triple: str, cpu: str, features: str) -> Target:
 
 
 def riscv64(triple: str, cpu: str, features: str) -> Target:
-    """A 64-bit RISC-V processor with caches and an operating system; with vectors where a feature says how long they are: a
+    """Return a 64-bit RISC-V processor with caches and an operating system; with vectors if a feature gives their length: a
     vector is a group of its registers."""
     size = vector_bits(enabled(features)) // 8
     if not size:
@@ -136,7 +137,7 @@ RISCV = (
     ("sifive-x280", "RV64GCV, 512 bits", "riscv64", "+m,+a,+c,+f,+d,+v,+zvl512b,+zba,+zbb", ""),
 )
 EXACT_VECTORS = ("spacemit-k1", "sifive-x280")
-"""Those whose vectors are as long as their feature says, and no longer."""
+"""Machines whose vectors are exactly as long as their feature says."""
 TRIPLES = {"riscv32": "riscv32-unknown-elf", "riscv64": "riscv64-unknown-linux-gnu"}
 
 # ---- with operating systems ------------------------------------------------------------------------------------------
@@ -175,14 +176,14 @@ C_SOURCE = (
     ("atmega328p", "AVR", "AVR", "avr-unknown-none", "", "arduino-uno"),
     ("atmega2560", "AVR", "AVR", "avr-unknown-none", "", "arduino-mega"),
 )
-"""Machines for which code can be C source only (`Target.has_object_code`)."""
+"""Machines whose code can only be C source (`Target.has_object_code`)."""
 
 ALIASES = {"cortex-m4f": "cortex-m4", "thumbv7em": "cortex-m4", "riscv32": "rv32imafc", "riscv64": "rv64gc"}
-"""Other names: what some call it, and what tosaic called it before."""
+"""Other names of machines: common ones, and former ones of tosaic."""
 
 
 def rows() -> list[Machine]:
-    """All machines, in the order in which they are listed."""
+    """Return all machines, in the order in which they are listed."""
     found = [Machine(name, core, instructions, microcontroller(f"{architecture}-none-eabi", name.split("+")[0], features),
                      tuple(boards.split()))
              for name, core, instructions, architecture, features, boards in CORTEX_M]
@@ -203,7 +204,7 @@ def rows() -> list[Machine]:
 
 
 MACHINES = {machine.name: machine for machine in rows()}
-"""By their names."""
+"""Machines by their names."""
 BY_ANY_NAME = MACHINES | {board: m for m in MACHINES.values() for board in m.boards} | {
     alias: MACHINES[name] for alias, name in ALIASES.items()}
-"""By the names of boards, and by old names, too."""
+"""Machines by their names, boards and old names."""

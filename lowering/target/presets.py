@@ -1,5 +1,5 @@
-"""A machine by its name: the one that this process runs on, a row of the tables (`machines`), or a processor that only LLVM
-knows (`processors`). What vectors and matrix units can do follows from LLVM's feature bits (`features`).
+"""The lookup of a machine by its name: the one that this process runs on, a row of the tables (`machines`), or a processor that
+only LLVM knows (`processors`). The abilities of vectors and matrix units follow from LLVM's feature bits (`features`).
 """
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .target import Target
 PRESETS = {name: machine.target for name, machine in MACHINES.items()}
 """The machines of the tables."""
 AMD = "znver"
-"""What LLVM's names of AMD's processors begin with."""
+"""Prefix of LLVM's names of AMD's processors."""
 
 
 @public("tosaic.target")
 def target(name: str = "host", cpu: str | None = None, features: str = "") -> Target:
-    """A machine by its name: "host", or a processor, chip or board of `tosaic targets`; `cpu` is a processor of its family,
-    by one of these names or by LLVM's, whose features count then (without a name, any processor), and `features` are added
-    ("+dsp,-fp64"). What vectors and dot products are used follows from the features; the processor decides what LLVM makes of
-    them. The matrix unit (AMX) is used on the host only, where the system lets this process use it; no preset has one. Raises
-    Problem for names that are not known."""
+    """Return a machine by its name: "host", or a processor, chip or board of `tosaic targets`. `cpu` is a processor of its
+    family, by one of these names or by LLVM's, whose features count then (without a name, any processor), and `features` are
+    added ("+dsp,-fp64"). The features decide which vectors and dot products are used; the processor decides the code that LLVM
+    makes of them. The matrix unit (AMX) is used on the host only, if the system lets this process use it; no preset has one.
+    Raises Problem for names that are not known."""
     base = host() if name == "host" else named(name)
     if cpu:
         base = of_processor(base, cpu, name)
@@ -36,7 +36,7 @@ def target(name: str = "host", cpu: str | None = None, features: str = "") -> Ta
 
 
 def named(name: str) -> Target:
-    """A machine of the tables; names may be in any case."""
+    """Return a machine of the tables; names are case-insensitive."""
     if not isinstance(name, str):
         raise TypeProblem(f"a target is known by its name, not by {class_of(name)}", kind="option",
                           help="tosaic.target(\"cortex-m4\"); tosaic targets lists all")
@@ -47,14 +47,14 @@ def named(name: str) -> Target:
 
 
 def similar(name: str) -> str:
-    """What somebody may have meant by a name, and who lists them all."""
+    """Return advice for an unknown name: similar names, and the command that lists all."""
     near = difflib.get_close_matches(name.lower(), ["host", *BY_ANY_NAME], 4, 0.6)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     return f"{meant}tosaic targets lists all"
 
 
 def of_processor(base: Target, cpu: str, name: str) -> Target:
-    """The machine with a processor; of the family of `name`, unless that is the host."""
+    """Return the machine with a processor of the family of `name`, unless that is the host."""
     if cpu == base.cpu:
         return base
     row = BY_ANY_NAME.get(cpu.lower())
@@ -78,14 +78,14 @@ def of_processor(base: Target, cpu: str, name: str) -> Target:
 
 
 def with_caches(found: Target, base: Target) -> Target:
-    """A machine with the caches of another one, where it is x86: those of the host are known."""
+    """Return a machine with the caches of another one, if that is x86: those of the host are known."""
     if base.architecture != "x86":
         return found
     return replace(found, l1_bytes=base.l1_bytes, block_bytes=base.block_bytes, l2_bytes=base.l2_bytes)
 
 
 def specific(base: Target, features: str) -> Target:
-    """The machine with more or fewer features."""
+    """Return the machine with more or fewer features."""
     changed = merged(base.features, features)
     if not base.has_object_code:
         raise ValueProblem(f"{base.cpu} takes no features", kind="option",
@@ -106,10 +106,10 @@ def specific(base: Target, features: str) -> Target:
 
 @functools.cache
 def host() -> Target:
-    """The machine of this process, from its feature bits and cache sizes.
+    """Return the machine of this process, from its feature bits and cache sizes.
 
-    How much is computed by rows, and so the memory that a program needs, follows from the described second-level cache, not
-    from this one's: with 2 MB instead of 1 MB MobileNetV2 int8 needs 803 KB instead of 326 KB, and takes as long.
+    The number of rows computed at a time, and so the memory that a program needs, follows from the described second-level
+    cache, not from this one's: with 2 MB instead of 1 MB MobileNetV2 int8 needs 803 KB instead of 326 KB, and takes as long.
     """
     import llvmlite.binding as llvm
     try:
@@ -124,8 +124,8 @@ def host() -> Target:
 
 
 def check_runs_here(target: Target | None) -> None:
-    """A Problem where this process cannot run code for a target: it would be ended by the first instruction that the processor
-    lacks. What counts are the features, not what the processors are called."""
+    """Raise a Problem if this process cannot run code for a target: the first instruction that the processor lacks would end
+    it. The features count, not the names of the processors."""
     if target is None:
         return
     here = host()
@@ -139,7 +139,7 @@ def check_runs_here(target: Target | None) -> None:
 
 
 def described(triple: str, cpu: str, features: str) -> Target:
-    """The machine that LLVM describes so."""
+    """Return the machine that LLVM describes so."""
     plain = Target(triple, cpu, features)
     match plain.architecture:
         case "x86":
@@ -151,7 +151,7 @@ def described(triple: str, cpu: str, features: str) -> Target:
 
 
 def data_cache(level: int) -> int:
-    """Bytes of this processor's cache for data of a level, as Linux says; 0 where it does not."""
+    """Return the bytes of this processor's data cache of a level, as Linux reports it; 0 if it does not."""
     for folder in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         try:
             found, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))

@@ -1,8 +1,8 @@
-"""Processors that no table has, by LLVM's names: what LLVM writes for one says which family it is of and which features it has.
+"""Processors that no table has, by LLVM's names: LLVM's output for a processor reveals its family and its features.
 
-LLVM tells nobody what a processor has, but its output does: the build attributes of an object for Arm and RISC-V, and on x86
-the instructions that it selects for small functions. An unknown name is said on the standard error of LLVM's process only, and
-some names end that process, so another process asks.
+LLVM has no query for the features of a processor, but its output shows them: the build attributes of an object for Arm and
+RISC-V, and on x86 the instructions that it selects for small functions. LLVM reports an unknown name only on the standard error
+of its process, and some names end that process, so another process asks.
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ X86_FUNCTIONS = {
     "avx512vbmi": ("<64 x i8> (<64 x i8> %x)", "shufflevector <64 x i8> %x, <64 x i8> poison, <64 x i32> <" + ", ".join(
         f"i32 {(37 * i + 5) % 64}" for i in range(64)) + ">", "vpermb"),
 }
-"""By feature: a function, and what stands in its code where a processor has the feature."""
+"""By feature: a function, and the text that its code contains if a processor has the feature."""
 X86_DECLARATIONS = """declare float @llvm.floor.f32(float)
 declare i32 @llvm.ctpop.i32(i32)
 declare float @llvm.fma.f32(float, float, float)
@@ -72,7 +72,7 @@ X86_PRODUCTS = """define <8 x i32> @products(<8 x i32> %x, <16 x i16> %y, <16 x 
  ret <8 x i32> %b
 }
 """
-"""Products with their sums: one instruction where a processor has VNNI, in one of two encodings."""
+"""Products with their sums: one instruction if a processor has VNNI, in one of two encodings."""
 
 ARM64_FUNCTIONS = """declare <4 x i32> @llvm.vector.partial.reduce.add.v4i32.v16i32(<4 x i32>, <16 x i32>)
 define <4 x i32> @signed_products(<4 x i32> %total, <16 x i8> %x, <16 x i8> %y) #0 {
@@ -99,7 +99,7 @@ define <4 x bfloat> @narrowed(<4 x float> %x) #0 {
 }
 """
 ARM64_MARKS = {"dotprod": r"\bsdot\b", "fullfp16": r"\bfadd\s+v0\.8h", "i8mm": r"\busdot\b", "bf16": r"\bbfcvtn\b"}
-"""By feature: what stands in the code of these functions where a processor has it."""
+"""By feature: the text that the code of these functions contains if a processor has the feature."""
 
 ARM_ARCHITECTURES = {"11": ("thumbv6m", V6M), "12": ("thumbv6m", V6M), "10": ("thumbv7m", V7M), "13": ("thumbv7em", V7EM),
                      "16": ("thumbv8m.base", V8M_BASE), "17": ("thumbv8m.main", V7M), "21": ("thumbv8.1m.main", V7M)}
@@ -111,7 +111,7 @@ MICROCONTROLLER_PROFILE = "77"
 
 
 def described_processors(cpu: str) -> Iterator[Target]:
-    """The machines with a processor that LLVM knows by this name, of each family that has one."""
+    """Yield the machines with a processor that LLVM knows by this name, of each family that has one."""
     for describe in (arm, riscv32, riscv64, aarch64, x86_64):
         found = describe(cpu)
         if found is not None:
@@ -120,14 +120,14 @@ def described_processors(cpu: str) -> Iterator[Target]:
 
 @functools.lru_cache(maxsize=64)
 def output(triple: str, cpu: str, text: str) -> str | None:
-    """The assembly that LLVM writes for a processor; None where it knows none of that name in this family."""
+    """Return the assembly that LLVM writes for a processor; None if it knows none of that name in this family."""
     whole = f'target triple = "{triple}"\n{text.replace("CPU", cpu)}\nattributes #0 = {{ "target-cpu"="{cpu}" }}\n'
     answer = subprocess.run([sys.executable, "-c", QUESTION, triple, cpu, whole], capture_output=True, text=True)
     return None if answer.returncode or "not a recognized" in answer.stderr else answer.stdout
 
 
 def arm(cpu: str) -> Target | None:
-    """Of the M profile: others have operating systems that this compiler does not know."""
+    """Return a processor of the M profile; others have operating systems that this compiler does not know."""
     text = output("thumbv7em-none-eabi", cpu, EMPTY) or ""
     tags = dict(re.findall(r"\.eabi_attribute\s+(\d+), (\d+)", text))
     if tags.get(PROFILE) != MICROCONTROLLER_PROFILE or tags.get(ARCHITECTURE) not in ARM_ARCHITECTURES:
@@ -141,7 +141,7 @@ def arm(cpu: str) -> Target | None:
 
 
 def riscv(family: str, cpu: str) -> str | None:
-    """The features of a RISC-V processor: its extensions."""
+    """Return the features of a RISC-V processor: its extensions."""
     found = re.search(r'"rv\d+([^"]*)"', output(TRIPLES[family], cpu, EMPTY) or "")
     if found is None:
         return None

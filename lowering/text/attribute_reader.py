@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 MAXIMUM_EXPANSION = 100_000
-"""Attributes that one alias may stand for, aliases inside it counted as often as they are used."""
+"""Maximum number of attributes of one alias; nested aliases count at each use."""
 MAXIMUM_DEPTH = 64
 SYMBOL_PART = re.compile(r'@("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[\w$.-]+)')
 PLACE_ALIAS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|#[\w$.]+')
@@ -32,7 +32,7 @@ INTEGER_LIST = re.compile(r"array<\s*([\w!]+)\s*(?::([^>]*))?>")
 
 @dataclass()
 class AttributeReader:
-    """Reads the attributes of one text. `aliases` are the definitions of `#name`, `blobs` the resources."""
+    """The reader of one text's attributes. `aliases` holds the definitions of `#name`, `blobs` the resources."""
     source: Source
     types: TypeReader
     aliases: Mapping[str, AttributeSyntax]
@@ -41,7 +41,7 @@ class AttributeReader:
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def dictionary(self, syntax: DictionarySyntax | None) -> Dictionary:
-        """The attributes of `{...}`; without a value a name is a unit attribute."""
+        """Return the attributes of `{...}`; a name without a value is a unit attribute."""
         result: Dictionary = {}
         for key, value in syntax.entries if syntax else ():
             name = self.string(key) if key.type == "STRING" else str(key)
@@ -51,7 +51,7 @@ class AttributeReader:
         return result
 
     def read(self, syntax: AttributeSyntax) -> Attribute:
-        """The value of an attribute; a Problem at its place where it has none."""
+        """Return the value of an attribute; raise a Problem at its position if it has none."""
         match syntax.value:
             case ListSyntax(_, items, _):
                 return tuple(map(self.read, items))
@@ -66,7 +66,7 @@ class AttributeReader:
                     raise fault.at(self.source, token) from None
 
     def type_of(self, syntax: AttributeSyntax) -> AnyType:
-        """The type of a constant: the one behind its colon, or what a number has without one."""
+        """Return the type of a constant: the type after its colon, or the default type of a number."""
         if syntax.type is not None:
             return self.types.read(syntax.type)
         value = self.read(syntax)
@@ -151,16 +151,17 @@ class AttributeReader:
             raise fault.at(self.source, blob) from None
 
     def follow(self, name: str) -> Attribute:
-        """The attribute that an alias stands for."""
+        """Return the attribute of an alias."""
         if name not in self.known:
             self.measure(self.aliases[name], 1, frozenset({name}))
             self.known[name] = self.read(self.aliases[name])
         return self.known[name]
 
     def measure(self, syntax: AttributeSyntax | None, depth: int, path: frozenset[str]) -> tuple[int, int]:
-        """How many attributes one stands for, and how deep they are nested, the aliases on `path` around it followed.
+        """Return the number of attributes in an attribute with its aliases expanded, and their nesting depth; `path` holds the
+        enclosing aliases.
 
-        A Fault where an alias contains itself, or is too large or too deep.
+        Raise a SyntaxFault if an alias contains itself, or is too large or too deep.
         """
         parts: Sequence[tuple[int, int]] = ()
         if depth > MAXIMUM_DEPTH:
@@ -184,7 +185,7 @@ class AttributeReader:
         return weight, height
 
     def location(self, syntax: LocationSyntax | None) -> str | None:
-        """The text of `loc(...)`, its aliases replaced by what they stand for; unknown where that is long."""
+        """Return the text of `loc(...)` with its aliases expanded; unknown if that is long."""
         if syntax is None:
             return None
         text = self.place_of(syntax)
@@ -207,14 +208,14 @@ class AttributeReader:
         return text if len(text) <= LONGEST_LOCATION else "unknown"
 
     def string(self, token: Token) -> str:
-        """The string that a quoted token stands for."""
+        """Return the string of a quoted token."""
         try:
             return unescape(token).decode("utf-8", "surrogateescape")
         except SyntaxFault as fault:
             raise fault.at(self.source, token) from None
 
     def symbol(self, token: Token) -> tuple[str, ...]:
-        """The names of `@a::@"b c"`; of `"a"` and `1`, which older texts write, the one name."""
+        """Return the names of `@a::@"b c"`; of `"a"` and `1`, which older texts write, the one name."""
         try:
             names = SYMBOL_PART.findall(token) or [str(token)]
             return tuple(unescape(n).decode("utf-8") if n.startswith('"') else n for n in names)
@@ -225,7 +226,7 @@ class AttributeReader:
 
 
 def item(text: str, element: ElementType, offset: int) -> int | float | bool:
-    """One number of an array, with white space around it."""
+    """Return one number of an array, with white space around it."""
     stripped = text.strip()
     at = offset + len(text) - len(text.lstrip())
     if element.kind == "bool" and stripped in ("true", "false"):

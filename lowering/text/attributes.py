@@ -1,7 +1,7 @@
-"""Attribute values: what an attribute of MLIR text is in Python.
+"""Attribute values: the Python values of MLIR's attributes.
 
-A string is a `str`, true and false are `bool`, a list is a tuple, a dictionary a dict, a type a type of the graph. The
-classes here are for the rest. Bytes of a string that are not UTF-8 are surrogates, as in file names.
+A string is a `str`, true and false are `bool`, a list is a tuple, a dictionary a dict, a type a type of the graph. The classes
+here are for the rest. Bytes of a string that are not UTF-8 are surrogates, as in file names.
 """
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from .attribute_printer import format_dictionary
 
 
 class Printer(Protocol):
-    """What prints operations as lines, and knows names: `printer.Printer`."""
+    """The printer of operations as lines, which knows names: `printer.Printer`."""
     lines: list[str]
 
     def define(self, value: Value) -> str: ...
@@ -46,5 +46,5 @@ def terminator(printer: Printer, block: Block, end: Exit) -> str:
 
 
 def listed(printer: Printer, values: Sequence[Value]) -> str:
-    """` %a, %b : T, U`, or nothing."""
+    """Return ` %a, %b : T, U`, or nothing."""
     return f" {printer.uses(values)} : {', '.join(str(v.type) for v in values)}" if values else ""

@@ -1,6 +1,6 @@
 """Function bodies of several blocks -> one operation that holds them (`dialects.standard.blocks`).
 
-Names are read along the tree of dominators: a block sees those of the blocks that every way to it goes through.
+Names are resolved along the dominator tree: a block sees the names of the blocks that dominate it.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEGMENTS = ("operandSegmentSizes", "operand_segment_sizes", "case_operand_segmen
 
 def read_blocks(reader: OperationReader, syntax: RegionSyntax, entry: Sequence[tuple[Token, Type]],
                 results: Sequence[Type]) -> Block:
-    """The body of a function with branches."""
+    """Return the body of a function with branches."""
     if len(syntax.blocks) > MOST_BLOCKS:
         raise Problem(f"a function has at most {MOST_BLOCKS} blocks, found {len(syntax.blocks)}",
                       place(reader.source, syntax.start), kind="unsupported")
@@ -64,7 +64,7 @@ class FunctionBlocks:
         return found
 
     def end(self, block: BlockSyntax) -> OperationSyntax:
-        """The last operation of a block, which returns or branches."""
+        """Return the last operation of a block, which returns or branches."""
         last = block.operations[-1] if block.operations else None
         if isinstance(last, OperationSyntax) and last.spelling in (*RETURNS, *BRANCHES):
             return last
@@ -103,7 +103,7 @@ class FunctionBlocks:
         return Exit(end.spelling, targets, *self.generic_counts(end))
 
     def generic_counts(self, end: OperationSyntax) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """How many operands go to each successor, and the cases of a switch, in the generic form."""
+        """Return the number of operands of each successor, and the cases of a switch, in the generic form."""
         given = self.reader.attributes.dictionary(end.properties) | self.reader.attributes.dictionary(end.attributes)
         total = len(list(uses(end.operands)))
         sizes = next((numbers(given[k]) for k in SEGMENTS[:2] if k in given), None)
@@ -151,7 +151,7 @@ class FunctionBlocks:
                      place(reader.source, end.name), attributes)
 
     def yields(self, end: OperationSyntax) -> tuple[Value, ...]:
-        """The operands of a terminator: its own, then those for each target."""
+        """Return the operands of a terminator: its own, then those of each successor."""
         values, _ = self.reader.operands(end)
         for successor in end.successors:
             handed = self.reader.scopes.operands(successor.operands)
@@ -165,6 +165,6 @@ class FunctionBlocks:
 
 
 def numbers(value: object) -> tuple[int, ...]:
-    """The integers of `array<i32: 1, 2>`."""
+    """Return the integers of `array<i32: 1, 2>`."""
     found = value.values if isinstance(value, Numbers) else value
     return tuple(n for n in found if isinstance(n, int)) if isinstance(found, tuple) else ()

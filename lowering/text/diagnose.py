@@ -1,7 +1,7 @@
-"""A place that the grammar does not allow -> a Problem in the words of MLIR: what was expected, what was found.
+"""A syntax error of the grammar -> a Problem in the words of MLIR: the expected tokens and the found one.
 
-Tokens are coarse, so what is wrong is often inside one that did not match: an unclosed string, a type with a slip.
-These are looked at first.
+Tokens are coarse, so the error is often inside a token that did not match: an unclosed string, a type with a slip. These are
+checked first.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDS = {
     "KEY": "an attribute's name", "NAME": "a name", "CARET": "a block, as in ^bb0", "PLACE": "a location",
     "VISIBILITY": "'private'",
 }
-"""What a message calls a terminal; those not here need no mention."""
+"""Name of a terminal in a message; terminals without an entry need no mention."""
 FOUND = re.compile(r'"?[\w%@#!^$.-]{1,40}|->|[^\s\w]')
 OPENED = re.compile(r"(dense|array|dense_resource|sparse|tensor|vector|affine_map|affine_set|![\w.]+|#[\w.]+)<")
 WORD_BEFORE, WORD_AHEAD = re.compile(r"[!#]?[\w.]*$"), re.compile(r"[A-Za-z!]")
@@ -34,7 +34,7 @@ MOST_WORDS = 4
 
 
 def diagnose(error: UnexpectedInput, source: Source) -> Problem:
-    """The Problem that a parse error is."""
+    """Return the Problem of a parse error."""
     text = source.text or ""
     at = position_of(error, text)
     expected = expected_at(error)
@@ -48,7 +48,7 @@ def diagnose(error: UnexpectedInput, source: Source) -> Problem:
 
 
 def position_of(error: UnexpectedInput, text: str) -> int:
-    """The offset of the first character that does not fit; behind the text at its end."""
+    """Return the offset of the first character that does not fit; at the end of the text, the offset after it."""
     token = getattr(error, "token", None)
     if token is not None and token.type == "$END":
         return len(text.rstrip())
@@ -57,13 +57,13 @@ def position_of(error: UnexpectedInput, text: str) -> int:
 
 
 def expected_at(error: UnexpectedInput) -> set[str]:
-    """Names of the terminals that may come here."""
+    """Return the names of the terminals that may come here."""
     parser: Any = getattr(error, "interactive_parser", None)
     return set(parser.accepts()) if parser is not None else set(getattr(error, "expected", None) or ())
 
 
 def inside(text: str, at: int, expected: set[str], source: Source) -> None:
-    """Raise a SyntaxFault for what is wrong inside the token that begins here, if one begins."""
+    """Raise a SyntaxFault for an error inside the token that begins here, if one begins."""
     if text.startswith('"', at) and expected & {"STRING", "PLACE", "KEY"}:
         raise SyntaxFault("the string is not closed on its line", at, end_of_line(text, at) - at)
     if "SIGNATURE" in expected and text.startswith("(", at):
@@ -81,7 +81,7 @@ def inside(text: str, at: int, expected: set[str], source: Source) -> None:
 
 
 def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -> SyntaxFault:
-    """What was expected and what was found; how many characters that are; what to do."""
+    """Return the fault of any other error: the expected and the found tokens, the number of characters, and advice."""
     found = FOUND.match(text, at)
     name = found.group() if found else ""
     if at >= len(text.rstrip()):
@@ -96,7 +96,7 @@ def in_general(text: str, at: int, expected: set[str], error: UnexpectedInput) -
 
 
 def unknown_form(error: UnexpectedInput) -> Token | None:
-    """The operator that is being read, where it is of a dialect whose own form is not known."""
+    """Return the operator that is being read, if its dialect's own form is not known; else None."""
     parser: Any = getattr(error, "interactive_parser", None)
     for item in reversed(parser.parser_state.value_stack if parser is not None else ()):
         kind = getattr(item, "type", None)
@@ -108,7 +108,7 @@ def unknown_form(error: UnexpectedInput) -> Token | None:
 
 
 def words(expected: set[str]) -> list[str]:
-    """What a message calls these terminals."""
+    """Return the names of these terminals in a message."""
     closers = [WORDS[name] for name in ("RBRACE", "RSQB") if name in expected]
     if "RESULTS" in expected and "COLON" not in expected:
         return [OPERATION, *closers]

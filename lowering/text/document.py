@@ -1,7 +1,7 @@
-"""What only the design document of TensorFlow's dialects writes -> operations in TensorFlow's own form.
+"""The forms that only the design document of TensorFlow's dialects writes -> operations in TensorFlow's own form.
 
 Operators without quotes (`tf.Add %a, %b : T`), numbers as operands (`tf.Add %a, -1`), `constant splat<T, 3.0>`, `tf.If` with a
-function for its condition, and Send and Recv of the executor. Numbers become `tf.Const` in front of the operation.
+function for its condition, and Send and Recv of the executor. Numbers become `tf.Const` before the operation.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CONSTANT_NAME, CONDITION_NAME = "cst", "cond"
 CALL, IF = "tf.StatefulPartitionedCall", "tf.If"
 BRANCHES = {"cond": "f", "true_branch": "then_branch", "false_branch": "else_branch"}
-"""What the document calls the functions of `tf.If`, and what TensorFlow does."""
+"""Names of the functions of `tf.If` in the document -> their names in TensorFlow."""
 MESSAGE_DEFAULTS: Dictionary = {"client_terminated": False, "recv_device": "", "send_device": "",
                                 "send_device_incarnation": Number(0, I64)}
 
@@ -50,7 +50,7 @@ def read_unquoted(reader: OperationReader, syntax: OperationSyntax) -> Operation
 
 
 def unquoted_types(reader: OperationReader, syntax: OperationSyntax) -> tuple[tuple[Type, ...] | Type | None, tuple[Type, ...]]:
-    """The types of the operands (one type: of all of them), and those of the results."""
+    """Return the types of the operands (one type: of all of them), and those of the results."""
     if syntax.types.signature is not None:
         return reader.types.signature(syntax.types.signature)
     results = tuple(map(reader.types.value, syntax.types.results))
@@ -72,8 +72,8 @@ def check_operands(reader: OperationReader, syntax: OperationSyntax, values: lis
 
 def literal_type(reader: OperationReader, syntax: OperationSyntax, token: Token, declared: tuple[Type, ...] | Type | None,
                  number: int) -> TensorType:
-    """The type of a number that is operand `number`; where one type stands for all, a tensor without known shape has a
-    number without axes."""
+    """Return the type of a number that is operand `number`; if one type is given for all operands, and it is a tensor of
+    unknown shape, the number has no axes."""
     type = declared if not isinstance(declared, tuple) else declared[number] if number < len(declared) else None
     if isinstance(type, TensorType) and not type.is_static and not isinstance(declared, tuple):
         return TensorType((), type.element)
@@ -86,14 +86,14 @@ def literal_type(reader: OperationReader, syntax: OperationSyntax, token: Token,
 
 
 def literal(reader: OperationReader, syntax: OperationSyntax, token: Token, type: TensorType) -> Value:
-    """The constant that a number stands for, put in front of the operation."""
+    """Return the constant of a number, inserted before the operation."""
     constant = constant_of(reader, token, type)
     reader.before.append(constant)
     return constant.results[0]
 
 
 def constant_of(reader: OperationReader, token: Token, type: TensorType, name: str = CONSTANT_NAME) -> Operation:
-    """`tf.Const` that is a number everywhere."""
+    """Return a `tf.Const` whose elements all are one number."""
     text = f"{token}.0" if type.element.is_float and token.lstrip("-").isdigit() else str(token)
     try:
         array = decode(f"dense<{text}>", type)
@@ -136,7 +136,7 @@ def is_document_branch(syntax: OperationSyntax) -> bool:
 
 
 def read_branch(reader: OperationReader, syntax: OperationSyntax) -> Operation:
-    """`tf.If` with a function for its condition: a call of that, and the `tf.If` of its result."""
+    """`tf.If` with a function for its condition: a call of that function, and a `tf.If` of its result."""
     position = place(reader.source, syntax.name)
     operands, results = reader.operands(syntax)
     given = reader.attributes.dictionary(syntax.attributes) | reader.attributes.dictionary(syntax.properties)

@@ -1,8 +1,8 @@
-"""Executor graphs in MLIR text -> their normal form, whichever way they are written.
+"""Executor graphs in MLIR text -> their normal form, in whichever form they are written.
 
-TensorFlow prints one form; its dialects' design document writes another, with fewer results and other operand orders. Both
-are read here, from the same syntax tree, to the operators of `dialects/tf_executor`, whose docstring says the normal
-form. `executor_types.py` completes the types that a short form leaves out; `document.py` reads what only the document has.
+TensorFlow prints one form; its dialects' design document writes another, with fewer results and other operand orders. Both are
+read here, from the same syntax tree, to the operators of `dialects/tf_executor`, whose docstring describes the normal form.
+`executor_types.py` completes the types that a short form leaves out; `document.py` reads forms that only the document has.
 """
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ GRAPH, ISLAND = "tf_executor.graph", "tf_executor.island"
 FETCH, ISLAND_YIELD = ("tf_executor.fetch",), ("tf_executor.yield",)
 MESSAGES = {"tf_executor.Send": "tf._Send", "tf_executor.Recv": "tf._Recv"}
 FULL_MERGE, FULL_SOURCE = 3, 3
-"""Results of the two operators of which the design document leaves one out."""
+"""Number of results of the two operators for which the design document leaves one out."""
 
 
 def read_special(reader: OperationReader, syntax: OperationSyntax) -> Operation | None:
-    """An operation of TensorFlow's dialects, or one that only their design document writes."""
+    """Return an operation of TensorFlow's dialects, or one that only their design document writes."""
     name = syntax.spelling
     if name == WRAPS:
         return read_wrapping(reader, syntax)
@@ -83,7 +83,8 @@ def read_container(reader: OperationReader, syntax: OperationSyntax) -> Operatio
 
 
 def check_generic(reader: OperationReader, syntax: OperationSyntax, terminators: tuple[str, ...]) -> None:
-    """In the generic form nothing is implied: the block ends in its terminator, and an island gives control."""
+    """Check the generic form, where nothing is implied: the block ends in its terminator, and an island yields a control
+    token."""
     position = place(reader.source, syntax.name)
     if not ends_in(syntax.regions[0].blocks[0].operations, terminators):
         raise Problem(f"{syntax.spelling} has a block that ends in {terminators[0]}", position, kind="executor")
@@ -93,7 +94,7 @@ def check_generic(reader: OperationReader, syntax: OperationSyntax, terminators:
 
 
 def check_declared(reader: OperationReader, syntax: OperationSyntax, found: tuple[Type, ...]) -> None:
-    """The results that the text gives a graph or an island, if it does, are what its region gives back."""
+    """Check that the declared results of a graph or an island, if any, are those that its region yields."""
     types = syntax.types
     if types.signature is not None:
         declared, token = reader.types.signature(types.signature)[1], types.signature
@@ -108,7 +109,7 @@ def check_declared(reader: OperationReader, syntax: OperationSyntax, found: tupl
 
 
 def read_wrapping(reader: OperationReader, syntax: OperationSyntax) -> Operation:
-    """An island in the short form: it gives back all results of the one operation behind `wraps`."""
+    """Return an island in the short form: it yields all results of the one operation after `wraps`."""
     controls = read_operands(reader, syntax)
     body = read_wrapped(reader, syntax.regions[0], syntax)
     types = (*(v.type for v in body.yields), CONTROL)
@@ -134,7 +135,7 @@ def read_wrapped(reader: OperationReader, region: RegionSyntax, island: Operatio
 # The other operators
 
 def read_node(reader: OperationReader, syntax: OperationSyntax) -> Operation:
-    """An operator without a region; one that the dialect does not have is kept, for the verifier to refuse."""
+    """Return an operator without a region; an operator that the dialect does not have is kept, for the verifier to refuse."""
     operator = EXECUTOR_OPERATORS.get(syntax.spelling)
     operands = read_operands(reader, syntax)
     position = place(reader.source, syntax.name)
@@ -159,7 +160,7 @@ def read_operands(reader: OperationReader, syntax: OperationSyntax) -> tuple[Val
 
 def make_node(reader: OperationReader, syntax: OperationSyntax, operator: type[ExecutorOp] | None,
               operands: tuple[Value, ...], types: tuple[Type, ...]) -> tuple[Op, Dictionary]:
-    """The operator with its fields, and the attributes that are none."""
+    """Return the operator with its fields, and the attributes that are not fields."""
     given: dict[str, Attribute] = reader.attributes.dictionary(syntax.properties)
     for inline in syntax.inline:
         given[str(inline.name)] = reader.attributes.read(inline.value)
@@ -173,7 +174,7 @@ def make_node(reader: OperationReader, syntax: OperationSyntax, operator: type[E
 
 
 def is_swapped(operands: tuple[Value, ...]) -> bool:
-    """True if a Switch has its predicate first, as the design document writes it: a boolean, and data that is none."""
+    """True if a Switch has its predicate first, as the design document writes it: a boolean, and data that is not boolean."""
     if len(operands) < 2:
         return False
     first, second = operands[0].type, operands[1].type
@@ -185,7 +186,7 @@ def is_swapped(operands: tuple[Value, ...]) -> bool:
 
 def finish(reader: OperationReader, syntax: OperationSyntax, op: Op, operands: tuple[Value, ...],
            types: tuple[Type, ...], regions: tuple[Block, ...], attributes: Dictionary) -> Operation:
-    """The operation with its results by the names in the text."""
+    """Return the operation, with its results under their names in the text."""
     try:
         results = read_results(reader, syntax, op, types)
     except Problem as problem:
@@ -195,7 +196,7 @@ def finish(reader: OperationReader, syntax: OperationSyntax, op: Op, operands: t
 
 
 def read_results(reader: OperationReader, syntax: OperationSyntax, op: Op, types: tuple[Type, ...]) -> tuple[Value, ...]:
-    """The results; where a Merge has two names the index has none, where a Source has two, its control has none."""
+    """Return the results; in a Merge with two names the index has none, in a Source with two names its control has none."""
     left_out = None
     if len(types) == FULL_MERGE and named(syntax) == 2:
         left_out = 1 if isinstance(op, Merge) else 2 if isinstance(op, NextIterationSource) else None
@@ -208,7 +209,7 @@ def read_results(reader: OperationReader, syntax: OperationSyntax, op: Op, types
 
 
 def named(syntax: OperationSyntax) -> int:
-    """How many results the text names."""
+    """Return the number of results that the text names."""
     names = NAME.finditer(syntax.results) if syntax.results is not None else ()
     return sum(min(int(m.group(2) or 1), 1 << 20) if len(m.group(2) or "1") < 8 else 1 << 20 for m in names)
 

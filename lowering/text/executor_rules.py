@@ -1,5 +1,5 @@
-"""From the parts of the grammar's rules for TensorFlow's executor, and for what its design document writes, to nodes of the
-syntax tree; `rules.py` has the other rules.
+"""The grammar's rules for TensorFlow's executor and for its design document: from the parts of a rule to a node of the syntax
+tree. `rules.py` has the other rules.
 """
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from lark import Token
 
 Option = tuple[InlineSyntax, tuple[Any, ...]]
-"""An option of an executor operation: the attribute, and the operands behind it."""
+"""An option of an executor operation: the attribute, and the operands after it."""
 WRAPS = "wraps"
-"""What an island in the short form is spelled as in the syntax tree."""
+"""Spelling of a short-form island in the syntax tree."""
 
 
 class ExecutorRules:
@@ -74,14 +74,14 @@ class ExecutorRules:
 
 
 def types_syntax(types: Any) -> TypesSyntax:
-    """`: (types) -> types`, `: types` or nothing."""
+    """Return the types of `: (types) -> types`, `: types` or nothing."""
     if types is None:
         return TypesSyntax(None)
     return TypesSyntax(None, None, types) if isinstance(types, tuple) and not isinstance(types, str) else TypesSyntax(types)
 
 
 def joined(before: DictionarySyntax | None, after: DictionarySyntax | None) -> DictionarySyntax | None:
-    """Two dictionaries of one operation."""
+    """Join two dictionaries of one operation."""
     if before is None or after is None:
         return before or after
     return after._replace(entries=before.entries + after.entries)

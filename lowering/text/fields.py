@@ -28,9 +28,9 @@ EXPECTED = {"i32": "an integer, as in 1 : i32", "i64": "an integer, as in 1 : i6
             "array<i32>": "integers, as in array<i32: 1, 0>", "type": "an element type", "tensor": "a tensor type",
             "string": "a string", "symbol": "a name, as in @state",
             "dense": "a constant, as in dense<0> : tensor<1xi8>"}
-"""What a field of each kind takes; the other kinds are enumerations."""
+"""Expected attribute of a field of each kind, for messages; the other kinds are enumerations."""
 OLD_NAMES = {"values": ("value",), "symbol": ("sym_name", "name"), "initial": ("initial_value",)}
-"""What a field may be called in text besides its own name."""
+"""Alternative names of a field in text."""
 OLD_TEXT = "MLIR before TOSA 1.0 wrote some attributes otherwise: make the text again with newer tools"
 PRINTED_NAMES = {"initial": "initial_value"}
 NUMBERS = {"i32": I32, "i64": I64, "f32": F32, "f64": F64}
@@ -39,9 +39,10 @@ KEYWORD = re.compile(r"(?:#[\w.]+<\s*)?(\w+)(?:\s*>)?(?:\s*:\s*i32)?")
 
 def make_operator(operator: type[Op], given: Mapping[str, Attribute], operands: Sequence[Type],
                   results: Sequence[Type], find: Callable[[str], Position | None]) -> tuple[Op, Dictionary]:
-    """The operator with its fields, and the attributes that are no fields; a Problem where one is missing or wrong.
+    """Return the operator with its fields, and the attributes that are not fields; raise a Problem if a field is missing or
+    wrong.
 
-    `find` gives the place of an attribute in the text.
+    `find` returns the position of an attribute in the text.
     """
     rest = dict(given)
     values: dict[str, Any] = {}
@@ -68,18 +69,18 @@ def fields_of(operator: type[Op]) -> tuple[dataclasses.Field[Any], ...]:
 
 
 def declared(results: Sequence[Type], number: int | None) -> ElementType | tuple[Type, ...] | None:
-    """What a field takes from the declared results: the element type of one, or the types of all."""
+    """Return the value of a field that follows from the declared results: the element type of one, or the types of all."""
     return tuple(results) if number is None else element_of(results, number)
 
 
 def element_of(types: Sequence[Type], number: int) -> ElementType | None:
-    """The element type of a declared operand or result, as it is stored."""
+    """Return the stored element type of a declared operand or result."""
     found = types[number] if number < len(types) else None
     return storage_of(found.element) if isinstance(found, TensorType) else None
 
 
 def as_stored(array: Array, results: Sequence[Type]) -> Array:
-    """A constant in the dtype of a quantized result: MLIR writes unsigned storage as signless integers."""
+    """Return a constant in the dtype of a quantized result: MLIR writes unsigned storage as signless integers."""
     if not results or not is_quantized(results[0]):
         return array
     dtype = results[0].element.dtype  # type: ignore[union-attr]
@@ -87,7 +88,7 @@ def as_stored(array: Array, results: Sequence[Type]) -> Array:
 
 
 def convert(kind: str, value: Attribute, operands: Sequence[Type], what: str) -> Any:
-    """The value of a field from its attribute; `what` it is, for messages."""
+    """Return the value of a field from its attribute; `what` names the field in messages."""
     if kind not in EXPECTED:
         return keyword(kind, value, what)
     match kind, value:
@@ -119,7 +120,7 @@ def convert(kind: str, value: Attribute, operands: Sequence[Type], what: str) ->
 
 
 def integers(kind: str, items: tuple[Attribute, ...], what: str) -> tuple[int, ...]:
-    """A list `[1, 1]`, which is how the strict form writes an array."""
+    """Return the integers of a list `[1, 1]`, the strict form of an array."""
     found = tuple(i.value for i in items if isinstance(i, Number) and isinstance(i.value, int))
     if len(found) != len(items):
         raise unexpected(kind, what)
@@ -131,7 +132,7 @@ def unexpected(kind: str, what: str) -> Problem:
 
 
 def keyword(kind: str, value: Attribute, what: str) -> str:
-    """A value of an enumeration: `IGNORE`, `#tosa.nan_mode<IGNORE>` or "IGNORE"."""
+    """Return a value of an enumeration: `IGNORE`, `#tosa.nan_mode<IGNORE>` or "IGNORE"."""
     text = value.text if isinstance(value, Text) else value if isinstance(value, str) else ""
     match, allowed = KEYWORD.fullmatch(text), ENUMERATIONS.get(kind)
     if match is None or (allowed and match.group(1) not in allowed):
@@ -141,7 +142,7 @@ def keyword(kind: str, value: Attribute, what: str) -> str:
 
 
 def check_element(element: ElementType, operands: Sequence[Type], what: str) -> None:
-    """A bound must have the operand's element type; a signless integer also stands for one with a sign."""
+    """Check that a bound has the operand's element type; a signless integer also fits one with a sign."""
     expected = element_of(operands, 0)
     if expected is None or element == expected:
         return
@@ -152,7 +153,7 @@ def check_element(element: ElementType, operands: Sequence[Type], what: str) -> 
 # Fields -> attributes
 
 def field_attributes(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> Dictionary:
-    """The properties of an operator, by their names in MLIR."""
+    """Return the properties of an operator, by their names in MLIR."""
     attributes: Dictionary = {}
     for field in fields_of(type(op)):
         value, kind = getattr(op, field.name), field.metadata.get("mlir")
@@ -170,7 +171,7 @@ def field_attributes(op: Op, operands: Sequence[Type], results: Sequence[Type]) 
 
 
 def extents(type: TensorType) -> Dense:
-    """The shape of a variable as a constant; -1 for an extent that is not known."""
+    """Return the shape of a variable as a constant; -1 for an unknown extent."""
     shape = np.array([-1 if n is None else n for n in type.shape or ()], np.int64)
     return Dense(shape, TensorType(shape.shape, INDEX))
 
@@ -192,14 +193,14 @@ def attribute_of(kind: str, value: Any, operands: Sequence[Type], results: Seque
 
 
 def number_like(value: int | float, element: ElementType | None) -> Number:
-    """A bound in the element type of the operand."""
+    """Return a bound in the element type of the operand."""
     if element is None:
         element = F32 if isinstance(value, float) else I32
     return Number(float(value) if element.is_float else int(value), element)
 
 
 def dense_like(array: Array, results: Sequence[Type]) -> Dense:
-    """A constant whose element type is the result's: a dtype does not tell i4 or i48."""
+    """Return a constant with the result's element type: a dtype does not determine i4 or i48."""
     element = INDEX if results and isinstance(results[0], ShapeType) else element_of(results, 0)
     if element is None or element.dtype != array.dtype:
         element = BY_STORAGE[array.dtype.name]

@@ -1,4 +1,4 @@
-"""Where a function of a text begins and ends, found by its brackets alone: so one that cannot be parsed can be left out."""
+"""The extent of a function in a text, found by its brackets alone: so one that cannot be parsed can be left out."""
 from __future__ import annotations
 
 import re
@@ -8,7 +8,7 @@ from ...runtime.records import dataclass
 BEGIN = re.compile(r'\bfunc(?:\.func)?\s+(?:(public|private|nested)\s+)?@("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[\w$.-]++)\s*+\(')
 PART = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|//[^\n]*+|[(){}\[\]]')
 BODY = re.compile(r"(?:\s|//[^\n]*+)*+\{(?!-#)")
-"""What follows the dictionary of a function's attributes."""
+"""Pattern of the text after the dictionary of a function's attributes."""
 IN_LOCATION = r'(?:[^()"]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")'
 LOCATION = re.compile(rf"\s*+loc\s*+\((?:{IN_LOCATION}|\({IN_LOCATION}*+\))*+\)")
 SHOWN = re.compile(r"[^\n]")
@@ -24,12 +24,12 @@ class FunctionText:
     end: int
 
     def left_out(self, text: str) -> str:
-        """The text with blanks for the function, so that all else stays where it is."""
+        """Return the text with blanks in place of the function, so that all offsets stay the same."""
         return text[:self.start] + SHOWN.sub(" ", text[self.start:self.end]) + text[self.end:]
 
 
 def function_around(text: str, offset: int) -> FunctionText | None:
-    """The function that an offset of a text is in; None where it is in none, or where its brackets do not match."""
+    """Return the function around an offset of a text; None if there is none, or if its brackets do not match."""
     begin = None
     for match in BEGIN.finditer(text, 0, min(offset + 1, len(text))):
         begin = match
@@ -42,7 +42,8 @@ def function_around(text: str, offset: int) -> FunctionText | None:
 
 
 def end_of(text: str, at: int) -> int | None:
-    """The offset behind a function whose parameters' parenthesis is at `at`: behind its body and its location."""
+    """Return the offset after a function, with its body and location, whose parameters' parenthesis is at `at`; None if
+    brackets do not match."""
     opened: list[str] = []
     for match in PART.finditer(text, at):
         part = match.group()

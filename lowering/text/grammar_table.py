@@ -1,8 +1,8 @@
-"""The tables of the grammar's parser as data: to make them takes longer than to read and compile a small model.
+"""The tables of the grammar's parser as data: making them takes longer than reading and compiling a small model.
 
-`grammar.json` has those of `grammar.lark` for one version of Lark, as Lark itself says them (`memo_serialize`, what its
-standalone parsers are made of): terminals, rules, and for each state what follows each token. With another version, or for
-another grammar, the parser is built. `python -m pytest tests/text/test_grammar_table.py --update-golden` writes it again.
+`grammar.json` has those of `grammar.lark` for one version of Lark, as Lark serializes them (`memo_serialize`, used by its
+standalone parsers): terminals, rules, and for each state the action of each token. With another version, or for another
+grammar, the parser is built. `python -m pytest tests/text/test_grammar_table.py --update-golden` writes it again.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 FILE = "grammar.json"
 OWN = frozenset({"transformer", "lexer_callbacks"})
-"""Options that are functions, which are given when a table is loaded."""
+"""Options that are functions, set when a table is loaded."""
 
 
 def loaded(grammar: str, options: Mapping[str, Any]) -> Lark | None:
-    """The grammar's parser with these options; None where the table is none of this grammar and this version of Lark."""
+    """Return the grammar's parser with these options; None if the table is for another grammar or another version of Lark."""
     from importlib.resources import files
 
     from lark import Lark
@@ -37,7 +37,7 @@ def loaded(grammar: str, options: Mapping[str, Any]) -> Lark | None:
 
 
 def table_of(parser: Lark, grammar: str) -> str:
-    """The text of the file for a parser that was built of a grammar."""
+    """Return the text of the file for a parser that was built from a grammar."""
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
     data, memo = parser.memo_serialize([TerminalDef, Rule])
@@ -48,15 +48,15 @@ def table_of(parser: Lark, grammar: str) -> str:
 
 
 def origin(grammar: str) -> list[str]:
-    """What a table is of."""
+    """Return the version of Lark and the hash of the grammar, which identify a table."""
     import lark
     return [lark.__version__, hashlib.sha256(grammar.encode()).hexdigest()]
 
 
 def table_as_lists(parser: Mapping[str, Any]) -> dict[str, Any]:
-    """Lark's table of states as lists, by number: an action, where it goes (a state's number, or a rule's instead of its mark),
-    and the tokens that it follows. Tokens are in the order of their names, states in that in which they are reached: Lark's own
-    order is another in each process."""
+    """Return Lark's table of states as lists, by number: an action, its target (a state's number, or a rule's instead of its
+    mark), and the tokens that trigger it. Tokens are in the order of their names, states in the order in which they are
+    reached: Lark's own order is another in each process."""
     rows = {state: sorted((parser["tokens"][token], *step) for token, step in row.items())
             for state, row in parser["states"].items()}
     reached = dict.fromkeys(parser["start_states"].values())
@@ -79,12 +79,12 @@ def table_as_lists(parser: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(parser: Mapping[str, Any]) -> dict[str, Any]:
-    """The table as Lark has it."""
+    """Return the table in Lark's form."""
     rows = {number: {token: (action, {"@": to} if action else to) for action, to, tokens in row for token in tokens}
             for number, row in enumerate(parser["states"])}
     return {**parser, "tokens": dict(enumerate(parser["tokens"])), "states": rows}
 
 
 def in_order(numbered: Mapping[int, Any]) -> list[Any]:
-    """The values of a dictionary with the keys 0, 1, ..."""
+    """Return the values of a dictionary with the keys 0, 1, ..."""
     return [numbered[i] for i in range(len(numbered))]

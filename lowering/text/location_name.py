@@ -1,4 +1,4 @@
-"""What a model calls an operation, in MLIR's `loc(...)`: exporters write the name of the tensor or of the operator there."""
+"""The model's name of an operation in MLIR's `loc(...)`: exporters write the name of the tensor or of the operator there."""
 from __future__ import annotations
 
 import re
@@ -7,12 +7,12 @@ from .strings import unescape
 from .syntax import SyntaxFault
 
 QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:\s*\d)?', re.DOTALL)
-"""A name, or a file's, which a line number follows."""
+"""Pattern of a name, or of a file name with its line number."""
 
 
 def location_name(location: str | None) -> str | None:
-    """The first name in a location, None where it has none. TensorFlow writes `fused["MatMul:", "dense/MatMul@function"]`: the
-    kind of the operation, and its name in a function."""
+    """Return the first name in a location, or None. TensorFlow writes `fused["MatMul:", "dense/MatMul@function"]`: the kind of
+    the operation, and its name in a function."""
     try:
         names = [unescape(found).decode("utf-8", "replace") for found, line in QUOTED.findall(location or "") if not line]
     except SyntaxFault:

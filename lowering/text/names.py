@@ -1,4 +1,4 @@
-"""Names of values in MLIR text: `%0`, `%4#1`, `%0:2 = ...`, and what they stand for in nested regions."""
+"""Names of values in MLIR text: `%0`, `%4#1`, `%0:2 = ...`, and their resolution in nested regions."""
 from __future__ import annotations
 
 import re
@@ -83,7 +83,7 @@ class Scopes:
         return tuple(values)
 
     def rename(self, token: Token | None, values: tuple[Value, ...]) -> None:
-        """Give the names before an `=` to values that are there already."""
+        """Give the names before an `=` to existing values."""
         if token is not None:
             for name, count, _ in self.groups(token, len(values)):
                 self.define(name, values[:count], token)

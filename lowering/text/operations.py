@@ -1,7 +1,7 @@
-"""From the syntax of operations to operations of the graph: operands found, types compared, operators made.
+"""The reader from the syntax of operations to operations of the graph: it resolves operands, checks types, and makes operators.
 
-Every form is treated alike, by the table of operators and their fields. Only conversion casts (dropped where they
-convert nothing) and variables (whose type is written in three ways) have code of their own.
+Every form is treated alike, by the table of operators and their fields. Only conversion casts (dropped if they convert nothing)
+and variables (whose type is written in three ways) have code of their own.
 """
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from lark import Token
 
 SPECIAL = (EXECUTOR, PREFIX, "wraps", "constant")
-"""Beginnings of the names of operations that may be written otherwise than they are kept."""
+"""Prefixes of the names of operations whose written form may differ from their normal form."""
 OWN = "tosa."
 CAST = "builtin.unrealized_conversion_cast"
 RETURNS = ("return", "func.return")
 YIELDS = ("tosa.yield",)
 FETCH, ISLAND_YIELD, TENSORFLOW_YIELD = ("tf_executor.fetch",), ("tf_executor.yield",), (YIELD,)
 IMPLICIT = (FETCH, ISLAND_YIELD, (SCF_YIELD,))
-"""Terminators that MLIR lets a text leave out where they give back nothing."""
+"""Terminators that a text may leave out in MLIR if they yield nothing."""
 TERMINATORS = frozenset((*RETURNS, *YIELDS, *FETCH, *ISLAND_YIELD, *TENSORFLOW_YIELD, RETURN, SCF_YIELD, CONDITION, *BRANCHES))
 
 
@@ -54,23 +54,23 @@ def ends_in(operations: Sequence[AnyOperation], terminators: Sequence[str]) -> b
 
 @dataclass()
 class OperationReader:
-    """Reads the operations of one text; `scopes` are the names that are visible where it reads."""
+    """The reader of one text's operations; `scopes` holds the names that are visible at the current position."""
     source: Source
     types: TypeReader
     attributes: AttributeReader
     scopes: Scopes
     special: Callable[[OperationReader, OperationSyntax], Operation | None]
-    """Reads an operation of `SPECIAL`: what `executor` knows."""
+    """Reader of an operation of `SPECIAL`, from `executor`."""
     conversions: dict[Value, Operation] = field(default_factory=dict)
     """Results of conversions between different types, which nothing may use."""
     before: list[Operation] = field(default_factory=list)
-    """Operations that belong in front of the one that is being read: constants that are written as operands."""
+    """Operations to insert before the one that is being read: constants that are written as operands."""
 
     # Regions
 
     def region(self, syntax: RegionSyntax, entry: Sequence[tuple[Token, Type]], terminators: Sequence[str]) -> Block:
-        """The one block of a region. `entry` are arguments that are named outside it; without `terminators` (the
-        region of an operator that is not known) its last operation is one like the others."""
+        """Return the one block of a region. `entry` holds arguments that are named outside it. Without `terminators` (the
+        region of an unknown operator) its last operation is an ordinary one."""
         if len(syntax.blocks) > 1:
             raise Problem("a region of more than one block is not supported",
                           place(self.source, syntax.blocks[1].label or syntax.start), kind="unsupported",
@@ -95,7 +95,7 @@ class OperationReader:
                      place(self.source, end.name if end else syntax.end), given)
 
     def yielded(self, end: OperationSyntax) -> tuple[Value, ...]:
-        """What a terminator gives back."""
+        """Return the values that a terminator yields."""
         try:
             return self.operands(end)[0]
         except Problem as problem:
@@ -103,7 +103,7 @@ class OperationReader:
 
     def terminator(self, last: AnyOperation | None, terminators: Sequence[str],
                    region: RegionSyntax) -> OperationSyntax:
-        """The last operation of a block, which must be one of these."""
+        """Return the last operation of a block, which must be one of these terminators."""
         if isinstance(last, OperationSyntax) and last.spelling in terminators:
             if last.results or last.regions:
                 raise Problem(f"{last.spelling} has no results and no regions", place(self.source, last.name),
@@ -115,7 +115,7 @@ class OperationReader:
                       kind="syntax")
 
     def any_operation(self, syntax: AnyOperation, terminators: Sequence[str]) -> Operation | None:
-        """An operation that is no terminator."""
+        """Return an operation that is not a terminator."""
         if not isinstance(syntax, OperationSyntax):
             raise Problem(f"{syntax.keyword} is not allowed inside a function", place(self.source, syntax.keyword),
                           kind="syntax")
@@ -125,7 +125,7 @@ class OperationReader:
         return self.operation(syntax)
 
     def regions(self, syntax: OperationSyntax, op: Op, operands: tuple[Value, ...]) -> tuple[Block, ...]:
-        """The regions of an operation. Names in its parentheses are the arguments of each region without a header."""
+        """Return the regions of an operation. Names in its parentheses are the arguments of each region without a header."""
         wanted = None if isinstance(op, UnknownOp) else op.regions
         if wanted is not None and len(syntax.regions) != wanted:
             raise Problem(f"{op.name} has {wanted} regions, found {len(syntax.regions)}", kind="type")
@@ -137,13 +137,13 @@ class OperationReader:
     # Operations
 
     def operation(self, syntax: OperationSyntax) -> Operation | None:
-        """The operation of the graph; None for a conversion that converts nothing."""
+        """Return the operation of the graph; None for a conversion that converts nothing."""
         if syntax.spelling.startswith(SPECIAL):
             return self.special(self, syntax)
         return self.plain(syntax)
 
     def plain(self, syntax: OperationSyntax) -> Operation | None:
-        """An operation that is what it is written as."""
+        """Return an operation that is kept as it is written."""
         position = place(self.source, syntax.name)
         operands, results = self.operands(syntax)
         results = self.implied_results(syntax, results)
@@ -166,8 +166,8 @@ class OperationReader:
         return operation
 
     def implied_results(self, syntax: OperationSyntax, written: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The types of the results where the form does not say them: a constant's is its value's, an element's its tensor's;
-        `op %a : T` of a dialect that is not known has a result where it is named."""
+        """Return the types of the results if the form leaves them out: a constant's is its value's, an element's its tensor's;
+        `op %a : T` of an unknown dialect has a result if the text names it."""
         if syntax.spelling == CONSTANT and syntax.initial is not None and not written:
             return (self.types.as_value(self.attributes.type_of(syntax.initial)),)
         if syntax.spelling == EXTRACT and syntax.types.signature is None:
@@ -177,7 +177,7 @@ class OperationReader:
         return () if is_custom and syntax.results is None and syntax.spelling not in STANDARD else written
 
     def operands(self, syntax: OperationSyntax) -> tuple[tuple[Value, ...], tuple[Type, ...]]:
-        """The values of the operands, held against their types in the text, and the types of the results."""
+        """Return the values of the operands, checked against their types in the text, and the types of the results."""
         values = self.scopes.operands(syntax.operands)
         signature, types = syntax.types.signature, syntax.types
         declared: Sequence[Type] | None
@@ -196,7 +196,7 @@ class OperationReader:
         return values, results
 
     def mismatch(self, syntax: OperationSyntax, values: tuple[Value, ...], declared: Sequence[Type]) -> Problem:
-        """Operands that are not as many as their types, or have other types."""
+        """Return the Problem of operands that differ from their types in number or type."""
         if len(values) != len(declared):
             where = syntax.types.signature or syntax.name
             return Problem(f"{syntax.spelling} has {len(values)} operands, but {len(declared)} operand types",
@@ -217,7 +217,7 @@ class OperationReader:
 
     def operator(self, syntax: OperationSyntax, operands: tuple[Value, ...],
                  results: tuple[Type, ...]) -> tuple[Op, Dictionary]:
-        """The operator and the discardable attributes of an operation."""
+        """Return the operator and the discardable attributes of an operation."""
         properties = self.attributes.dictionary(syntax.properties)
         rest = self.attributes.dictionary(syntax.attributes)
         for name, value in syntax.inline:
@@ -244,14 +244,14 @@ class OperationReader:
         return make_operator(found, given, [v.type for v in operands], results, partial(self.find_attribute, syntax))
 
     def find_attribute(self, syntax: OperationSyntax, name: str) -> Position | None:
-        """Where an attribute is written."""
+        """Return the position of an attribute."""
         dictionaries = filter(None, (syntax.properties, syntax.attributes))
         keys = [key for d in dictionaries for key, _ in d.entries] + [i.name for i in syntax.inline]
         return next((place(self.source, key) for key in keys if key.strip('"') == name), None)
 
     def typed_variable(self, op: type[Op], syntax: OperationSyntax, given: dict[str, Attribute],
                        results: tuple[Type, ...]) -> dict[str, Attribute]:
-        """The attributes of a variable's operator, with its tensor type in `type`."""
+        """Return the attributes of a variable's operator, with its tensor type in `type`."""
         initial = given.get("initial", given.get("initial_value"))
         match op.variable_effect, given.get("type"), given.get("var_shape"):
             case "read", _, _:
@@ -271,7 +271,7 @@ class OperationReader:
 
 
 def converts_nothing(before: Sequence[Type], after: Sequence[Type]) -> bool:
-    """True if a conversion only adds or drops what quantized numbers stand for."""
+    """True if a conversion only adds or drops quantization parameters."""
     return (len(before) == len(after) > 0 and any(is_quantized(t) for t in (*before, *after))
             and all(a == b or (storage_type(a) == storage_type(b) and not (is_quantized(a) and is_quantized(b)))
                     for a, b in zip(before, after)))

@@ -28,9 +28,9 @@ MOST_UNREAD = 16
 
 
 def parse(source: Source) -> FileSyntax:
-    """The syntax tree of a source's text; a Problem at the first place that the grammar does not allow.
+    """Return the syntax tree of a source's text; raise a Problem at the first position that the grammar does not allow.
 
-    A form that is not known leaves out the function that it is in: what others need is read.
+    A form that is not known leaves out the function that it is in; the rest of the text is read.
     """
     text = source.text
     assert text is not None

@@ -1,4 +1,4 @@
-"""Where an operation of a module that was read from no text stands in its text, as `tosaic show` prints it: for messages."""
+"""The position of an operation in the text that `tosaic show` prints of a module that was not read from text: for messages."""
 from __future__ import annotations
 
 from ...runtime.errors import Position, Source
@@ -7,11 +7,11 @@ from ..graph.graph import Module, Operation
 from .printer import print_module
 
 ELIDED = 32
-"""Elements of constants that `show` prints; the others are shortened."""
+"""Maximum number of elements of a constant that `show` prints; larger constants are shortened."""
 
 
 def printed_position(module: Module, operation: Operation) -> Position | None:
-    """The place of an operation, in a source that is called as the module's own; None where it is not in the module."""
+    """Return the position of an operation, in a source with the module's own name; None if it is not in the module."""
     count = 0
     for function in module.functions:
         for each in function.body.walk():
@@ -22,7 +22,7 @@ def printed_position(module: Module, operation: Operation) -> Position | None:
 
 
 def nth(module: Module, name: str, number: int) -> Position | None:
-    """The place of the operation of that name which `number` others come before."""
+    """Return the position of the operation of that name that follows `number` others."""
     text, sought, at = print_module(module, elide=ELIDED), f'"{name}"(', -1
     for _ in range(number + 1):
         at = text.find(sought, at + 1)

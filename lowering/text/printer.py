@@ -1,8 +1,7 @@
 """The tensor graph -> MLIR text that reads back to an equal graph.
 
-Functions and modules print in their custom form, operations in the generic one, which is the form that all tools
-exchange; those of TensorFlow's executor as TensorFlow prints them. Names are kept where they are
-unique and MLIR allows them.
+Functions and modules print in their custom form, operations in the generic one, which all tools exchange; those of TensorFlow's
+executor print as TensorFlow prints them. Names are kept if they are unique and MLIR allows them.
 """
 from __future__ import annotations
 
@@ -44,12 +43,12 @@ IDENTIFIER = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*
 
 
 def as_identifier(wanted: str) -> str:
-    """A name as MLIR can write it."""
+    """Return a name as MLIR can write it."""
     return wanted if IDENTIFIER.fullmatch(wanted) else "v" + re.sub(r"[^A-Za-z0-9_$.]", "_", wanted)
 
 
 def print_module(module: Module, *, elide: int | None = None) -> str:
-    """The text of a module. `elide`: constants of more elements print as a name only (to look at, not to read back)."""
+    """Return the text of a module. `elide`: constants of more elements print as a name only (to look at, not to read back)."""
     lines = [f"module{f' {symbol(module.name)}' if module.name else ''}{with_attributes(module.attributes)} {{"]
     printer = Printer(elide)
     for declaration in module.declarations:
@@ -62,7 +61,7 @@ def print_module(module: Module, *, elide: int | None = None) -> str:
 
 
 def absent_line(function: AbsentFunction) -> str:
-    """A declaration; a comment for a function that is not understood."""
+    """Return a declaration; a comment for a function that is not understood."""
     if function.types is None:
         return f"// {symbol(function.name)} is left out: {printable(function.problem.message)}"
     arguments, results = function.types
@@ -71,7 +70,7 @@ def absent_line(function: AbsentFunction) -> str:
 
 
 def print_function(function: Function, *, elide: int | None = None) -> str:
-    """The text of one function."""
+    """Return the text of one function."""
     return "\n".join([*function_lines(function, 0, elide), ""])
 
 
@@ -104,7 +103,7 @@ def is_foreign(function: Function) -> bool:
 
 
 def beside_each(items: Sequence[Any], attributes: Sequence[Mapping[str, Attribute]]) -> Iterable[tuple[Any, Any]]:
-    """Each item with its dictionary, an empty one where there are none."""
+    """Yield each item with its dictionary, an empty one if it has none."""
     return zip(items, attributes or ({},) * len(items))
 
 
@@ -117,7 +116,7 @@ def with_attributes(attributes: Mapping[str, Attribute]) -> str:
 
 
 class Printer:
-    """Prints operations as lines; knows the names that are visible."""
+    """The printer of operations as lines, which knows the visible names."""
 
     def __init__(self, elide: int | None = None) -> None:
         self.lines: list[str] = []
@@ -127,7 +126,7 @@ class Printer:
         self.counters: dict[str, int] = {}
 
     def define(self, value: Value) -> str:
-        """A new name for a value: its own, if that is free."""
+        """Return a new name for a value: its own, if that is free."""
         name = self.names[value] = f"%{self.free(value.name)}"
         return name
 
@@ -141,7 +140,7 @@ class Printer:
         return name
 
     def results(self, values: Sequence[Value]) -> str:
-        """`%0 = `, `%0:2 = ` or `%a:2, %b = `."""
+        """Return `%0 = `, `%0:2 = ` or `%a:2, %b = `."""
         parts: list[str] = []
         at = 0
         while at < len(values):
@@ -151,7 +150,7 @@ class Printer:
         return ", ".join(parts) + " = " * bool(values)
 
     def group(self, values: Sequence[Value]) -> str:
-        """A new name for several results: `%0:2`."""
+        """Return a new name for several results: `%0:2`."""
         base = self.free(values[0].name.rpartition("#")[0])
         self.names.update((v, f"%{base}#{i}") for i, v in enumerate(values))
         return f"%{base}:{len(values)}"
@@ -166,7 +165,7 @@ class Printer:
             self.generic(operation, depth, lambda: self.results(operation.results))
 
     def generic(self, operation: Operation, depth: int, begin: Callable[[], str]) -> None:
-        """The generic form; `begin` gives what stands before the name, once the regions are printed."""
+        """Print the generic form; `begin` returns the text before the name, once the regions are printed."""
         op, indent = operation.op, "  " * depth
         operand_types = tuple(v.type for v in operation.operands)
         result_types = tuple(v.type for v in operation.results)
@@ -190,7 +189,7 @@ class Printer:
         self.lines.append(f"{indent}}}){tail}")
 
     def regions(self, regions: Sequence[Block], depth: int, terminators: Sequence[str | None]) -> list[str]:
-        """The lines of an operation's regions, between the outermost braces; one of `terminators` ends each block."""
+        """Return the lines of an operation's regions, between the outermost braces; one of `terminators` ends each block."""
         outer, self.lines = self.lines, []
         for number, (block, terminator) in enumerate(zip(regions, terminators)):
             if number:
@@ -212,7 +211,7 @@ class Printer:
         self.visible = outer
 
     def terminator(self, block: Block, name: str) -> str:
-        """What ends a block: in the generic form, but for those of the executor."""
+        """Return the terminator of a block, in the generic form, except for those of the executor."""
         types: tuple[Type, ...] = tuple(v.type for v in block.yields)
         attributes, uses = beside(block.terminator_attributes), self.uses(block.yields)
         if name.startswith(EXECUTOR):
@@ -221,7 +220,7 @@ class Printer:
 
 
 def group_at(values: Sequence[Value], at: int) -> int:
-    """How many values from `at` on are named `x#0`, `x#1`, ...; 1 where none are."""
+    """Return the number of values from `at` on that are named `x#0`, `x#1`, ...; 1 if none are."""
     base, _, number = values[at].name.rpartition("#")
     if not base or number != "0":
         return 1
@@ -232,7 +231,7 @@ def group_at(values: Sequence[Value], at: int) -> int:
 
 
 SHORT_MERGE = 2
-"""Data operands of the only Merge that has a short form."""
+"""Number of data operands of the only Merge that has a short form."""
 
 
 def print_executor(printer: Printer, operation: Operation, depth: int) -> None:
@@ -254,19 +253,19 @@ def print_executor(printer: Printer, operation: Operation, depth: int) -> None:
 
 
 def has_wrapping_form(island: Operation, inner: Operation) -> bool:
-    """True if the short form of an island holds all that is known of it and of its one operation."""
+    """True if the short form holds all information on an island and its one operation."""
     bare = not island.attributes and not island.regions[0].terminator_attributes
     return bare and inner.location == island.location and not isinstance(inner.op, ExecutorOp)
 
 
 def begin(printer: Printer, operation: Operation) -> str:
-    """Results and name, and the control operands of an island."""
+    """Return results and name, and the control operands of an island."""
     uses = printer.uses(operation.operands)
     return f"{printer.results(operation.results)}{operation.op.name}{f'({uses})' if uses else ''}"
 
 
 def end(printer: Printer, operation: Operation) -> str:
-    """Attributes and location."""
+    """Return attributes and location."""
     text = f" {format_dictionary(operation.attributes, printer.elide)}" if operation.attributes else ""
     return text + (f" {operation.location}" if operation.location else "")
 
@@ -278,7 +277,7 @@ def print_region(printer: Printer, operation: Operation, depth: int, terminator:
 
 
 def node(printer: Printer, operation: Operation) -> str:
-    """An operation without a region, behind its name."""
+    """Return the text of an operation without a region, after its name."""
     uses = printer.uses(operation.operands)
     match operation.op:
         case NextIterationSource():
@@ -309,14 +308,14 @@ def frame(enter: Enter) -> str:
 
 
 def types(operation: Operation) -> str:
-    """One type where it says all, else the signature."""
+    """Return one type if it determines all others, else the signature."""
     if has_short_form(operation):
         return str(operation.results[0].type)
     return format_signature(tuple(v.type for v in operation.operands), tuple(v.type for v in operation.results))
 
 
 def has_short_form(operation: Operation) -> bool:
-    """True if the type of the first result says those of all data."""
+    """True if the type of the first result determines those of all data."""
     data = [v.type for v in data_operands(operation)]
     result = operation.results[0].type
     match operation.op:

@@ -25,8 +25,8 @@ EXAMPLES = {"!quant.uniform": "!quant.uniform<i8:f32, 0.01:-3>", "!quant.any": "
 
 
 def read_quantized(text: str, name: str) -> Quantized | None:
-    """The type that `text` spells (`name`, then `<...>`); None for one that is right but not known here: other storage,
-    scales for each block. A Fault for what is no type, counted from the first character of the text."""
+    """Return the type that `text` spells (`name`, then `<...>`); None for a valid but unsupported one: other storage, scales
+    for each block. Raise a SyntaxFault for an invalid type, with its offset from the first character of the text."""
     body = text[len(name):]
     if "!" in body or BLOCKWISE.search(body):
         return None

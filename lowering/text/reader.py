@@ -1,8 +1,7 @@
 """MLIR text -> the tensor graph.
 
-`read_module` checks what it is given (size, encoding, bytecode), parses it to a syntax tree and builds functions and
-declarations from that; `verify` of the graph then says whether the result makes sense. Whatever is wrong with a text is
-a `Problem` at its line and column.
+`read_module` checks its input (size, encoding, bytecode), parses it to a syntax tree and builds functions and declarations from
+that; `verify` of the graph then checks the result. Any error in a text is a `Problem` at its line and column.
 """
 from __future__ import annotations
 
@@ -36,9 +35,10 @@ CODE = re.compile(r"(?:\s|//[^\n]*+)*+\S")
 
 
 def read_module(text: str | bytes, name: str = "<text>") -> Module:
-    """The module that an MLIR text holds. `name` is what problems call the text.
+    """Return the module of an MLIR text.
 
-    Raises a Problem for a text that is not UTF-8, too large, nested too deeply, or no MLIR that is understood here.
+    `name` is the name of the text in problems. Raises a Problem for a text that is not UTF-8, too large, nested too deeply, or
+    not supported MLIR.
     """
     return ModuleReader(Source(name, decoded(text, name))).module()
 

@@ -1,6 +1,7 @@
-"""From the parts of each rule of `grammar.lark` to a node of the syntax tree; Lark calls these while it parses.
+"""The actions of the rules of `grammar.lark`: from the parts of a rule to a node of the syntax tree. Lark calls them while it
+parses.
 
-The methods hold no state but what is counted of the text that a thread reads, so one parser serves all threads.
+The methods hold no state but the counts of the text that a thread reads, so one parser serves all threads.
 """
 from __future__ import annotations
 
@@ -35,18 +36,18 @@ if TYPE_CHECKING:
     from lark import Token
 
 MAXIMUM_DEPTH = 64
-"""Regions inside regions, and lists or dictionaries inside each other."""
+"""Maximum depth of nested regions, and of nested lists or dictionaries."""
 
 
 class Reading(threading.local):
-    """Of the text that this thread reads: how many brackets are open, and how many operations there were."""
+    """Counters of the text that this thread reads: the open brackets, and the operations so far."""
     depth = 0
     operations = 0
 
 
 reading = Reading()
 ENDS = ("return", "yield", "fetch", "scf.condition", "cf.br", "cf.cond_br", "cf.switch")
-"""How terminators are called, which are no operators."""
+"""Names of terminators, which are not operators."""
 
 
 class TokenFault(Exception):
@@ -57,7 +58,7 @@ class TokenFault(Exception):
 
 
 class Rules:
-    """One method per rule of the grammar: from the rule's parts to a node. An optional part that is absent is None."""
+    """One method per rule of the grammar: from the rule's parts to a node. An absent optional part is None."""
 
     def start(self, *items: Any) -> FileSyntax:
         attributes: dict[str, AttributeSyntax] = {}
@@ -314,12 +315,12 @@ class Rules:
 
 
 def dialect_of(name: Token) -> str:
-    """`cf.br` for `br`, as it was called before it had a dialect of its own."""
+    """Return `cf.br` for `br`, its name before it had a dialect of its own."""
     return str(name) if "." in name else f"cf.{name}"
 
 
 def nested(token: Token, inner: list[int], what: str) -> int:
-    """One more than the greatest depth inside; a fault where that is too deep."""
+    """Return one more than the greatest depth inside; raise a fault if that is too deep."""
     depth = 1 + max(inner, default=0)
     if depth > MAXIMUM_DEPTH:
         raise TokenFault(token, SyntaxFault(f"{what} are nested more than {MAXIMUM_DEPTH} deep", kind="nesting"))
@@ -332,7 +333,7 @@ def depth_of(attribute: AttributeSyntax | None) -> int:
 
 
 def define(table: dict[str, Any], name: Token, value: Any) -> None:
-    """Enter an alias or a blob, once."""
+    """Define an alias or a blob, once."""
     key = name[1:-1] if name.type == "STRING" else str(name)
     if key in table:
         raise TokenFault(name, SyntaxFault(f"{name} is defined twice", kind="symbol"))

@@ -1,7 +1,6 @@
-"""Strings in MLIR text: what a quoted token stands for, and constants of strings.
+"""Strings in MLIR text: the value of a quoted token, and constants of strings. Strings are bytes, which need not be UTF-8.
 
-Strings are bytes, which need not be UTF-8. A constant of strings is a `Strings` attribute: `dense<["a", "b"]> :
-tensor<2x!tf_type.string>`, or one string for all elements.
+A constant of strings is a `Strings` attribute: `dense<["a", "b"]> : tensor<2x!tf_type.string>`, or one string for all elements.
 """
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ MOST_STRINGS = 1 << 20
 
 
 def unescape(text: str) -> bytes:
-    """The bytes that a quoted text stands for."""
+    """Return the bytes of a quoted text."""
     raw = text[1:-1].encode("utf-8")
     if b"\\" not in raw:
         return raw

@@ -1,7 +1,7 @@
-"""The syntax tree of MLIR text: what the grammar's rules yield, before names, types and attributes are resolved.
+"""The syntax tree of MLIR text: the nodes of the grammar's rules, before names, types and attributes are resolved.
 
-Leaves are Lark's tokens (strings that know their line and column). Every form of an operation (generic, custom, control
-flow, variables) becomes the same `OperationSyntax`, so that the reader treats them alike. Named tuples, because a text
+Leaves are Lark's tokens (strings that know their line and column). Every form of an operation (generic, custom, control flow,
+variables) becomes the same `OperationSyntax`, so that the reader treats them alike. The nodes are named tuples, because a text
 has many of them and they are cheap to make.
 """
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SyntaxFault(Exception):
-    """What is wrong inside a token: the reader knows the token's place and makes a `Problem` of it."""
+    """An error inside a token: the reader knows the token's position and makes a `Problem` of it."""
     message: str
     offset: int = 0
     width: int = 1
@@ -25,12 +25,12 @@ class SyntaxFault(Exception):
     help: str | None = None
 
     def at(self, source: Source, token: Token) -> Problem:
-        """The fault as a Problem at `offset` characters behind the token's first one."""
+        """Return the fault as a Problem at `offset` characters from the token's first one."""
         return Problem(self.message, place(source, token, self.offset, self.width), kind=self.kind, help=self.help)
 
 
 def place(source: Source, token: Token, offset: int = 0, width: int | None = None) -> Position:
-    """The position of a token, or of the character `offset` inside it; tokens may span lines."""
+    """Return the position of a token, or of the character `offset` inside it; tokens may span lines."""
     before = token[:offset]
     lines = before.count("\n")
     column = offset - before.rfind("\n") if lines else (token.column or 1) + offset
@@ -59,13 +59,13 @@ Leaf: TypeAlias = "Token | ListSyntax | DictionarySyntax | LocationSyntax"
 
 
 class AttributeSyntax(NamedTuple):
-    """A value and the type behind its colon."""
+    """A value and the type after its colon."""
     value: Leaf
     type: Token | None
 
     @property
     def token(self) -> Token:
-        """The token that stands for its place."""
+        """Token that marks the attribute's position."""
         match self.value:
             case ListSyntax(start, _, _) | DictionarySyntax(start, _, _) | LocationSyntax(start, _):
                 return start
@@ -108,14 +108,14 @@ class TypesSyntax(NamedTuple):
 
 
 class SuccessorSyntax(NamedTuple):
-    """A block that a branch goes to, with what it hands it: `^bb1(%a : T)`; the generic form has the operands elsewhere."""
+    """A successor of a branch, with its operands: `^bb1(%a : T)`; the generic form has the operands elsewhere."""
     label: Token
     operands: Token | None = None
     types: tuple[Token, ...] = ()
 
 
 class OperationSyntax(NamedTuple):
-    """Any operation but functions and modules. `operands` is one token that holds the list, or one token each."""
+    """Any operation except functions and modules. `operands` is one token that holds the list, or one token each."""
     name: Token
     spelling: str
     operands: Token | tuple[Token, ...] | None = None
@@ -126,12 +126,12 @@ class OperationSyntax(NamedTuple):
     regions: tuple[RegionSyntax, ...] = ()
     symbol: Token | None = None
     declared: Token | None = None
-    """The type behind the name of a variable."""
+    """Type after the name of a variable."""
     initial: AttributeSyntax | None = None
     entry_names: tuple[Token, ...] = ()
     successors: tuple[SuccessorSyntax, ...] = ()
     cases: tuple[Token, ...] = ()
-    """The numbers of a `cf.switch`, one for each successor behind the default."""
+    """Case values of a `cf.switch`, one for each successor after the default."""
     results: Token | None = None
     location: LocationSyntax | None = None
 
@@ -194,7 +194,7 @@ class FileSyntax(NamedTuple):
 
 
 class UnreadFunction(NamedTuple):
-    """A function in which a form is not known: its name, the Problem, and whether only this module sees it."""
+    """A function with an unknown form: its name, the Problem, and whether only this module sees it."""
     name: str
     problem: Problem
     is_private: bool

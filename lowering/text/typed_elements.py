@@ -22,11 +22,11 @@ ANNOTATION = re.compile(r"\s*:\s*([\w!.]+)")
 IS_TYPED = re.compile(r"dense<\s*tensor<")
 
 Scan = Callable[[str, int], tuple[object, int]]
-"""Reads the type at an offset of a text; gives it, and the offset behind it."""
+"""Function that reads the type at an offset of a text; it returns the type, and the offset after it."""
 
 
 def decode_typed(text: str, scan: Scan) -> tuple[Array, TensorType]:
-    """The array and the type of such a constant."""
+    """Return the array and the type of a constant with typed elements."""
     start = text.index("tensor<")
     scales = SCALES.search(text, start)
     plain = text if scales is None else text[:scales.start()] + " " * len(scales.group()) + text[scales.end():]
@@ -49,7 +49,7 @@ def decode_typed(text: str, scan: Scan) -> tuple[Array, TensorType]:
 
 
 def numbers(text: str, start: int, type: TensorType) -> Array:
-    """The elements behind the type, each of which may say its own."""
+    """Return the elements after the type, each of which may have its own type."""
     body = text[start:-1]
     expected = written(type.element)
     for match in ANNOTATION.finditer(body):

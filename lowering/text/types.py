@@ -1,6 +1,6 @@
 """Types in MLIR text: `tensor<2x?xf32>`, `!tosa.shape<4>`, signatures `(types) -> types`, and aliases of types.
 
-Types come as coarse tokens and repeat often, so each spelling is read once per text. What is no tensor of a known
+Types come as coarse tokens and repeat often, so each spelling is read once per text. A type that is not a tensor of a known
 element is kept as text (`OpaqueType`).
 """
 from __future__ import annotations
@@ -31,10 +31,10 @@ BRACKET = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|->|[<>]')
 OTHER_SCALARS = re.compile(r"[su]?i[0-9]{1,7}|tf32|f80|f128|b?f[0-9]E[0-9]M[0-9]\w*|none")
 DOCUMENT = re.compile(r"tf\.[A-Za-z_]\w*\s+[%\d-]")
 GENERIC_EXECUTOR = re.compile(r'"tf_executor\.')
-"""The generic form, which no document writes: there a scalar is none of its operands."""
+"""Pattern of the generic form, which no document writes: its operands include no scalars."""
 TENSORFLOW = ("!tf_type.", "!tf.", "!tf_executor", "!_tf_executor")
 OLD_PREFIX = "!tf."
-"""What TensorFlow's types were called in its dialect's design document."""
+"""Prefix of TensorFlow's types in its dialect's design document."""
 CONTAINERS = {"vector", "memref", "tuple", "complex"}
 MAXIMUM_EXTENT = (1 << 63) - 1
 ALIAS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|![A-Za-z_]\w*+(?![\w$.<])')
@@ -42,7 +42,7 @@ MAXIMUM_DEPTH, LONGEST_OPAQUE = 32, 1 << 16
 
 
 class TypeReader:
-    """Reads the types of one text; `aliases` maps `!name` to the token of its definition.
+    """The reader of one text's types; `aliases` maps `!name` to the token of its definition.
 
     In texts of TensorFlow's design document a scalar is the type of a tensor without axes (`i32`).
     """
@@ -54,7 +54,7 @@ class TypeReader:
         self.signatures: dict[str, Signature] = {}
 
     def read(self, token: Token) -> AnyType:
-        """The type that a token spells; a scalar is an ElementType."""
+        """Return the type that a token spells; a scalar is an ElementType."""
         found = self.types.get(token)
         if found is None:
             try:
@@ -67,11 +67,11 @@ class TypeReader:
         return found
 
     def value(self, token: Token) -> Type:
-        """The type of a value: scalars are opaque."""
+        """Return the type of a value: scalars are opaque."""
         return self.as_value(self.read(token))
 
     def signature(self, token: Token) -> Signature:
-        """Operand types and result types of `(types) -> types`."""
+        """Return the operand types and result types of `(types) -> types`."""
         found = self.signatures.get(token)
         if found is None:
             try:
@@ -82,14 +82,14 @@ class TypeReader:
         return found
 
     def operand_position(self, token: Token, number: int) -> Position:
-        """The place of type `number` in a signature's list."""
+        """Return the position of type `number` in a signature's list."""
         at = skip(token, 1)
         for _ in range(number):
             at = skip(token, self.scan(token, at)[1])
             at = skip(token, at + 1)
         return place(self.source, token, at, max(1, self.scan(token, at)[1] - at))
 
-    # Scanning: each takes a text and an offset, and gives what it found and the offset behind it.
+    # Scanning: each takes a text and an offset, and returns its result and the offset after it.
 
     def scan(self, text: str, at: int, depth: int = 0) -> tuple[AnyType, int]:
         match = NAME.match(text, at)
@@ -130,7 +130,7 @@ class TypeReader:
         return self.opaque(text, at, end), end
 
     def tensorflow(self, text: str, name: str, end: int, depth: int) -> tuple[AnyType, int] | None:
-        """A type of TensorFlow's dialects; None where the name is an alias."""
+        """Return a type of TensorFlow's dialects; None if the name is an alias."""
         behind = angles(text, end)
         if control := SPELLINGS.get(name + SPACE.sub("", text[end:behind])):
             return control, behind
@@ -147,7 +147,7 @@ class TypeReader:
         return tensorflow_type(own, *subtypes), behind
 
     def quantized(self, text: str, at: int, name: str, end: int) -> AnyType:
-        """A quantized element type; one of a kind that is not known here is kept as text."""
+        """Return a quantized element type; one of an unknown kind is kept as text."""
         try:
             return read_quantized(text[at:end], name) or self.opaque(text, at, end)
         except SyntaxFault as fault:
@@ -155,7 +155,7 @@ class TypeReader:
             raise
 
     def opaque(self, text: str, at: int, end: int) -> OpaqueType:
-        """A type that is kept as its text, with the aliases in it replaced."""
+        """Return a type that is kept as its text, with the aliases in it replaced."""
         found = text[at:end]
         for _ in range(MAXIMUM_DEPTH):
             replaced = ALIAS.sub(lambda m: str(self.aliases.get(m.group(), m.group())), found) if self.aliases else found
@@ -194,7 +194,7 @@ class TypeReader:
         return TensorType(shape, element) if known else self.opaque(text, at, end), end  # type: ignore[arg-type]
 
     def scan_types(self, text: str, at: int) -> tuple[tuple[Type, ...], int]:
-        """`(type, ...)`"""
+        """Return the types of `(type, ...)`."""
         types: list[Type] = []
         at = skip(text, at + 1)
         while text[at:at + 1] != ")":
@@ -250,7 +250,7 @@ def scan_shape(text: str, at: int) -> tuple[tuple[int | None, ...] | None, int]:
 
 
 def angles(text: str, at: int) -> int:
-    """The offset behind the `<...>` that may begin at `at`."""
+    """Return the offset after the `<...>` that may begin at `at`."""
     if text[at:at + 1] != "<":
         return at
     depth = 0
@@ -262,7 +262,7 @@ def angles(text: str, at: int) -> int:
 
 
 def skip(text: str, at: int) -> int:
-    """The offset behind white space and comments."""
+    """Return the offset after white space and comments."""
     return GAP.match(text, at).end()  # type: ignore[union-attr]
 
 

@@ -1,1 +1,1 @@
-"""The core runtime: operations one at a time, their handles, chains and work queue. May import runtime alone."""
+"""The core runtime: operations one at a time, their handles, chains and work queue. May import only runtime."""

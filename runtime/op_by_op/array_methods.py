@@ -1,7 +1,7 @@
-"""What makes a tensor handle feel like an array: Python's operators and the usual methods, each an operation of the runtime.
+"""The array interface of a tensor handle: Python's operators and the usual methods, each an operation of the runtime.
 
-An operator on two ready handles whose kernel is known goes straight to native code: one look into the runtime's table, one
-call. All else takes the way of `CoreRuntime.run`.
+An operator on two ready handles whose kernel is known goes directly to native code: one lookup in the runtime's table, one
+call. All other cases go through `CoreRuntime.run`.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BINARY = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide
           "lshift": "left_shift", "rshift": "right_shift"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
 UNARY = {"neg": "negative", "abs": "absolute", "invert": "invert"}
-"""Python's operators and the operations that they are."""
+"""Operations of Python's operators."""
 
 
 class ArrayMethods:
@@ -43,7 +43,7 @@ class ArrayMethods:
         return found
 
     def reshape(self, *shape: Any) -> Self:
-        """In another shape; a handle as the shape makes the result's metadata depend on data."""
+        """Return the handle in another shape; a shape that is itself a handle makes the result's metadata depend on data."""
         given = shape[0] if len(shape) == 1 else shape
         if isinstance(given, ArrayMethods):
             return self._run("reshape", given)
@@ -105,7 +105,7 @@ class ArrayMethods:
 
 
 def runtime_of(*operands: Any) -> Any:
-    """The runtime of the first operand that has one."""
+    """Return the runtime of the first operand that has one."""
     for operand in operands:
         runtime = getattr(operand, "_runtime", None)
         if runtime is not None:
@@ -116,7 +116,7 @@ def runtime_of(*operands: Any) -> Any:
 
 
 def binary(name: str, is_quick: bool = True) -> Callable[[Any, Any], Any]:
-    """The method of an operator: the quick way, and the ordinary one where that does not go."""
+    """Return the method of an operator: the quick path, with the ordinary one as a fallback."""
     def operate(self: Any, other: Any) -> Any:
         if type(self) is type(other) and (runtime := self._runtime or other._runtime) is not None:
             known = runtime.quick.get((name, self._metadata, other._metadata))
@@ -126,7 +126,7 @@ def binary(name: str, is_quick: bool = True) -> Callable[[Any, Any], Any]:
                     return runtime.run_later(name, known, [self, other])
                 try:
                     return type(self)(runtime, known[0], call(a, b))
-                except Exception:  # the ordinary way finds out what is wrong
+                except Exception:  # the ordinary path reports the error
                     pass
         return runtime_of(self, other).run(name, self, other)
 
@@ -145,7 +145,7 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 
 def install(cls: type, is_quick: bool = True) -> None:
-    """Give the class Python's operators, with or without the quick way."""
+    """Give the class Python's operators, with or without the quick path."""
     for special, name in (BINARY | COMPARISONS).items():
         setattr(cls, f"__{special}__", binary(name, is_quick))
     for special, name in BINARY.items():
@@ -155,7 +155,7 @@ def install(cls: type, is_quick: bool = True) -> None:
 
 
 def plain_key(key: Any) -> Any:
-    """An index as numbers, None and tuples, whose text can be read back."""
+    """Return an index as numbers, None and tuples, whose text can be read back."""
     match key:
         case tuple(): return tuple(map(plain_key, key))
         case slice(): return "slice", *(None if n is None else int(n) for n in (key.start, key.stop, key.step))

@@ -1,7 +1,7 @@
-"""Values that come later: the states that tensor handles and chains share.
+"""Asynchronous values: the states that tensor handles and chains share.
 
-A value is pending, then ready or an error, for ever. Callbacks wait for a pending one. All transitions of this process happen
-under one lock that is only held for a few assignments; what is settled is read without it.
+A value is pending, then permanently ready or an error. Callbacks wait for a pending value. All transitions of this process
+happen under one lock that is only held for a few assignments; settled values are read without it.
 """
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .recording import check_no_region
 from .workers import blocked
 
 TRANSITION = threading.RLock()
-"""Held while a value changes its state. It may be taken twice, as a destructor may run anywhere. Who has it takes no other
-lock, and makes no objects that might start the garbage collector."""
+"""Held during state transitions of values. It is reentrant, as a destructor may run anywhere. Its holder takes no other lock,
+and creates no objects that might start the garbage collector."""
 
 
 class Waiting:
-    """The callbacks of a pending value. `source` is what will settle it, where that is known: a call, the value that it
+    """The callbacks of a pending value. `source` is the object that will settle it, if known: a call, the value that it
     follows, or a region."""
     __slots__ = ("for_metadata", "for_value", "source")
 
@@ -33,7 +33,7 @@ class Waiting:
         self.source = source
 
     def close(self) -> None:
-        """Put all in `for_value`, in the order in which `drain` takes them: the last one first."""
+        """Move all callbacks to `for_value`, in the order in which `drain` takes them: the last one first."""
         self.for_value.reverse()
         if self.for_metadata:
             self.for_metadata.reverse()
@@ -42,7 +42,7 @@ class Waiting:
 
 
 class AsyncValue:
-    """A value that may be pending. `_state` is None when it is ready, its error, or what waits for it."""
+    """A value that may be pending. `_state` is None when it is ready, its error, or the callbacks that wait for it."""
     __slots__ = ("__weakref__", "_state")
     _state: Waiting | Problem | None
 
@@ -52,7 +52,7 @@ class AsyncValue:
 
     @property
     def is_ready(self) -> bool:
-        """True if the value is there; an error is not."""
+        """True if the value is available; an error is not."""
         return self._state is None
 
     @property
@@ -61,13 +61,13 @@ class AsyncValue:
 
     @property
     def error(self) -> Problem | None:
-        """Why there will never be a value; None while there may be one."""
+        """The reason why there will never be a value; None while there may be one."""
         state = self._state
         return state if isinstance(state, Problem) else None
 
     def then(self, callback: Callback) -> None:
-        """Call `callback(self)` as soon as this is ready or an error: now if it is, else in the thread that settles it (or in
-        another one, where that thread waits for something in a callback that comes before)."""
+        """Call `callback(self)` as soon as this is ready or an error: immediately if it is, otherwise in the thread that
+        settles it (or in another one, if that thread blocks in an earlier callback)."""
         with TRANSITION:
             waiting = self._state
             if type(waiting) is Waiting:
@@ -76,8 +76,8 @@ class AsyncValue:
         run_callbacks((callback,), self)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until this is ready or an error; False where `timeout` seconds were not enough. Raises a Problem where it can
-        only be settled by the thread that waits: in a region that records it."""
+        """Block until this is ready or an error; return False if `timeout` seconds were not enough. Raises a Problem if only
+        the waiting thread could settle it: in a region that records it."""
         return type(self._state) is not Waiting or self._block("for_value", timeout)
 
     def _block(self, what: str, timeout: float | None) -> bool:
@@ -100,11 +100,11 @@ class AsyncValue:
         return is_called
 
     def _fail(self, error: Problem) -> bool:
-        """Make this an error; False where it has been settled before."""
+        """Make this an error; return False if it has been settled before."""
         return self._settle(error)
 
     def _settle(self, state: Problem | None, contents: tuple[Any, ...] | None = None) -> bool:
-        """Make this ready, with these contents, or an error; False where it has been settled before."""
+        """Make this ready, with these contents, or an error; return False if it has been settled before."""
         waiting = self._state
         if type(waiting) is not Waiting:
             return False
@@ -129,10 +129,10 @@ class AsyncValue:
         return is_settled
 
     def _fill(self, *contents: Any) -> None:
-        """Take the contents of a ready value, under the lock."""
+        """Store the contents of a ready value, under the lock."""
 
     def _settled(self) -> Generator[Any, None, None]:
-        """What `await` goes through: nothing if this is settled, else a future of the running loop."""
+        """Yield what `await` waits for: nothing if this is settled, otherwise a future of the running loop."""
         if self.is_pending:
             import asyncio
             check_no_region([self])
@@ -143,11 +143,11 @@ class AsyncValue:
 
 
 KNOWN: list[Callback] = []
-"""What waits for metadata that is known: nothing."""
+"""Callbacks for metadata that is known already: none."""
 
 
 def wake(loop: Any, future: Any) -> None:
-    """Wake a coroutine from any thread; a loop that has been closed waits for nothing."""
+    """Wake a coroutine from any thread; a closed loop needs no wake-up."""
     try:
         loop.call_soon_threadsafe(lambda: future.done() or future.set_result(None))
     except RuntimeError:
@@ -156,7 +156,8 @@ def wake(loop: Any, future: Any) -> None:
 
 
 def raised(error: Problem) -> Problem:
-    """The same problem as an exception of its own, to be raised here: one error is read in many places. `error` notes that."""
+    """Return the same problem as a separate exception, to be raised here, because one error is read in many places. Note that
+    in `error`."""
     error.__dict__["raised"] = True
     return error.copy()
 

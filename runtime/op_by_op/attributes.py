@@ -1,5 +1,5 @@
-"""Attributes of an operation: names with typed values. `OpAttrs` is filled by the caller; `freeze` makes the copy that may
-outlive the call, which is hashed once and is part of what a kernel is looked up by.
+"""Attributes of an operation: names with typed values. The caller fills `OpAttrs`; `freeze` makes an immutable copy that may
+outlive the call, is hashed once, and is part of the key of a kernel.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in
             name: (0, (1 << bits) - 1) for name, bits in (("ui8", 8), ("ui16", 16), ("ui32", 32), ("ui64", 64))}
 FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 TYPES = ("bool", "string", *INTEGERS, *FLOATS, "dtype", "shape", "dense", "aggregate", "function")
-"""Types of an attribute; each but the last three may also be that of an array's elements."""
+"""Types of an attribute; all but the last three may also be the type of an array's elements."""
 
 OF_NUMPY = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16",
             "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
@@ -36,23 +36,23 @@ class Attribute(NamedTuple):
         return f"array of {self.type}" if self.is_array else self.type
 
     def text(self) -> str:
-        """As a log shows it."""
+        """Return the attribute as text for a log."""
         if self.is_array:
             return f"type={self.type.upper()} value=[{', '.join(map(str, self.value))}]"
         return f"type={self.type.upper()} value={self.value}"
 
 
 class Attributes:
-    """What both kinds have: reading."""
+    """The common interface of both kinds of attributes: reading."""
     __slots__ = ("_entries",)
     _entries: dict[str, Attribute]
 
     def get(self, name: str, type: str | None = None) -> Any:
-        """The value; a Problem where there is none of that name and type."""
+        """Return the value; raise a Problem if there is none of that name and type."""
         return self._find(name, type, False).value
 
     def get_array(self, name: str, type: str | None = None) -> tuple[Any, ...]:
-        """The values of an array; a Problem where there is none of that name and type."""
+        """Return the values of an array; raise a Problem if there is none of that name and type."""
         value: tuple[Any, ...] = self._find(name, type, True).value
         return value
 
@@ -70,15 +70,15 @@ class Attributes:
         return found
 
     def names(self) -> tuple[str, ...]:
-        """All names, sorted."""
+        """Return all names, sorted."""
         return tuple(sorted(self._entries))
 
     def items(self) -> Iterator[tuple[str, Attribute]]:
-        """Names with what is under them, sorted."""
+        """Yield names with their attributes, sorted."""
         return iter(sorted(self._entries.items()))
 
     def values(self) -> dict[str, Any]:
-        """The values by name, without their types."""
+        """Return the values by name, without their types."""
         return {name: entry.value for name, entry in self._entries.items()}
 
     def __contains__(self, name: object) -> bool:
@@ -93,7 +93,7 @@ class Attributes:
 
 
 class FrozenOpAttrs(Attributes):
-    """Attributes that never change; equal ones are equal, and hashed when they are made."""
+    """Immutable attributes that compare by value; the hash is computed on creation."""
     __slots__ = ("_hash", "_key")
 
     def __init__(self, entries: Mapping[str, Attribute]) -> None:
@@ -114,7 +114,7 @@ class FrozenOpAttrs(Attributes):
 
 @public_class
 class OpAttrs(Attributes):
-    """Attributes being put together. A name is set once."""
+    """Attributes under construction. A name is set once."""
     __slots__ = ()
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -127,8 +127,8 @@ class OpAttrs(Attributes):
 
     def set(self, name: str, value: Any, type: str | None = None) -> bool:
         """Set a value, of the named type or the one that fits it (an int is i64, a float f64). Lists and tuples are arrays,
-        unless the type is `shape`. False, and nothing changes, where the name is there; a Problem where the value is not of the
-        type."""
+        unless the type is `shape`. Return False without a change if the name is set already; raise a Problem if the value is
+        not of the type."""
         if isinstance(value, list | tuple) and type != "shape":
             return self.set_array(name, value, type)
         kind = type or type_of(name, value)
@@ -145,7 +145,7 @@ class OpAttrs(Attributes):
         return self._put(name, Attribute(kind, tuple(checked(name, v, kind) for v in values), True))
 
     def freeze(self) -> FrozenOpAttrs:
-        """A copy that never changes."""
+        """Return an immutable copy."""
         return FrozenOpAttrs(self._entries) if self._entries else EMPTY
 
     def _put(self, name: str, entry: Attribute) -> bool:
@@ -153,7 +153,7 @@ class OpAttrs(Attributes):
 
 
 def type_of(name: str, value: Any) -> str:
-    """The type that a value has if nobody says it."""
+    """Return the default type of a value."""
     match value:
         case bool(): return "bool"
         case int(): return "i64"
@@ -171,7 +171,7 @@ def type_of(name: str, value: Any) -> str:
 
 
 def checked(name: str, value: Any, type: str) -> Any:
-    """The value as it is kept, immutable; a Problem where it is not of the type."""
+    """Return the value in its stored, immutable form; raise a Problem if it is not of the type."""
     if type not in TYPES:
         raise TypeProblem(f"attribute '{name}' has the type {type}, which there is not", kind="attribute",
                           help=f"one of {', '.join(TYPES)}")
@@ -211,7 +211,7 @@ def number(value: Any) -> float:
 
 
 def rounded_to(dtype: str) -> Callable[[Any], float]:
-    """A number as a type of floats has it."""
+    """Return a function that rounds a number to a floating-point type."""
     def rounded(value: Any) -> float:
         with np.errstate(over="ignore"):
             return float(np.asarray(number(value)).astype(dtype_of(dtype)))
@@ -219,7 +219,7 @@ def rounded_to(dtype: str) -> Callable[[Any], float]:
 
 
 def shape(value: Any) -> tuple[int | None, ...] | None:
-    """Extents, None for one that is not known; None where the rank is not known."""
+    """Return extents, None for an unknown one; None if the rank is not known."""
     return None if value is None else tuple(None if n is None else integer(n) for n in value)
 
 
@@ -246,11 +246,11 @@ KEPT: dict[str, Callable[[Any], Any]] = {
     "dtype": lambda v: dtype_of(v) if isinstance(v, str) else np.dtype(v),
     "shape": shape, "dense": dense, "aggregate": aggregate,
     "function": function}
-"""How a value of a type is kept; integers as `integer` does."""
+"""Converters to the stored form, by type; the default is `integer`."""
 
 
 def comparable(entry: Attribute) -> Any:
-    """What two equal attributes have in common, hashable."""
+    """Return a hashable key that two attributes share exactly if they are equal."""
     value = entry.value
     if isinstance(value, np.ndarray):
         value = value.dtype.str, value.shape, value.tobytes()

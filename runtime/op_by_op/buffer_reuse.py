@@ -1,12 +1,12 @@
-"""Taking over the buffer of an argument for a result: allowed where nobody but the operation refers to it any more.
+"""Reuse of an argument's buffer for a result: allowed if only the operation still refers to it.
 
-Python counts the references. An array that came from a client is read-only and never taken; a view that a client has of the
-array keeps a reference to it, or to the array that owns its memory, so both are looked at.
+Python's reference counts decide. An array from a client is read-only and never reused; a view that a client has of the array
+holds a reference to it, or to the array that owns its memory, so both counts are checked.
 
-The temporaries of Python's expressions on ready handles (`x * 2 + y * 3`) are not taken without `donate`. Their reference
-counts are those of handles that are still wanted: an element of an array of objects, or a variable of compiled Python code, has
-one reference, and the operator sees the same number. NumPy looks at the machine's stack to tell them apart; Python code cannot.
-Where operations wait, the expression is over before they run, and its temporaries are taken like any other argument.
+The temporaries of Python's expressions on ready handles (`x * 2 + y * 3`) are not reused without `donate`. They have the same
+reference counts as handles that are still needed: an element of an array of objects, or a variable of compiled Python code, has
+one reference, and the operator sees the same number. NumPy inspects the machine's stack to distinguish them; Python code
+cannot. If operations wait, the expression is over before they run, and its temporaries are reused like any other argument.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .handle import DonatedHandle, TensorHandle
 
 
 def alone(arguments: list[TensorHandle], number: int) -> bool:
-    """True if the argument's buffer is referred to by this handle alone, and the handle by this list alone (a donated one may
-    have other references: it is invalid after its use)."""
+    """True if only this handle refers to the argument's buffer, and only this list to the handle (a donated handle may have
+    other references: it is invalid after its use)."""
     handle = arguments[number]
     if type(handle) is DonatedHandle:
         if sum(a is handle for a in arguments) > 1:
@@ -32,7 +32,7 @@ def alone(arguments: list[TensorHandle], number: int) -> bool:
 
 
 def is_sole(array: Array) -> bool:
-    """True if the caller's variable and one slot are all that refers to an array and its memory."""
+    """True if only the caller's variable and one slot refer to an array and its memory."""
     if not array.flags.writeable or sys.getrefcount(array) > ARRAY:
         return False
     owner = array.base
@@ -40,7 +40,8 @@ def is_sole(array: Array) -> bool:
 
 
 def _counts() -> tuple[int, int, int]:
-    """What `sys.getrefcount` says here, in this Python, of things that have only the references meant above."""
+    """Measure `sys.getrefcount`, in this Python, for a handle, an array and an owner with only the references described
+    above."""
     handles = [TensorHandle(None, None, np.empty((1,)))]
     return _of_handle(handles), _of_array(handles), 3
 

@@ -1,5 +1,5 @@
-"""Calling what waits for values: one callback after the other and not inside each other, so that a long row of values that wait
-for each other needs no deep stack. No callback is lost, whatever another one raises, and whenever Ctrl-C comes.
+"""Calls of the callbacks that wait for values: one after the other and not nested, so that a long chain of values that wait for
+each other needs no deep stack. No callback is lost, whatever exception another one raises, and whenever Ctrl-C comes.
 """
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ T = TypeVar("T")
 Row = deque[tuple[Any, list[Callback]]]
 
 rows: dict[int, Row] = {}
-"""By thread: what it has settled, each with the callbacks that it has yet to call. A value is put there while it changes its
-state, so that a child of `fork` knows what the threads that it does not have were about to call."""
+"""Settled values by thread, each with the callbacks that the thread has yet to call. A value is added while it changes its
+state, so that a child of `fork` knows the pending callbacks of the threads that it does not have."""
 
 held: dict[int, BaseException] = {}
-"""By thread: an interrupt that is raised as soon as what it interrupted is in order."""
+"""Interrupts by thread, each raised as soon as the interrupted state is consistent."""
 
 
 def row_of(thread: int) -> Row:
-    """The row of this thread, a new one where it has none."""
+    """Return the row of this thread, a new one if it has none."""
     return rows.get(thread) or rows.setdefault(thread, deque())
 
 
 def run_callbacks(callbacks: Iterable[Callback], value: Any) -> None:
-    """Call them in order; those that come up meanwhile in this thread follow."""
+    """Call the callbacks in order; those that are added meanwhile in this thread follow."""
     entry = value, [*callbacks][::-1]
     with_row(lambda row: row.append(entry))
 
 
 def with_row(body: Callable[[Row], T]) -> T:
-    """Run `body` with the row of this thread, whose callbacks are called at the end, unless that is going on already."""
+    """Run `body` with the row of this thread, and call the row's callbacks at the end, unless that is already in progress."""
     thread = get_ident()
     if thread in rows:
         return body(rows[thread])
@@ -51,8 +51,8 @@ def with_row(body: Callable[[Row], T]) -> T:
 
 
 def drain(thread: int) -> None:
-    """Call what is in the row of this thread, until nothing is left there. An interrupt is raised at the end, so that nobody
-    waits for what would never be called."""
+    """Call the callbacks in the row of this thread, until it is empty. An interrupt is raised at the end, so that no callback
+    is lost and nobody waits for it."""
     row = rows.get(thread)
     if row is None:
         return
@@ -70,7 +70,7 @@ def drain(thread: int) -> None:
 
 
 def call_all(row: Row) -> None:
-    """Call all in the row."""
+    """Call all callbacks in the row."""
     while row:
         value, callbacks = row[0]
         if not callbacks:
@@ -86,8 +86,8 @@ def call_all(row: Row) -> None:
 
 
 def failed(callback: Callback | None, error: BaseException) -> None:
-    """A callback has been ended by an error. One of the runtime's own gives up what it was for, so that nobody waits for
-    that."""
+    """Handle a callback that an error has ended. A callback of the runtime itself fails the value that it was for, so that
+    nobody waits for it."""
     if isinstance(error, INTERRUPTS):
         hold(error)
     owner = getattr(callback, "__self__", None)
@@ -120,7 +120,7 @@ def release() -> None:
 # ---- other threads ---------------------------------------------------------------------------------------------------------
 
 PATIENCE = 10
-"""Seconds that the end of a program waits for such a thread at most."""
+"""Maximum number of seconds that the end of a program waits for such a thread."""
 
 _handed: list[Row] = []
 """Rows that another thread is about to adopt."""
@@ -128,14 +128,15 @@ _spare: set[threading.Thread] = set()
 
 
 def leave_to_another(thread: int) -> None:
-    """This thread is about to block: what it had yet to call is called by another one, as it may be what this one waits for."""
+    """Hand this thread's pending callbacks to another thread, because this one is about to block and may wait for one of
+    them."""
     row = rows.get(thread)
     if row:
         adopt_elsewhere(row)
 
 
 def adopt_elsewhere(row: Row) -> None:
-    """Call what is in a row in a thread of its own; here, where there can be none."""
+    """Call the callbacks of a row in a new thread, or here if no thread can be started."""
     rest = deque((value, callbacks) for value, callbacks in row if callbacks)
     row.clear()
     if not rest:
@@ -153,7 +154,7 @@ def adopt_elsewhere(row: Row) -> None:
 
 
 def adopt() -> None:
-    """What such a thread does."""
+    """Run the row of an adopting thread."""
     try:
         call_rest(_handed.pop(0))
     except BaseException as error:
@@ -163,12 +164,12 @@ def adopt() -> None:
 
 
 def call_rest(row: Row) -> None:
-    """Call what another thread had yet to call."""
+    """Call the pending callbacks of another thread."""
     with_row(lambda mine: mine.extend(row))
 
 
 def join_spare() -> None:
-    """Wait for the threads that have adopted rows, unless they wait for what never comes."""
+    """Wait for the threads that have adopted rows, but not for ever."""
     for thread in list(_spare):
         if thread is not threading.current_thread():
             thread.join(PATIENCE)
@@ -178,8 +179,8 @@ _lost: list[Row] = []
 
 
 def recover() -> None:
-    """In a child of `fork`, when its locks are new: call what threads that are no more were about to call. What one of them had
-    begun to call is not called again."""
+    """Call the pending callbacks of lost threads in a forked child, after its locks are renewed. Callbacks that had begun are
+    not called again."""
     lost, _lost[:] = list(_lost), []
     for row in lost:
         call_rest(row)

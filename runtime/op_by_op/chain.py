@@ -1,5 +1,5 @@
 """Chains: values without contents that order side effects. An operation runs when its chain is ready, and the chain that it
-gives is ready when its effect is done.
+returns is ready when its effect is done.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .reporting import sound
 
 
 class Chain(AsyncValue):
-    """That something has happened, will happen, or has failed. Chains are never changed, so they may be shared."""
+    """Order of a side effect that has happened, will happen, or has failed. Chains are immutable, so they may be shared."""
     __slots__ = ()
 
     def __init__(self, state: Waiting | Problem | None = None) -> None:
@@ -25,28 +25,28 @@ class Chain(AsyncValue):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle says that it has happened, for which it waits, or the error."""
+        """Pickle the settled state, after waiting for it: ready, or the error."""
         self.wait()
         return Chain, (self.error,)
 
     @classmethod
     def ready(cls) -> Chain:
-        """It has happened."""
+        """Return a chain that is ready."""
         return cls()
 
     @classmethod
     def of_error(cls, problem: Problem) -> Chain:
-        """It has failed."""
+        """Return a chain that has failed with this problem."""
         return cls(sound(problem, "a chain"))
 
     @classmethod
     def pending(cls) -> tuple[Chain, ChainResolver]:
-        """A chain, and the object that settles it."""
+        """Return a pending chain, and the object that settles it."""
         chain = cls(Waiting())
         return chain, ChainResolver(chain)
 
     def get(self) -> None:
-        """Wait for it; raises its error."""
+        """Wait for the chain; raise its error."""
         self.wait()
         if self.error is not None:
             raise raised(self.error)
@@ -60,22 +60,22 @@ class Chain(AsyncValue):
 
 
 class ChainResolver:
-    """Settles one chain, once. If it goes away without that, the chain becomes an error: nobody waits for ever."""
+    """Settles one chain, once. If the resolver is destroyed before that, the chain becomes an error: nobody waits for ever."""
     __slots__ = ("_chain",)
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
 
     def set(self) -> bool:
-        """It has happened. False where the chain was settled before."""
+        """Make the chain ready. Return False if the chain was settled before."""
         return self._chain._settle(None)
 
     def fail(self, problem: Problem) -> bool:
-        """It has failed."""
+        """Make the chain an error. Return False if the chain was settled before."""
         return self._chain._fail(sound(problem, "a pending chain"))
 
     def __del__(self) -> None:
-        chain = getattr(self, "_chain", None)  # Ctrl-C may have come before there was one
+        chain = getattr(self, "_chain", None)  # Ctrl-C may have come before the chain was set
         if chain is not None and chain.is_pending:
             self.fail(abandoned("chain"))
 

@@ -1,7 +1,8 @@
-"""The table of compiled kernels: from an operation, its attributes and its arguments' types to the results' metadata and the
-code.
+"""The table of compiled kernels, which maps an operation, its attributes and its arguments' types to the results' metadata and
+the code.
 
-It is bounded, the least recently used goes first; a kernel in use lives on. Each is made once, other threads wait for it.
+The table is a bounded LRU cache; an evicted kernel lives as long as it is in use. Each kernel is compiled once, and other
+threads wait for it.
 """
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from .metadata import TensorMetadata
 Key = tuple[Any, ...]
 
 QUEUED_NANOSECONDS = 40_000
-"""Nanoseconds from which a kernel, by its estimate, runs in the work queue: twice what the way to another thread and back
-costs, and little enough that `execute` returns within 100 microseconds where the estimate is wrong by a factor of two."""
+"""Estimated nanoseconds from which a kernel runs in the work queue: twice the cost of the way to another thread and back, and
+little enough that `execute` returns within 100 microseconds if the estimate is wrong by a factor of two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """Compiled code. `call` takes arrays and gives one array, or a tuple where there are several results."""
+    """Compiled code. `call` takes arrays and returns one array, or a tuple of several results."""
     call: Callable[..., Any]
     in_place: InPlace | None = None
 
@@ -35,52 +36,53 @@ class InPlace(Protocol):
     """A kernel with one result, which it may write over an argument."""
 
     def arguments(self) -> Sequence[int]:
-        """The arguments that allow it: each element is read for the last time before one is written there."""
+        """Return the arguments that allow it: each element is read for the last time before one is written there."""
 
     def run(self, number: int, arrays: Sequence[Array]) -> None:
-        """Run it; the result is in the array of that argument."""
+        """Run the kernel; the result is in the array of that argument."""
 
 
 class Compiler(Protocol):
-    """What makes kernels; the runtime is handed one."""
+    """Makes kernels; the runtime is passed one."""
 
     def knows(self, op_name: str) -> bool:
         """True if there is an operation of that name."""
 
     def names(self) -> Iterable[str]:
-        """All names that it knows."""
+        """Return the names of all operations that it knows."""
 
     def constants(self, op_name: str, count: int) -> Sequence[int]:
-        """The arguments, of `count`, whose contents must be known when compiling."""
+        """Return the numbers of the arguments, out of `count`, whose contents must be known at compile time."""
 
     def version(self, op_name: str, attributes: FrozenOpAttrs) -> Hashable:
-        """What the operation means beside its name and its attributes; None for all whose meaning never changes."""
+        """Return the version of the operation's meaning beyond its name and its attributes; None if its meaning never
+        changes."""
 
     def trace(self, op_name: str, attributes: FrozenOpAttrs, inputs: Sequence[TensorMetadata],
               constants: Mapping[int, Array]) -> Traced:
-        """The operation on inputs of these types. Raises a Problem where it does not take them."""
+        """Return the operation on inputs of these types. Raises a Problem if it does not accept them."""
 
 
 class Traced(Protocol):
-    """An operation whose types are known."""
+    """An operation with known types."""
     @property
     def metadata(self) -> tuple[TensorMetadata, ...]:
-        """Of the results."""
+        """Metadata of the results."""
 
     @property
     def nanoseconds(self) -> float:
-        """About how long one run takes."""
+        """Estimated duration of one run, in nanoseconds."""
 
     def compile(self) -> Kernel: ...
 
 
 class TypedOperation:
-    """One operation for one set of types. `is_long` says that the caller does not wait for its kernel. `inputs` are the numbers
-    of the arguments that its kernel takes, `fitting` of those whose buffers its only result could have."""
+    """One operation for one set of types. `is_long` is True if the caller does not wait for its kernel. `inputs` are the
+    numbers of the arguments that its kernel takes, `fitting` of those whose buffers its only result could use."""
     __slots__ = ("__weakref__", "_kernel", "_lock", "_traced", "fitting", "inputs", "is_long", "metadata")
 
     def __init__(self, traced: Traced, inputs: Sequence[TensorMetadata | None]) -> None:
-        """`inputs` without those that are constants of the kernel."""
+        """`inputs` has None for constants of the kernel."""
         self.metadata = traced.metadata
         self.is_long = traced.nanoseconds >= QUEUED_NANOSECONDS
         self.inputs = tuple([n for n, metadata in enumerate(inputs) if metadata is not None])
@@ -94,7 +96,7 @@ class TypedOperation:
         return self._kernel is not None
 
     def kernel(self) -> Kernel:
-        """The code, compiled when it is first asked for."""
+        """Return the code, compiled on first use."""
         if self._kernel is None:
             with self._lock:
                 if self._kernel is None:
@@ -104,8 +106,8 @@ class TypedOperation:
 
 
 Known = tuple[TensorMetadata, Callable[..., Any] | None, TypedOperation]
-"""What is known of an operation with one result: the result's metadata, the code (None where it is long, and not run by the
-caller), and the entry that both are from."""
+"""The quick form of an operation with one result: the result's metadata, the code (None if it is long, and so not run by the
+caller), and the table entry of both."""
 
 
 class Kernels:
@@ -123,7 +125,8 @@ class Kernels:
         return len(self._entries)
 
     def get(self, key: Key, make: Callable[[], TypedOperation]) -> TypedOperation:
-        """The entry of a key, made now where there is none. Of several threads one makes it; where that fails, each tries."""
+        """Return the entry of a key, created now if there is none. Of several threads one creates it; if that fails, each
+        tries."""
         while True:
             mine: threading.Event | None = None
             try:
@@ -145,7 +148,7 @@ class Kernels:
             making.wait()
 
     def known(self, key: Key) -> TypedOperation | None:
-        """The entry of a key, if there is one."""
+        """Return the entry of a key, None if there is none."""
         return self._entries.get(key)
 
     def _put(self, key: Key, entry: TypedOperation) -> TypedOperation:
@@ -157,12 +160,12 @@ class Kernels:
         return entry
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()
 
     def after_fork(self) -> None:
-        """In the child: nobody else is compiling."""
+        """Reset the state in a forked child: no other thread is compiling."""
         self._lock = threading.RLock()
         self._making = {}
         for entry in self._entries.values():

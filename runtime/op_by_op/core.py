@@ -1,5 +1,5 @@
-"""The core runtime: `execute` runs one operation, at once where its arguments are ready and later where they are not, on the
-handler that the client names. `run` is the same for Python code: it raises at once what is known at once.
+"""The core runtime: `execute` runs one operation on the handler that the client names, immediately if its arguments are ready
+and otherwise later. `run` does the same for Python code, and immediately raises errors that are known then.
 """
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ from .stealing import steal
 from .work_queue import WorkQueue
 
 QUICK = 1024
-"""Kernels that are found the quick way at most."""
+"""Maximum number of kernels in the quick table."""
 
 Quick = dict[tuple[Any, ...], Known]
-"""By operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata, for `execute`:
-None where there are no attributes, because their hash is Python code."""
+"""The quick table: by operation and metadata of the arguments, for operators; by operation, handler, attributes and metadata,
+for `execute`. The attributes are None if there are none, because their hash is Python code."""
 Decode = Callable[[object], "Position | None"]
 
 
 class CoreRuntime:
-    """Runs operations one by one. Everything may be called from any thread.
+    """Runs operations one by one. All methods may be called from any thread.
 
-    `diagnostic` is called once for each error, where it begins (without one, those of side effects that nobody else hears of
-    are printed); what it raises is reported to `sys.unraisablehook`. `threads` work on what has to wait, at most `queue_size`
-    operations in line (the thread that brings one more runs it itself); `decode` turns a client's locations into positions;
-    `cpu` and `reference` make kernels; variables live in `context`; `kernels` are kept at most, for each handler.
+    `diagnostic` is called once for each error, at its origin (without a handler, errors of side effects that nobody else
+    reports are printed); its exceptions are reported to `sys.unraisablehook`. `threads` threads run the operations that must
+    wait, with at most `queue_size` in the queue (a thread that submits one more runs it itself); `decode` converts a client's
+    locations to positions; `cpu` and `reference` compile kernels; variables live in `context`; each handler keeps at most
+    `kernels` kernels.
     """
 
     def __init__(self, diagnostic: Callable[[Diagnostic], None] | None = None, *, threads: int = 2, queue_size: int = 1024,
@@ -58,7 +59,8 @@ class CoreRuntime:
         self.cancelled: Problem | None = None
         self.is_shut_down = False
         self.buffers_reused = self.buffers_refused = 0
-        """How often a result took over an argument's buffer, and how often its kernel could have but no argument was free."""
+        """Number of results that reused an argument's buffer, and number of those whose kernel could have but no argument was
+        free."""
         self.effects = Effects(self)
         """The order of the side effects that `run` calls."""
         self.quick: Quick = {}
@@ -82,12 +84,12 @@ class CoreRuntime:
 
     # ---- handlers ----------------------------------------------------------------------------------------------------
     def register_op_handler(self, name: str, handler: OpHandler) -> None:
-        """Give a handler a name; a handler that had it before loses it."""
+        """Give a handler a name, which an earlier handler of that name loses."""
         self.handlers[name] = handler
         self._set_quick({})
 
     def get_op_handler(self, name: str) -> OpHandler:
-        """The handler of that name; a Problem where there is none."""
+        """Return the handler of that name; raise a Problem if there is none."""
         found = self.handlers.get(name)
         if found is None:
             raise KeyProblem(f"op_handler not found: {name}", kind="argument",
@@ -96,15 +98,15 @@ class CoreRuntime:
 
     def register(self, op_name: str, dispatch: DispatchFunction, metadata: MetadataFunction | None = None, *,
                  side_effect: bool = False, is_long: bool = False) -> None:
-        """Make an operation of Python functions: `metadata(inputs, attributes)` gives the results' TensorMetadata (one, or a
-        sequence) or raises a Problem; `dispatch(call)` gives the results (see `OpCall`): arrays, or pending handles, with a
-        chain behind them where the effect takes longer. One with a side effect needs a chain; a long one runs in the work
-        queue."""
+        """Register an operation of Python functions: `metadata(inputs, attributes)` returns the results' TensorMetadata (one,
+        or a sequence) or raises a Problem; `dispatch(call)` returns the results (see `OpCall`): arrays, or pending handles,
+        followed by a chain if the effect takes longer. An operation with a side effect needs a chain; a long one runs in the
+        work queue."""
         self.cpu.register(op_name, PythonOperation(op_name, dispatch, metadata, side_effect, is_long))
         self._set_quick({})
 
     def use(self, handler: OpHandler | str) -> None:
-        """Make a handler that of Python's operators."""
+        """Select the handler of Python's operators."""
         self.default = self.get_op_handler(handler) if isinstance(handler, str) else handler
         self._set_quick({})
 
@@ -112,9 +114,10 @@ class CoreRuntime:
     def execute(self, op_name: str, op_handler: OpHandler | str, location: object, arguments: list[TensorHandle | None],
                 attributes: OpAttrs | FrozenOpAttrs | None, results: list[TensorHandle | None],
                 chain: Chain | None = None) -> Chain | None:
-        """Run an operation. `location` is what the diagnostic gets (None: the caller's place in its Python code). The arguments
-        are taken over: all are None afterwards, and a buffer to which nobody else refers may be reused. `results`, as long as
-        results are wanted, is filled; errors are in them. Returns the chain of the effect where a `chain` is given."""
+        """Run an operation. `location` is passed to the diagnostic (None: the caller's position in its Python code). The
+        arguments are taken over: all are None afterwards, and a buffer without other references may be reused. `results`, a
+        list with one element for each result, is filled; errors are stored in it. Returns the chain of the effect if a `chain`
+        is given."""
         fixed = EMPTY if attributes is None else attributes.freeze()
         if chain is None and self._execute_quickly(op_name, op_handler, location, arguments, fixed, results):
             return None
@@ -127,7 +130,7 @@ class CoreRuntime:
         try:
             self._execute(handler, invocation, is_complete)
             release()
-        except BaseException as error:  # an interrupt: what has no result yet becomes an error, too
+        except BaseException as error:  # an interrupt: the missing results become errors, too
             invocation.fill(problem_of(error, op_name))
             raise
         finally:
@@ -139,7 +142,7 @@ class CoreRuntime:
     def _execute_quickly(self, op_name: str, op_handler: OpHandler | str, location: object,
                          arguments: list[TensorHandle | None], attributes: FrozenOpAttrs,
                          results: list[TensorHandle | None]) -> bool:
-        """Run a kernel that is known, where all is ready, or later; False where it is not so simple."""
+        """Run a known kernel, now if all arguments are ready, otherwise later; return False if the case is not that simple."""
         try:
             given: list[Any] = arguments
             key = op_name, op_handler, None if attributes is EMPTY else attributes, *[a._metadata for a in given]
@@ -164,7 +167,7 @@ class CoreRuntime:
                     arguments[:] = [None] * len(arguments)
                     return True
             result = call(*[a._array for a in given])
-        except Exception:  # the ordinary way finds out what is wrong
+        except Exception:  # the ordinary path reports the error
             return False
         arguments[:] = [None] * len(arguments)
         results[0] = TensorHandle(self, metadata, result)
@@ -172,8 +175,8 @@ class CoreRuntime:
 
     def _execute_later(self, op_name: str, location: object, arguments: list[TensorHandle | None], metadata: TensorMetadata,
                        entry: TypedOperation, results: list[TensorHandle | None]) -> bool:
-        """Let a kernel that is known wait for arguments that are pending, or for the queue if it is long; False where there is
-        no such reason."""
+        """Let a known kernel wait for pending arguments, or for the queue if it is long; return False if there is no reason to
+        wait."""
         given: list[Any] = arguments
         if not is_deferrable(given, entry):
             return False
@@ -183,13 +186,13 @@ class CoreRuntime:
         return True
 
     def run_later(self, op_name: str, known: Known, arguments: list[TensorHandle]) -> TensorHandle:
-        """The result of a kernel that is known, which is long or whose arguments are not all there."""
+        """Return the result of a known kernel that is long or has pending arguments."""
         if not is_deferrable(arguments, known[2]):
             return self.run(op_name, *arguments)
         return DeferredCall(self, op_name, caller(), known[0], known[2], arguments).start()
 
     def _learn(self, invocation: OpInvocation, begin: tuple[Any, ...]) -> None:
-        """Let this kernel be found the quick way, under a key of `begin` and the arguments' metadata."""
+        """Add this kernel to the quick table, under a key of `begin` and the arguments' metadata."""
         if self.quick is not self._quick or invocation.problem is not None:
             return
         inputs = tuple([a.metadata for a in invocation.arguments])
@@ -223,8 +226,8 @@ class CoreRuntime:
     def run(self, op_name: str, *operands: Any, outputs: int, **attributes: Any) -> tuple[TensorHandle, ...] | Any: ...
     def run(self, op_name: str, *operands: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Run an operation from Python: operands are handles, arrays and numbers (which take the type of the first handle), and
-        the result one handle, or a tuple where several `outputs` are wanted. Side effects follow each other in the order of
-        their calls. Raises a Problem that is found at once."""
+        the result is one handle, or a tuple for several `outputs`. Side effects follow each other in the order of their calls.
+        Raises a Problem that is found immediately."""
         fixed = OpAttrs(attributes).freeze() if attributes else EMPTY
         handles = operands_of(self, operands)
         invocation = OpInvocation(op_name, None, handles, fixed, [None] * outputs, runtime=self)
@@ -238,7 +241,7 @@ class CoreRuntime:
         return results[0] if outputs == 1 else results if outputs else None
 
     def run_invocation(self, invocation: OpInvocation) -> None:
-        """Run it on the default handler, in the order of effects where it has one."""
+        """Run an operation on the default handler, in the order of effects if it has one."""
         found = self.cpu.find(invocation.op_name, len(invocation.arguments))
         if found is None or not found.side_effect:
             self._execute(self.default, invocation)
@@ -255,42 +258,43 @@ class CoreRuntime:
                 raise
 
     def tensor(self, x: Any, *, copy: bool = False) -> TensorHandle:
-        """A handle of an array: NumPy's, the buffer protocol's, DLPack's, or Python's numbers and lists. It is borrowed: the
-        client does not change it as long as the handle is used; with `copy` the runtime has its own."""
+        """Return a handle of an array: NumPy's, the buffer protocol's, DLPack's, or Python's numbers and lists. The array is
+        borrowed: the client must not change it while the handle is used; with `copy` the runtime has its own."""
         array = borrow(x)
         if copy:
             array = array.copy()
         return TensorHandle(self, TensorMetadata.of(array), array)
 
     def pending(self, metadata: TensorMetadata | None = None) -> tuple[TensorHandle, TensorResolver]:
-        """A handle whose tensor comes from outside, later, and the object that settles it."""
+        """Return a handle whose tensor is provided later from outside, and the object that settles it."""
         return TensorHandle.pending(metadata, self)
 
     # ---- cancellation and the end ------------------------------------------------------------------------------------
     def cancel(self) -> None:
-        """Make all that is pending, and all that comes until `restart`, the error that it was cancelled. What is running is
-        finished."""
+        """Make all pending operations, and all new ones until `restart`, the error that they were cancelled. Running operations
+        are finished."""
         error = self.cancelled = Problem("the operation was cancelled", kind="cancelled", help="call restart, and run it again")
         self.quick = {}
         for call in list(self._calls):
             call.cancel(error)
 
     def restart(self) -> None:
-        """Run operations again. What was cancelled stays an error."""
+        """Run operations again. Cancelled operations stay errors."""
         if self.is_shut_down:
             raise Problem("the runtime has been shut down", kind="argument", help="make another one")
         self.cancelled = None
         self._set_quick(self._quick)
 
     def shutdown(self) -> None:
-        """Cancel what is pending, finish what is running, and end the threads; operations are errors from now on."""
+        """Cancel pending operations, finish the running ones, and end the threads; all later operations are errors."""
         self.is_shut_down = True
         self.cancel()
         self.queue.shutdown()
 
     def wait(self, *values: AsyncValue) -> None:
-        """Block until these values are settled; without values, all operations that have been called. Then the error of a side
-        effect that failed since the last time, after its call by `run` had returned, is raised: its effect is lost."""
+        """Block until these values are settled; without values, all operations that have been called. In that case, then raise
+        the error of any side effect that failed since the last time, after its call by `run` had returned: its effect is
+        lost."""
         waited = values or (*[call.done for call in list(self._calls)], self.effects.last)
         check_no_region(waited)
         for value in waited:
@@ -300,7 +304,7 @@ class CoreRuntime:
 
     # ---- what the operations call ------------------------------------------------------------------------------------
     def track(self, call: OpCall | DeferredCall) -> None:
-        """Know of a pending call, which a cancellation ends."""
+        """Track a pending call, so that a cancellation ends it."""
         self._calls[call] = None
         if (error := self.cancelled) is not None:
             call.cancel(error)
@@ -309,17 +313,17 @@ class CoreRuntime:
         self._calls.pop(call, None)
 
     def schedule(self, call: OpCall | DeferredCall) -> None:
-        """Run a call whose inputs are settled: here where this is a thread of the queue and the call is short, else in the
-        queue, and here, too, where that is full."""
+        """Run a call whose inputs are settled: here if this is a thread of the queue and the call is short, otherwise in the
+        queue, or here if that is full."""
         if (not call.is_long and self.queue.is_worker()) or not self.queue.add(call):
-            run_callbacks((call.begin,), None)  # once nothing on the way here refers to the arguments
+            run_callbacks((call.begin,), None)  # once no caller's variable refers to the arguments
 
     def locate(self) -> CodeLocation | None:
-        """The caller's place, cheaply."""
+        """Return the caller's position in a form that is cheap to take."""
         return caller()
 
     def originate(self, problem: Problem, location: object, op_name: str) -> Problem:
-        """An error that begins now: tell the client, once."""
+        """Report a new error to the client, once."""
         where = caller() if location is None else location
         problem.position = decoded = self.decoded(where)
         mark_reported(problem)
@@ -331,7 +335,7 @@ class CoreRuntime:
         return problem
 
     def decoded(self, location: object) -> Position | None:
-        """A location as a position, where that is known."""
+        """Return a location as a position; None if it is not known."""
         try:
             match location:
                 case Position():
@@ -344,12 +348,13 @@ class CoreRuntime:
             return None
 
     def after_fork(self) -> None:
-        """In the child: no other thread has the locks."""
+        """Reset the state in a forked child: no other thread has the locks."""
         self._lock = threading.RLock()
         self.effects.after_fork()
 
     def go_on_after_fork(self) -> None:
-        """In the child, when all locks are new: what waits goes on, and what other threads were running is lost."""
+        """Continue in a forked child, when all locks are new: waiting calls go on, and calls that other threads were running
+        are lost."""
         for call in list(self._calls):
             call.after_fork()
 
@@ -365,15 +370,15 @@ class CoreRuntime:
         self._set_quick(self._quick)
 
     def _set_quick(self, quick: Quick) -> None:
-        """Use this table, unless something stands in the way of the quick way."""
+        """Use this table, unless a recording or a cancellation closes the quick path."""
         self._quick = quick
         is_open = self.cancelled is None and not self._recorders
         self.quick = quick if is_open else {}
 
 
 def hold_or_report(error: BaseException, culprit: object) -> None:
-    """What a client's handler raises is no error of the operation: an interrupt is raised when all is in order, else it is
-    reported."""
+    """Handle an exception of a client's handler, which is no error of the operation: an interrupt is raised when the state is
+    consistent, other exceptions are reported."""
     if isinstance(error, INTERRUPTS):
         hold(error)
     else:

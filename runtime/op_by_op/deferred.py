@@ -1,6 +1,6 @@
-"""The short way of a call that has to wait: a kernel that is known, for arguments whose metadata is known but whose contents
-are not all there, or that takes too long to run in the caller. It keeps the promises of `OpCall` (order, errors, cancellation,
-taking buffers over) in a third of the time.
+"""The quick path of a call that must wait: a known kernel, for arguments with known metadata of which some contents are
+pending, or that takes too long to run in the caller. It keeps the guarantees of `OpCall` (order, errors, cancellation, buffer
+reuse) in a third of the time.
 """
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class DeferredCall:
         """The result."""
 
     def start(self) -> TensorHandle:
-        """Wait for what is pending; the result, which is pending, too. What was pending may be settled by now: then nobody else
-        would begin the run."""
+        """Wait for the pending arguments, and return the result, which is pending, too. If all arguments have been settled
+        meanwhile, begin the run here, because nobody else would."""
         done = self.done
         try:
             self.runtime.track(self)
@@ -55,11 +55,11 @@ class DeferredCall:
         return done
 
     def inputs_of_run(self) -> Sequence[AsyncValue]:
-        """All that it waits for."""
+        """Return all values that the call waits for."""
         return self.arguments
 
     def arrived(self, _: object) -> None:
-        """An argument is settled; where two are at the same time, only one of the runs begins."""
+        """Schedule the run once all arguments are settled; if two arrive at the same time, only one of the runs begins."""
         for argument in self.arguments:
             if type(argument._state) is Waiting:
                 if len(self.arguments) > 1:
@@ -68,7 +68,7 @@ class DeferredCall:
         self.runtime.schedule(self)
 
     def begin(self, _: object) -> None:
-        """Run it, unless an argument is an error or it has been cancelled."""
+        """Run the call, unless an argument is an error or the call has been cancelled."""
         if not self.claim():
             return
         arrays = [a._array for a in self.arguments]
@@ -84,7 +84,7 @@ class DeferredCall:
                 raise
 
     def dispatch(self, arrays: list[Array | None]) -> Array:
-        """The result's array."""
+        """Return the result's array."""
         entry = self.entry
         if entry.fitting:
             arrays.clear()  # these are references, too
@@ -97,14 +97,14 @@ class DeferredCall:
         return found
 
     def deliver(self, array: Array) -> None:
-        """It is done."""
+        """Settle the result."""
         self.arguments = []
         self.done._set(array, self.metadata, self.stolen)
         self.stage = Stage.DONE
         self.runtime.untrack(self)
 
     def claim(self) -> bool:
-        """Begin the run; False where it has been done with."""
+        """Begin the run; return False if it has been settled already."""
         with TRANSITION:
             if self.stage is not Stage.WAITING:
                 return False
@@ -112,24 +112,25 @@ class DeferredCall:
         return True
 
     def finish(self, error: Problem) -> None:
-        """Make the result an error, and let the arguments go."""
+        """Make the result an error, and release the arguments."""
         self.stage, self.arguments = Stage.DONE, []
         self.done._fail(error)
         self.runtime.untrack(self)
 
     def _give_up(self, error: BaseException) -> None:
-        """It failed, or what should have begun it was ended by an error."""
+        """Make the result an error after the call failed, or an error ended the code that should have begun it."""
         if self.stage is Stage.WAITING or (self.stage is Stage.RUNNING and self.thread == get_ident()):
             problem = problem_of(error, self.op_name)
             with_row(lambda _: self.finish(self.runtime.originate(problem, self.location, self.op_name)))
 
     def cancel(self, error: Problem) -> None:
-        """Give it up unless it is running."""
+        """Cancel the call unless it is running."""
         if self.claim():
             self.finish(error)
 
     def after_fork(self) -> None:
-        """In the child: what another thread was running is lost; what waits may have been about to hear."""
+        """Handle a fork in the child: a run of another thread is lost; a waiting call checks its arguments again, whose
+        callbacks may be lost."""
         if self.stage is Stage.RUNNING and self.thread != get_ident():
             self.finish(lost_thread(self.op_name))
         elif self.stage is Stage.WAITING:
@@ -141,7 +142,7 @@ def type_of(array: Array | None) -> object:
 
 
 def is_deferrable(arguments: Sequence[Any], entry: TypedOperation) -> bool:
-    """True if all are handles with metadata that are ready or pending, and there is a reason to wait."""
+    """True if all arguments are handles with metadata that are ready or pending, and there is a reason to wait."""
     pending = 0
     for argument in arguments:
         if type(argument) is not TensorHandle or argument._metadata is None:

@@ -1,8 +1,9 @@
-"""The side effects that `run` calls: they follow each other in the order of their calls, and nothing more. One that fails, at
-once or late, does not stop those after it; a client that wants them to depend on each other passes chains to `execute`.
+"""The side effects that `run` calls: they run in the order of their calls, and have no other dependencies. An effect that
+fails, immediately or later, does not stop those after it; a client that wants them to depend on each other passes chains to
+`execute`.
 
-What fails at once is raised by the call. What fails later has nobody to raise it to: it is printed where the runtime has no
-diagnostic handler, and raised by `CoreRuntime.wait`, so that no effect is lost without a word.
+The call raises an immediate failure. A later failure has no call to raise it: it is printed if the runtime has no diagnostic
+handler, and raised by `CoreRuntime.wait`, so that no effect is lost silently.
 """
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
     from .handler import OpInvocation
 
 MOST_LOSSES = 1000
-"""Losses that are kept for `wait`; of more only their number."""
+"""Maximum number of losses kept for `wait`; further losses are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An effect that has not happened, and why. `has_results` says that its error is in handles, too."""
+    """An effect that has not happened, and its error. `has_results` is True if the error is also in handles."""
     op_name: str
     error: Problem
     has_results: bool
 
     @property
     def is_known(self) -> bool:
-        """True if the client knows it already, from reading a result."""
+        """True if the client knows the error already, from reading a result."""
         return self.has_results and "raised" in self.error.__dict__
 
     def text(self) -> str:
@@ -40,25 +41,25 @@ class Loss:
 
 
 class Effects:
-    """Those of one runtime."""
+    """The side effects of one runtime."""
 
     def __init__(self, runtime: CoreRuntime) -> None:
         self.runtime = runtime
         self.last = Chain.ready()
-        """Ready when the last effect has ended, however it has."""
+        """Ready when the last effect has ended, whether or not it failed."""
         self._losses: list[Loss] = []
         self._uncounted = 0
         self._lock = threading.RLock()
 
     def append(self, link: Link, invocation: OpInvocation) -> None:
-        """Put a call at the end of the order."""
+        """Append a call to the order."""
         with self._lock:
             invocation.chain, self.last = self.last, link.done
 
     def lose(self, loss: Loss) -> None:
-        """An effect has failed after its call had returned."""
+        """Record an effect that has failed after its call had returned."""
         if loss.error is self.runtime.cancelled:
-            return  # by the client's wish
+            return  # the client cancelled it
         with self._lock:
             if len(self._losses) < MOST_LOSSES:
                 self._losses.append(loss)
@@ -68,7 +69,7 @@ class Effects:
             show(loss.text())
 
     def raise_losses(self) -> None:
-        """Raise the first error of the effects that were lost since the last time; the others stand below it."""
+        """Raise the first error of the effects that were lost since the last time, with the others as notes."""
         with self._lock:
             lost, uncounted = [loss for loss in self._losses if not loss.is_known], self._uncounted
             self._losses, self._uncounted = [], 0
@@ -83,12 +84,12 @@ class Effects:
         raise error
 
     def after_fork(self) -> None:
-        """In the child: no other thread has the lock."""
+        """Reset the state in a forked child: no other thread has the lock."""
         self._lock = threading.RLock()
 
 
 class Link:
-    """The place of one effect in the order: `done` is ready when it has ended."""
+    """One effect's position in the order: `done` is ready when the effect has ended."""
     __slots__ = ("done", "effects", "has_results", "op_name")
 
     def __init__(self, effects: Effects, invocation: OpInvocation) -> None:
@@ -96,7 +97,8 @@ class Link:
         self.done = Chain(Waiting())
 
     def close(self, invocation: OpInvocation) -> None:
-        """The call has returned: what is wrong by now is raised by it, what goes wrong later is a loss."""
+        """Close the link when the call has returned: the call raises an error that is known by then, and later errors are
+        losses."""
         out = invocation.out_chain
         if not self.done.is_pending:
             return
@@ -110,7 +112,7 @@ class Link:
         self.done._settle(None)
 
     def arrived(self, out: Chain) -> None:
-        """The effect has ended."""
+        """Settle the link when the effect has ended."""
         try:
             if out.error is not None and self.done.is_pending:
                 self.effects.lose(Loss(self.op_name, out.error, self.has_results))
@@ -118,6 +120,6 @@ class Link:
             self.done._settle(None)
 
     def _give_up(self, error: BaseException) -> None:
-        """`arrived` was ended by an interrupt."""
+        """Record the effect as lost after an interrupt ended `arrived`."""
         self.effects.lose(Loss(self.op_name, problem_of(error, self.op_name), self.has_results))
         self.done._settle(None)

@@ -1,5 +1,5 @@
-"""What a child of `fork` does for the runtimes that it has: new locks first, then, when all modules have theirs, what the
-threads that it does not have left undone. `callbacks` knows what they were about to call, `work_queue` starts threads.
+"""The recovery of runtimes in a child of `fork`: new locks first and then, when all modules have theirs, the unfinished work of
+the threads that the child does not have. `callbacks` knows their pending callbacks, `work_queue` starts threads.
 """
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Forked(Protocol):
         """Renew the locks."""
 
     def go_on_after_fork(self) -> None:
-        """Go on with what waits, and fail what was running."""
+        """Continue the waiting calls, and fail those that were running."""
 
 
 _live: weakref.WeakSet[Forked] = weakref.WeakSet()
 
 
 def follow_forks(runtime: Forked) -> None:
-    """Let a runtime go on in children."""
+    """Let a runtime continue in forked children."""
     _live.add(runtime)
     _recover_last()
 
@@ -43,7 +43,7 @@ def _recover() -> None:
 
 @functools.cache
 def _recover_last() -> None:
-    """Let `_recover` come last: this is called when a runtime is made, and all modules with locks are there."""
+    """Register `_recover` last: this is called when a runtime is created, after all modules with locks are imported."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_recover)
 

@@ -1,7 +1,8 @@
-"""Tensor handles: what a client has of a tensor, now or later. Metadata (dtype and shape) is known no later than the contents.
+"""Tensor handles: a client's references to tensors that are ready or pending. Metadata (dtype and shape) is known no later than
+the contents.
 
-A handle is a value: what it stands for never changes once it is ready. The array inside belongs to the runtime (then it may be
-written, once nobody else refers to it: `buffer_reuse`), or is a read-only view of the client's.
+A handle is a value: its tensor never changes once it is ready. The array inside belongs to the runtime (then it may be written,
+once it has no other references: `buffer_reuse`), or is a read-only view of the client's.
 """
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ READABLE = 0x0001 | 0x0100
 
 
 class TensorHandle(ArrayMethods, AsyncValue):
-    """A tensor that is ready, pending or an error. `stolen_from` is the number of the argument whose buffer it has taken over,
-    if there was one."""
+    """A tensor that is ready, pending or an error. `stolen_from` is the number of the argument whose buffer it has reused, if
+    any."""
     __slots__ = ("_array", "_metadata", "_runtime", "_stolen_from")
     _array: Array | None
     _metadata: TensorMetadata | None
@@ -43,20 +44,20 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     @classmethod
     def ready(cls, array: Any, runtime: CoreRuntime | None = None) -> TensorHandle:
-        """A handle of an array, which is borrowed: the client does not change it from now on. `runtime` is that of the
-        operators of which the handle is the only one (`CoreRuntime.tensor` says it)."""
+        """Return a handle of an array, which is borrowed: the client must not change it from now on. `runtime` runs operators
+        in which this handle is the only one (`CoreRuntime.tensor` sets it)."""
         borrowed = borrow(array)
         return TensorHandle(runtime, TensorMetadata.of(borrowed), borrowed)
 
     @classmethod
     def of_error(cls, problem: Problem, runtime: CoreRuntime | None = None) -> TensorHandle:
-        """A handle that will never have a value."""
+        """Return a handle that will never have a value."""
         return TensorHandle(runtime, None, None, sound(problem, "a handle"))
 
     @classmethod
     def pending(cls, metadata: TensorMetadata | None = None,
                 runtime: CoreRuntime | None = None) -> tuple[TensorHandle, TensorResolver]:
-        """A handle, and the object that settles it. `CoreRuntime.pending` says the runtime, too."""
+        """Return a handle, and the object that settles it. `CoreRuntime.pending` also sets the runtime."""
         handle = TensorHandle(runtime, metadata, None, Waiting())
         return handle, TensorResolver(handle)
 
@@ -68,21 +69,21 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     @property
     def is_valid(self) -> bool:
-        """True if it is a tensor: False after it has been given away (`donate`, or the last reference to it taken)."""
+        """True if the handle is a tensor: False after it has been given away (`donate`, or its last reference taken over)."""
         return self._array is not None or self._state is not None
 
     @property
     def metadata(self) -> TensorMetadata | None:
-        """Dtype and shape; None while they are not known, and where they never will be."""
+        """Dtype and shape; None while they are not known, and if they never will be."""
         return self._metadata
 
     @property
     def stolen_from(self) -> int | None:
-        """The argument whose buffer this has taken over; None where it has a new one."""
+        """The number of the argument whose buffer this tensor has reused; None if it has a new one."""
         return getattr(self, "_stolen_from", None)
 
     def await_metadata(self, timeout: float | None = None) -> TensorMetadata:
-        """Dtype and shape, as soon as they are known. Raises the error of a handle that has none."""
+        """Wait for dtype and shape, and return them. Raises the error of a handle that has none."""
         self._check_valid()
         if self._metadata is None and self.is_pending and not self._block("for_metadata", timeout):
             raise Problem(f"the metadata was not known after {timeout} seconds", kind="argument", help="wait longer")
@@ -102,7 +103,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     # ---- the contents ------------------------------------------------------------------------------------------------
     def get(self) -> Array:
-        """The contents as a read-only array, as soon as they are there. Raises the error of a handle that has none."""
+        """Wait for the contents, and return them as a read-only array. Raises the error of a handle that has none."""
         if self._array is None:
             self._check_valid()
             self.wait()
@@ -114,7 +115,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
         return read_only(array)
 
     def copy(self) -> TensorHandle:
-        """Another handle of the same tensor, to be kept when this one is given to `execute`."""
+        """Return another handle of the same tensor, to be kept when this one is given to `execute`."""
         if self._array is not None:
             return TensorHandle(self._runtime, self._metadata, self._array)
         self._check_valid()
@@ -128,20 +129,20 @@ class TensorHandle(ArrayMethods, AsyncValue):
         return self.copy()
 
     def __deepcopy__(self, memo: object) -> TensorHandle:
-        """A handle is a value: its contents never change once they are there."""
+        """Return another handle: a handle is a value, whose contents never change once they are available."""
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the contents, for which it waits, or the error. The runtime stays here: `CoreRuntime.tensor` gives what
-        arrives one of its own."""
+        """Pickle the settled state, after waiting for it: the contents, or the error. The runtime is not pickled:
+        `CoreRuntime.tensor` gives the unpickled handle one of its own."""
         self._check_valid()
         if self._array is None:
             self.wait()
         return handle_again, (self._metadata, None if self._array is None else np.array(self._array), self.error)
 
     def donate(self) -> TensorHandle:
-        """The same tensor in a handle of its own, for one use, whose result may take its buffer over. This handle is invalid
-        from now on. A pending one is only copied."""
+        """Return the same tensor in a new handle for one use, whose result may reuse its buffer. This handle becomes invalid. A
+        pending handle is only copied."""
         self._check_valid()
         if self.is_pending:
             return self.copy()
@@ -150,7 +151,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
         return donated
 
     def __await__(self) -> Generator[Any, None, Array]:
-        """The contents, in asyncio."""
+        """Return the contents, in asyncio."""
         self._check_valid()
         yield from self._settled()
         return self.get()
@@ -166,7 +167,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     # ---- what settles it ---------------------------------------------------------------------------------------------
     def _set(self, array: Array, metadata: TensorMetadata, stolen_from: int | None = None) -> bool:
-        """Give it its contents; False where it has been settled before."""
+        """Set the contents; return False if the handle has been settled before."""
         return self._settle(None, (array, metadata, stolen_from))
 
     def _fill(self, array: Array, metadata: TensorMetadata, stolen_from: int | None) -> None:
@@ -175,7 +176,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
         self._metadata, self._array = metadata, array
 
     def _set_metadata(self, metadata: TensorMetadata) -> None:
-        """Make the metadata known before the contents."""
+        """Set the metadata before the contents."""
         waiting = self._state
         if type(waiting) is not Waiting:
             return
@@ -190,7 +191,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
                 row.append((self, callbacks))
 
     def _follow(self, other: TensorHandle) -> None:
-        """Become what `other` becomes."""
+        """Take the state of `other` when it is settled."""
         if type(self._state) is Waiting:
             self._state.source = other
         follower = Follower(self)
@@ -215,7 +216,7 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:
-        """The contents for other libraries: without a copy where they understand that it must not be written (DLPack 1.0)."""
+        """Return the contents for other libraries: without a copy if they support read-only tensors (DLPack 1.0)."""
         array = self.get()
         if copy or max_version is None or max_version < (1, 0):
             return array.copy().__dlpack__()
@@ -226,14 +227,14 @@ class TensorHandle(ArrayMethods, AsyncValue):
 
 
 def handle_again(metadata: TensorMetadata | None, array: Array | None, error: Problem | None) -> TensorHandle:
-    """What a pickle of a handle has."""
+    """Return the handle of a pickle's contents."""
     if array is not None:
         array.setflags(write=False)
     return TensorHandle(None, metadata, array, error)
 
 
 class DonatedHandle(TensorHandle):
-    """A handle whose buffer its first use may take over; it is invalid after that use."""
+    """A handle whose buffer its first use may reuse; it is invalid after that use."""
     __slots__ = ()
 
 
@@ -241,7 +242,7 @@ install(DonatedHandle, is_quick=False)
 
 
 class Follower:
-    """Lets a handle become what another one becomes."""
+    """Lets a handle take the state of another one."""
     __slots__ = ("handle",)
 
     def __init__(self, handle: TensorHandle) -> None:
@@ -258,26 +259,28 @@ class Follower:
             self.handle._fail(other.error or given_away())
 
     def _give_up(self, error: BaseException) -> None:
-        """One of these was ended by an error, and is not called again."""
+        """Fail the handle after an error ended one of these callbacks, which is not called again."""
         self.handle._fail(problem_of(error, "the copy of a handle"))
 
 
 def keep_settled(arguments: list[TensorHandle]) -> None:
-    """Let a call that goes on waiting have handles of its own of what is there: the client may give its own away meanwhile."""
+    """Replace settled arguments of a waiting call by new handles: the client may give its own away meanwhile."""
     for number, argument in enumerate(arguments):
         if type(argument) is TensorHandle and type(argument._state) is not Waiting:
             arguments[number] = TensorHandle(argument._runtime, argument._metadata, argument._array, argument._state)
 
 
 class TensorResolver:
-    """Settles one handle, once. If it goes away without that, the handle becomes an error: nobody waits for ever."""
+    """Settles one handle, once. If the resolver is destroyed before that, the handle becomes an error: nobody waits for
+    ever."""
     __slots__ = ("_handle",)
 
     def __init__(self, handle: TensorHandle) -> None:
         self._handle = handle
 
     def set(self, array: Any) -> bool:
-        """The contents, borrowed. False where the handle was settled before; a Problem where the metadata says otherwise."""
+        """Set the contents, which are borrowed. Return False if the handle was settled before; raise a Problem if the metadata
+        differs."""
         borrowed = borrow(array)
         metadata, known = TensorMetadata.of(borrowed), self._handle.metadata
         if known is not None and known is not metadata:
@@ -286,11 +289,11 @@ class TensorResolver:
         return self._handle._set(borrowed, metadata)
 
     def set_metadata(self, metadata: TensorMetadata) -> None:
-        """Dtype and shape, before the contents."""
+        """Set dtype and shape, before the contents."""
         self._handle._set_metadata(metadata)
 
     def fail(self, problem: Problem) -> bool:
-        """There will be no contents."""
+        """Make the handle an error."""
         return self._handle._fail(sound(problem, "a pending handle"))
 
     def __del__(self) -> None:
@@ -300,8 +303,8 @@ class TensorResolver:
 
 
 def borrow(value: Any) -> Array:
-    """A read-only view of an array, or of what NumPy can take as one; a copy where its elements do not lie one after the
-    other."""
+    """Return a read-only view of an array, or of a value that NumPy can take as one; a copy if its elements are not
+    contiguous."""
     if is_strings(value):
         return strings(value)
     try:
@@ -319,7 +322,8 @@ def borrow(value: Any) -> Array:
 
 
 def as_numpy(value: Any) -> Array:
-    """NumPy arrays, the buffer protocol, DLPack, `__array__`; and Python numbers and lists, as i32 and f32."""
+    """Return an array of NumPy arrays, the buffer protocol, DLPack, `__array__`, or Python numbers and lists (as i32 and
+    f32)."""
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
     if isinstance(value, bool | int | float | list | tuple):

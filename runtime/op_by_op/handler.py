@@ -1,5 +1,5 @@
-"""Op handlers: who runs an operation. A handler takes an invocation or passes it on to its fallback; the last of a chain
-supports nothing. A client makes its own as a subclass.
+"""Op handlers, which run operations. A handler runs an invocation or passes it on to its fallback; the last of a chain supports
+nothing. A client subclasses `OpHandler` for its own.
 """
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class OpInvocation:
-    """One call of an operation, as it is passed from handler to handler.
+    """One call of an operation, which is passed from handler to handler.
 
-    The handler owns `arguments`, and fills all of `results` (a list as long as results are wanted, of None at first) and
-    `out_chain` where there is a `chain`. `problem` is the error that was found at once, if there was one: its handler sets it
-    beside the results.
+    The handler owns `arguments`, and fills all of `results` (a list with one element for each result, initially None) and
+    `out_chain` if there is a `chain`. `problem` is the error that was found immediately, if any: its handler sets it besides
+    the results.
     """
     op_name: str
     location: object
@@ -38,30 +38,30 @@ class OpInvocation:
     runtime: CoreRuntime | None = None
 
     def fill(self, error: Problem) -> None:
-        """Make what there is not yet this error."""
+        """Set all missing results, and a missing out chain, to this error."""
         self.results[:] = [TensorHandle(self.runtime, None, None, error) if r is None else r for r in self.results]
         if self.chain is not None and self.out_chain is None:
             self.out_chain = Chain(error)
 
     def fail(self, error: Problem) -> None:
-        """Make every result, and the out chain, this error."""
+        """Set every result, and the out chain, to this error."""
         self.results[:] = [TensorHandle(self.runtime, None, None, error) for _ in self.results]
         self.out_chain = None if self.chain is None else Chain(error)
 
 
 @public_class
 class OpHandler:
-    """Runs operations. `execute` is what a subclass overrides."""
+    """Runs operations. Subclasses override `execute`."""
 
     def __init__(self, fallback: OpHandler | None = None) -> None:
         self.fallback = fallback
 
     def execute(self, invocation: OpInvocation) -> bool:
-        """Run the operation and fill the invocation's results; False where this handler does not know it."""
+        """Run the operation and fill the invocation's results; return False if this handler does not know it."""
         return False
 
     def run(self, invocation: OpInvocation) -> bool:
-        """This handler, or the first of its fallbacks that knows the operation."""
+        """Run the operation on this handler, or on the first of its fallbacks that knows it."""
         handler: OpHandler | None = self
         while handler is not None:
             if handler.execute(invocation):
@@ -71,7 +71,7 @@ class OpHandler:
 
 
 def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
-    """Run an operation; a Problem where the handler raises one, or has not done what it should."""
+    """Run an operation; return a Problem if the handler raises one, or has left a result out."""
     try:
         is_done = handler.run(invocation)
     except Problem as problem:
@@ -90,7 +90,7 @@ def run_handler(handler: OpHandler, invocation: OpInvocation) -> Problem | None:
 
 
 def advice(invocation: OpInvocation) -> str:
-    """What to do about an operation that no handler knows: the name that was probably meant."""
+    """Return help for an operation that no handler knows: the name that was probably meant."""
     names = () if invocation.runtime is None else tuple(invocation.runtime.cpu.names())
     spelled = {n.lower().rpartition(".")[2]: n for n in names} | {n.lower(): n for n in names}
     wanted = invocation.op_name.lower()

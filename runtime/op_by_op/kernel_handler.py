@@ -1,5 +1,5 @@
-"""The handlers that run operations here: registered Python functions first, then what a compiler makes. Which compiler decides
-what the handler is: native kernels on the cpu, or the operators' references.
+"""The handlers that run operations here: registered Python functions first, then a compiler's operations. The compiler
+determines the handler: native kernels on the cpu, or the operators' references.
 """
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ DispatchFunction = Callable[[OpCall], Any]
 
 @dataclass(frozen=True, slots=True)
 class PythonOperation:
-    """An operation that is two Python functions. `metadata_function(inputs, attributes)` gives the results' metadata or raises
-    a Problem; `function(call)` gives the results (see `OpCall` and `Operation.dispatch`)."""
+    """An operation of two Python functions. `metadata_function(inputs, attributes)` returns the results' metadata or raises a
+    Problem; `function(call)` returns the results (see `OpCall` and `Operation.dispatch`)."""
     name: str
     function: DispatchFunction
     metadata_function: MetadataFunction | None = None
@@ -46,8 +46,8 @@ class PythonOperation:
 
 
 class CompiledOperation:
-    """An operation that a compiler knows. Arguments that must be known when compiling (shapes, zero points) are part of what a
-    kernel is looked up by."""
+    """An operation that a compiler knows. The contents of arguments that must be known at compile time (shapes, zero points)
+    are part of a kernel's key."""
     __slots__ = ("compiler", "kernels", "name")
     side_effect = is_long = False
 
@@ -97,18 +97,18 @@ class KernelOpHandler(OpHandler):
         self._compiled: dict[str, CompiledOperation] = {}
 
     def register(self, op_name: str, operation: PythonOperation) -> None:
-        """Add an operation; one of that name that was there before is replaced."""
+        """Add an operation, which replaces an earlier one of that name."""
         self.registered[op_name] = operation
 
     def find(self, op_name: str, count: int) -> Operation | None:
-        """The operation of a name for `count` arguments."""
+        """Return the operation of a name for `count` arguments."""
         found = self.registered.get(f"{op_name}/{count}") or self.registered.get(op_name) or self._compiled.get(op_name)
         if found is None and self.compiler is not None and self.compiler.knows(op_name):
             found = self._compiled[op_name] = CompiledOperation(op_name, self.compiler, self.kernels)
         return found
 
     def names(self) -> Iterable[str]:
-        """All names that it knows."""
+        """Return the names of all operations that it knows."""
         return (*self.registered, *(() if self.compiler is None else self.compiler.names()))
 
     def execute(self, invocation: OpInvocation) -> bool:
@@ -120,7 +120,7 @@ class KernelOpHandler(OpHandler):
 
     def plain_kernel(self, op_name: str, attributes: FrozenOpAttrs,
                      inputs: tuple[TensorMetadata | None, ...]) -> Known | None:
-        """What is known of a compiled operation with one result, for arguments of these types; None where it has not been
+        """Return the quick form of a compiled operation with one result, for arguments of these types; None if it has not been
         compiled, or depends on the contents of arguments."""
         entry = self.kernels.known((op_name, attributes, inputs, ())) if op_name in self._compiled else None
         if entry is None or len(entry.metadata) != 1:

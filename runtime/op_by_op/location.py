@@ -1,5 +1,5 @@
-"""Where an operation was called, and what a client learns of an error. A location is whatever the client passes; without one
-it is the place in the client's Python code, of which only what identifies it is taken at first.
+"""The locations of operation calls, and the errors that a client receives. A location is any object that the client passes; by
+default it is the position in the client's Python code, of which only the identifying parts are taken at first.
 """
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class CodeLocation(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def is_ours(code: CodeType) -> bool:
-    """True if it is code of this package."""
+    """True if the code belongs to this package."""
     return code.co_filename.startswith(OURS)
 
 
 def caller() -> CodeLocation | None:
-    """The innermost place outside this package that is running."""
+    """Return the innermost running position outside this package."""
     frame = sys._getframe(1)
     while is_ours(frame.f_code):
         if frame.f_back is None:
@@ -43,19 +43,19 @@ def caller() -> CodeLocation | None:
 
 
 def line_of(code: CodeType, instruction: int, line: int) -> Position:
-    """The line alone, as a position."""
+    """Return the line alone as a position."""
     return Position(Source(code.co_filename), line, 1)
 
 
 def caller_position() -> Position | None:
-    """The caller's line."""
+    """Return the caller's line."""
     where = caller()
     return None if where is None else line_of(*where)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """An error where it began. `location` is what the client passed, or None; `decoded` what is known of it as a position."""
+    """An error at its origin. `location` is the client's, or None; `decoded` is its position, if known."""
     message: str
     location: object
     decoded: Position | None

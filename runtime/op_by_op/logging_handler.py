@@ -1,4 +1,4 @@
-"""The logging handler: writes what is called with what, then leaves the operation to its fallback."""
+"""The logging handler: logs operations with their arguments, then passes them to its fallback."""
 from __future__ import annotations
 
 import itertools
@@ -18,13 +18,13 @@ Write = Callable[[str], object]
 
 
 def say(line: str) -> None:
-    """Print a line; attributes and contents may hold anything."""
+    """Print a line; attributes and contents may hold any character."""
     print(printable(line))
 
 
 class LoggingOpHandler(OpHandler):
-    """Logs operators, attributes and inputs; with `sync_log_results` it waits for the results and logs them, too. `write` gets
-    one line at a time."""
+    """Logs operators, attributes and inputs; with `sync_log_results` it waits for the results and logs them, too. `write`
+    receives one line at a time."""
 
     def __init__(self, fallback: OpHandler, write: Write = say, sync_log_results: bool = False) -> None:
         super().__init__(fallback)
@@ -45,7 +45,7 @@ class LoggingOpHandler(OpHandler):
         return done
 
     def log_inputs(self, number: int, op_name: str, arguments: Sequence[TensorHandle]) -> None:
-        """Write the inputs: now, or when the last of them is there."""
+        """Log the inputs now, or when the last of them is settled."""
         if not arguments:
             return
         left = len(arguments)
@@ -66,7 +66,7 @@ class LoggingOpHandler(OpHandler):
 
 
 def waited(results: Sequence[TensorHandle | None]) -> list[TensorHandle]:
-    """The results, once they are settled."""
+    """Return the results, once they are settled."""
     found = [r for r in results if r is not None]
     for result in found:
         result.wait()
@@ -78,7 +78,7 @@ def attributes_head(attributes: FrozenOpAttrs) -> str:
 
 
 def tensor_text(handle: TensorHandle) -> str:
-    """A settled handle on one line."""
+    """Return a settled handle on one line."""
     if handle.error is not None:
         return f"error: {handle.error.message}"
     array = handle.get()

@@ -1,5 +1,5 @@
-"""What is known of a tensor before its contents: dtype and shape. One object for each pair, so that looking a kernel up by
-the metadata of its arguments compares addresses alone.
+"""The metadata of a tensor, known before its contents: dtype and shape. There is one object for each pair, so that a lookup of
+a kernel by the metadata of its arguments only compares addresses.
 """
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..arguments import MLIR_NAMES, dtype_of, tensor_text
 from ..errors import printable
 
 SHOWN = 100
-"""Characters of a value that a `repr` has at most."""
+"""Maximum number of characters of a value in a `repr`."""
 
 
 def on_one_line(value: Any) -> str:
-    """A value for a `repr`: of an array its first and last numbers."""
+    """Return a value for a `repr`; of an array, its first and last numbers."""
     text = np.array2string(value, threshold=8, edgeitems=2) if isinstance(value, np.ndarray) else str(value)
     line = printable(" ".join(text.split()))
     return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
 
 
 class TensorMetadata:
-    """Dtype and shape of a tensor. Two that are equal are the same object."""
+    """Dtype and shape of a tensor. Equal metadata are the same object."""
     __slots__ = ("__weakref__", "dtype", "nbytes", "shape")
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ class TensorMetadata:
 
     @classmethod
     def of(cls, array: Array) -> TensorMetadata:
-        """That of an array."""
+        """Return the metadata of an array."""
         return _known.get((array.dtype, array.shape)) or cls(array.dtype, array.shape)
 
     def __reduce__(self) -> Any:
@@ -61,7 +61,7 @@ class TensorMetadata:
 
     @property
     def element(self) -> str:
-        """The dtype as MLIR spells it, and strings."""
+        """MLIR's spelling of the dtype, or "string"."""
         return "string" if self.dtype.kind == "O" else MLIR_NAMES.get(self.dtype.name, self.dtype.name)
 
     @property

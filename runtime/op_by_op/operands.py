@@ -1,4 +1,4 @@
-"""What Python code may use as operands beside handles: numbers and NumPy's default arrays take the type of the first handle,
+"""The operands that Python code may use beside handles: numbers and NumPy's default arrays take the type of the first handle,
 other arrays keep theirs.
 """
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def operands_of(runtime: CoreRuntime, values: Sequence[Any]) -> list[TensorHandle]:
-    """Handles of the operands of one operation."""
+    """Return handles of the operands of one operation."""
     like = next((v for v in values if isinstance(v, TensorHandle)), None)
     return [handle_of(runtime, v, like) for v in values]
 
 
 def handle_of(runtime: CoreRuntime, value: Any, like: TensorHandle | None) -> TensorHandle:
-    """One operand; `like` is the handle that it meets."""
+    """Return the handle of one operand; `like` is the handle whose type it takes."""
     if isinstance(value, TensorHandle):
         if not value.is_valid:
             raise given_away()
@@ -36,13 +36,14 @@ def handle_of(runtime: CoreRuntime, value: Any, like: TensorHandle | None) -> Te
 
 
 def is_loose(value: Any) -> bool:
-    """True if a value takes the type of what it meets."""
+    """True if a value takes the type of the other operand."""
     return isinstance(value, bool | int | float | list) or (
         isinstance(value, np.ndarray | np.generic) and value.dtype.name in ("float64", "int64"))
 
 
 def of_type(value: Any, dtype: np.dtype[Any]) -> Array:
-    """A loose value as an array of `dtype`; a Problem where the type cannot hold it. An array of another kind keeps its own."""
+    """Return a loose value as an array of `dtype`; raise a Problem if the type cannot hold it. An array of another kind keeps
+    its own type."""
     array = np.asarray(value)
     is_float = dtype.kind in "fV"
     if is_float or dtype.kind == array.dtype.kind or (array.dtype.kind == "b" and dtype.kind != "b"):
@@ -58,7 +59,7 @@ def of_type(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def later(runtime: CoreRuntime, value: Any, like: TensorHandle) -> TensorHandle:
-    """A loose value that takes its type when that of `like` is known."""
+    """Return a handle of a loose value that takes its type when that of `like` is known."""
     handle, resolver = runtime.pending()
 
     def known(_: object) -> None:

@@ -1,4 +1,4 @@
-"""One operation on its way: from its arguments, over its metadata, to its results.
+"""The execution of one operation: from its arguments, through its metadata, to its results.
 
     metadata    at once if that of all arguments is known, else as soon as it is; an error here is the results' error at once
     dispatch    when all arguments and the chain are settled: inline in the caller's thread if they are settled already and the
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 
 class Operation(Protocol):
-    """What a handler knows of an operation."""
+    """A handler's description of an operation."""
     @property
     def side_effect(self) -> bool:
-        """True if it needs a chain."""
+        """True if the operation needs a chain."""
 
     @property
     def is_long(self) -> bool:
-        """True if it always runs in the work queue. A compiled one does so where its kernel is estimated to be long."""
+        """True if the operation always runs in the work queue. A compiled one does if its kernel is estimated to be long."""
 
     def waits_for(self, arguments: Sequence[TensorHandle]) -> Sequence[TensorHandle] | None:
-        """The arguments whose contents the metadata depends on, beside the metadata of all; None where there is no metadata
-        function."""
+        """Return the arguments on whose contents the metadata depends, in addition to the metadata of all; None if there is no
+        metadata function."""
 
     def infer(self, call: OpCall) -> tuple[TensorMetadata, ...]:
-        """The metadata of the results. Raises a Problem."""
+        """Return the metadata of the results. Raises a Problem."""
 
     def dispatch(self, call: OpCall) -> Any:
-        """The results: arrays, pending handles, with a chain behind them where the effect takes longer; or None where it has
+        """Return the results: arrays, or pending handles, followed by a chain if the effect takes longer; or None if it has
         filled `call.results`. Raises a Problem."""
 
 
@@ -57,8 +57,8 @@ class Stage(Enum):
 
 
 class OpCall:
-    """One call. A dispatch function sees it: `arrays` and `attributes` are its inputs, `metadata` that of its results (empty
-    without a metadata function), `location` what the client passed."""
+    """One call. A dispatch function receives it: `arrays` and `attributes` are its inputs, `metadata` that of its results
+    (empty without a metadata function), `location` the client's."""
     __slots__ = ("arguments", "attributes", "chain", "done", "entry", "invocation", "is_long", "location", "metadata",
                  "missing", "missing_metadata", "op_name", "operation", "results", "runtime", "stage", "stolen", "thread",
                  "types_known")
@@ -84,7 +84,8 @@ class OpCall:
 
     # ---- before it runs ----------------------------------------------------------------------------------------------
     def start(self) -> None:
-        """Find the metadata and run, now or when what it waits for is there. What interrupts that is the results' error."""
+        """Infer the metadata and run, now or when the values that it waits for are settled. An interrupt of that becomes the
+        results' error."""
         try:
             self.begin_or_defer()
         except BaseException as error:
@@ -106,11 +107,11 @@ class OpCall:
         self.defer(pending)
 
     def inputs_of_run(self) -> list[AsyncValue]:
-        """All that it waits for."""
+        """Return all values that the call waits for."""
         return [*self.arguments] if self.chain is None else [*self.arguments, self.chain]
 
     def defer(self, pending: list[AsyncValue]) -> None:
-        """Wait for what is pending."""
+        """Wait for the pending values."""
         if self.location is None:
             self.location = self.runtime.locate()
         early = self.operation.waits_for(self.arguments)
@@ -118,7 +119,7 @@ class OpCall:
         late = [] if early is None else [a for a in early if a.is_pending]
         if early is not None and not unknown and not late and not self.infer():
             return
-        self.invocation = None  # what goes wrong from now on is found out later
+        self.invocation = None  # what goes wrong from now on is reported later
         self.missing_metadata, self.missing = len(unknown) + len(late), len(pending) + 1
         keep_settled(self.arguments)
         self.runtime.track(self)
@@ -150,14 +151,15 @@ class OpCall:
             self.runtime.schedule(self)
 
     def is_waiting(self) -> bool:
-        """True if something is pending that it needs."""
+        """True if a value that the call needs is pending."""
         for argument in self.arguments:
             if type(argument._state) is Waiting:
                 return True
         return self.chain is not None and self.chain.is_pending
 
     def infer(self) -> bool:
-        """Find the metadata of the results, unless an argument is an error, which the run says. False where it is wrong."""
+        """Infer the metadata of the results, unless an argument is an error, which the run reports. Return False if that
+        fails."""
         if self.types_known or self.operation.waits_for(self.arguments) is None:
             return True
         for argument in self.arguments:
@@ -179,7 +181,7 @@ class OpCall:
 
     # ---- when all is there -------------------------------------------------------------------------------------------
     def run(self) -> None:
-        """Run it, unless an input is an error or it has been cancelled."""
+        """Run the call, unless an input is an error or the call has been cancelled."""
         if not self.claim():
             return
         error = next((v.error for v in self.inputs_of_run() if v._state is not None), None) or self.runtime.cancelled
@@ -205,11 +207,11 @@ class OpCall:
                 raise
 
     def begin(self, _: object) -> None:
-        """Run it, as a callback."""
+        """Run the call, as a callback."""
         self.run()
 
     def claim(self) -> bool:
-        """Begin the run; False where it has been done with."""
+        """Begin the run; return False if it has been settled already."""
         with TRANSITION:
             if self.stage is not Stage.WAITING:
                 return False
@@ -217,7 +219,7 @@ class OpCall:
         return True
 
     def deliver(self, found: Sequence[Any]) -> None:
-        """Settle the results; the call is done when those that are still pending are."""
+        """Settle the results; the call is done when the pending ones are settled."""
         values = list(found)
         effect = [values.pop()] if values and isinstance(values[-1], Chain) else []
         self.check_count(len(values))
@@ -250,21 +252,21 @@ class OpCall:
                           help="make the list of results as long as the operation has them")
 
     def fail(self, error: Problem) -> None:
-        """An error that begins here."""
+        """Fail the call with a new error."""
         with TRANSITION:
             if self.stage is Stage.DONE:
                 return
         with_row(lambda _: self.report(error))
 
     def report(self, error: Problem) -> None:
-        """What the diagnostic handler does is over before anything else hears of the error."""
+        """Report an error; the diagnostic handler has returned before any waiting code sees the error."""
         error = self.runtime.originate(error, self.location, self.op_name)
         if self.invocation is not None:
             self.invocation.problem = error
         self.finish(error)
 
     def finish(self, error: Problem | None) -> None:
-        """Done: what has not been settled becomes the error, and the arguments are let go."""
+        """End the call: unsettled results become the error, and the arguments are released."""
         with TRANSITION:
             if self.stage is Stage.DONE:
                 return
@@ -288,17 +290,17 @@ class OpCall:
         self.results = []
 
     def _give_up(self, error: BaseException) -> None:
-        """What should have run this, or one of its callbacks, was ended by an error."""
+        """Fail the call after an error ended the code that should have run it, or one of its callbacks."""
         if self.stage is Stage.WAITING or (self.stage is Stage.RUNNING and self.thread == threading.get_ident()):
             self.fail(problem_of(error, self.op_name))
 
     def cancel(self, error: Problem) -> None:
-        """Give it up unless it is running."""
+        """Cancel the call unless it is running."""
         if self.claim():
             self.finish(error)
 
     def after_fork(self) -> None:
-        """In the child: what another thread was running is lost, and so is what it was about to say to those that wait."""
+        """Handle a fork in the child: a run of another thread is lost, and so are the callbacks that it was about to call."""
         if self.stage is Stage.RUNNING and self.thread != threading.get_ident():
             self.abandon()
         elif self.stage is Stage.WAITING:
@@ -307,7 +309,7 @@ class OpCall:
                 self.runtime.schedule(self)
 
     def abandon(self) -> None:
-        """The thread that was running this is no more."""
+        """Fail the call, because the thread that was running it does not exist any more."""
         self.finish(lost_thread(self.op_name))
 
 
@@ -317,8 +319,8 @@ def lost_thread(op_name: str) -> Problem:
 
 
 class Delivery:
-    """Ends a call when the results that came later, `left` of them, are settled; the first error among them is the call's. It
-    began where such a value failed: it is reported here only if nobody has done so."""
+    """Ends a call when its pending results, `left` of them, are settled; the first error among them is the call's. Such an
+    error originated elsewhere: it is reported here only if it has not been reported before."""
     __slots__ = ("call", "left")
 
     def __init__(self, call: OpCall, left: int) -> None:

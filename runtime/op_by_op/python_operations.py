@@ -33,7 +33,7 @@ UNIQUE = ("return_index", "return_inverse", "return_counts")
 
 
 def register_all(runtime: CoreRuntime) -> None:
-    """Add them to a runtime."""
+    """Add these operations to a runtime."""
     runtime.register("reshape/2", reshape)
     runtime.register("unique", unique)
     runtime.register("nonzero", lambda call: np.nonzero(call.arrays[0]))
@@ -49,14 +49,14 @@ def register_all(runtime: CoreRuntime) -> None:
 
 
 def arguments_of(call: OpCall, count: int) -> Sequence[Any]:
-    """The arrays of a call, of which there must be `count`."""
+    """Return the arrays of a call, which must have `count` arguments."""
     if len(call.arguments) != count:
         raise TypeProblem(f"{call.op_name} takes {count} arguments, not {len(call.arguments)}", kind="argument")
     return call.arrays
 
 
 def reshape(call: OpCall) -> Any:
-    """The first argument in the shape that the second one lists; one extent may be -1."""
+    """Return the first argument in the shape that the second one lists; one extent may be -1."""
     x, shape = arguments_of(call, 2)
     if shape.dtype.kind not in "iu" or shape.ndim > 1:
         raise TypeProblem(f"a shape is a list of integers, not {TensorMetadata.of(shape)}", kind="type")
@@ -69,7 +69,7 @@ def reshape(call: OpCall) -> Any:
 
 
 def unique(call: OpCall) -> Any:
-    """NumPy's: the sorted values that occur, and what the attributes ask for besides."""
+    """Return NumPy's result: the sorted unique values, and the arrays that the attributes request."""
     x, = arguments_of(call, 1)
     asked: dict[str, Any] = {name: bool(call.attributes.get(name)) for name in UNIQUE if name in call.attributes}
     return np.unique(x, **asked)

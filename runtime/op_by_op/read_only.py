@@ -1,8 +1,8 @@
-"""What a client sees of a tensor: an array that cannot be written, nor be made writable.
+"""The client's view of a tensor: an array that cannot be written, nor be made writable.
 
-A read-only view of a NumPy array can be made writable again as long as the array behind it is. So there is none behind it, as
-far as NumPy knows: the memory belongs to an object of ours that offers it for reading alone. That object refers to the array,
-which is thereby seen to be in use (`buffer_reuse`).
+A read-only view of a NumPy array can be made writable again if its base array is writable. The view here has no base array that
+NumPy knows: the memory belongs to an object of this module that exports it read-only. That object refers to the array, whose
+reference count thus shows that it is in use (`buffer_reuse`).
 """
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class ArrayMemory:
 
 
 def typestr(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype for NumPy; one that is not its own (bfloat16, the floats of 8 bits) as bytes without a meaning."""
+    """Return NumPy's name of a dtype; that of a dtype that is not its own (bfloat16, the floats of 8 bits) as untyped bytes."""
     return dtype.str if dtype.isbuiltin != 2 else f"|V{dtype.itemsize}"
 
 
 def read_only(array: Array) -> Array:
-    """The same elements. Objects, which NumPy does not look at in foreign memory, are in an array of its own."""
+    """Return a read-only array with the same elements. Objects, which NumPy does not read from foreign memory, are copied."""
     dtype = array.dtype
     if dtype.hasobject:
         copy = array.copy()
@@ -40,7 +40,7 @@ def read_only(array: Array) -> Array:
 
 
 def owner_of(array: Array) -> Any:
-    """The array whose memory this one shows."""
+    """Return the array whose memory this one views."""
     while array.base is not None:
         base: Any = array.base
         array = base._array if type(base) is ArrayMemory else base

@@ -1,5 +1,6 @@
-"""Which region of this thread records operations instead of running them. What it does with them is its own affair: the runtime
-only hands them over. What waits for a region that this thread has yet to leave would wait for ever, which is an error instead.
+"""The regions of this thread that record operations instead of running them. The runtime only passes the operations to the
+region, which decides what to do with them. Waiting for a region that this thread has yet to leave would never end, and is an
+error instead.
 """
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Takes operations that are not to be run now."""
+    """Takes operations that must not run now."""
 
     def record(self, invocation: OpInvocation) -> None:
-        """Fill the invocation's results with handles that are pending, or errors."""
+        """Fill the invocation's results with pending handles, or errors."""
 
 
 class _Active(threading.local):
@@ -30,17 +31,17 @@ _active = _Active()
 
 
 def recording(runtime: Any) -> Recorder | None:
-    """The innermost recorder of this thread for a runtime."""
+    """Return the innermost recorder of this thread for a runtime."""
     return next((r for of, r in reversed(_active.recorders) if of is runtime), None) if _active.recorders else None
 
 
 def recorders() -> list[Recorder]:
-    """Those of this thread, the innermost last."""
+    """Return the recorders of this thread, the innermost last."""
     return [r for _, r in _active.recorders]
 
 
 def begin(runtime: Any, recorder: Recorder) -> None:
-    """Hand this thread's operations to a recorder, until `end`."""
+    """Pass this thread's operations to a recorder, until `end`."""
     _active.recorders.append((runtime, recorder))
 
 
@@ -49,7 +50,7 @@ def end() -> None:
 
 
 def check_no_region(values: Sequence[AsyncValue]) -> None:
-    """Raise a Problem where one of these values depends on a region that this thread is in: it would wait for itself."""
+    """Raise a Problem if one of these values depends on a region that this thread is in: the thread would wait for itself."""
     open_regions = recorders()
     if open_regions and any(region in open_regions for region in sources_of(values)):
         from .location import caller_position
@@ -59,7 +60,7 @@ def check_no_region(values: Sequence[AsyncValue]) -> None:
 
 
 def sources_of(values: Sequence[AsyncValue]) -> list[Any]:
-    """What will settle pending values, as far as it is known: regions, at the ends of rows of calls and copies."""
+    """Return the known sources of pending values: regions, at the ends of chains of calls and copies."""
     from .asynchronous import AsyncValue, Waiting
     found, seen, stack = [], set(), list(values)
     while stack:

@@ -1,5 +1,5 @@
-"""Errors of a client's code (operators, callbacks, handlers) where nobody can catch them, and as Problems of the operation in
-which they were raised. Nothing here raises, whatever the error, its message or the hook that prints it does.
+"""Errors of a client's code (operators, callbacks, handlers) where nobody can catch them, and their conversion to Problems of
+the operation in which they were raised. Nothing here raises, whatever the error, its message or the hook that prints it does.
 """
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from ..errors import Problem
 
 INTERRUPTS = KeyboardInterrupt, SystemExit
-"""Errors that end a program: they are raised in the client's thread, beside what they make of the operation. All others, those
-that are no `Exception` too, are errors of the operation alone."""
+"""Errors that end a program: they are raised in the client's thread, in addition to their effect on the operation. All others,
+including those that are no `Exception`, are errors of the operation alone."""
 
 
 class Culprit:
-    """Raises an error as a destructor, whose errors Python gives to `sys.unraisablehook`: the way to call the hook with
-    arguments of its own type. The hook prints what this is."""
+    """Raises an error as a destructor, whose errors Python passes to `sys.unraisablehook`: the way to call the hook with
+    arguments of its own type. The hook prints this object."""
 
     def __init__(self, error: BaseException, culprit: object) -> None:
         self.error, self.culprit = error, culprit
@@ -32,7 +32,7 @@ def unraisable(error: BaseException, culprit: object) -> None:
 
 
 def problem_of(error: BaseException, op_name: str) -> Problem:
-    """What went wrong in an operation, as a Problem of its own."""
+    """Return the error of an operation as a new Problem."""
     match error:
         case Problem() if is_sound(error):
             return error.copy().of(op_name)
@@ -45,12 +45,12 @@ def problem_of(error: BaseException, op_name: str) -> Problem:
 
 
 def sound(error: Problem, what: str) -> Problem:
-    """This Problem, or another one where a client's class of its own has not filled it."""
+    """Return this Problem, or another one if a client's own subclass has not initialized it."""
     return error if is_sound(error) else problem_of(error, what)
 
 
 def is_sound(error: Problem) -> bool:
-    """True if it can be read and shown."""
+    """True if the Problem can be read and shown."""
     try:
         return isinstance(error.message, str) and isinstance(error.kind, str) and isinstance(str(error), str)
     except Exception:
@@ -58,7 +58,7 @@ def is_sound(error: Problem) -> bool:
 
 
 def mark_reported(error: Problem) -> None:
-    """A diagnostic handler has heard of this error."""
+    """Mark an error as known to a diagnostic handler."""
     error.__dict__["reported"] = True
 
 
@@ -67,7 +67,7 @@ def is_reported(error: Problem) -> bool:
 
 
 def text_of(error: BaseException) -> str:
-    """An error's message, whatever its `__str__` does."""
+    """Return an error's message, whatever its `__str__` does."""
     try:
         return str(error)
     except BaseException as failure:
@@ -75,9 +75,9 @@ def text_of(error: BaseException) -> str:
 
 
 def show(text: str) -> None:
-    """Print a diagnostic that no client wants to have; nobody hears of it where there is nothing to print to."""
+    """Print a diagnostic that no client handles, if there is a stream to print to."""
     if sys.stderr is not None:
         try:
             print(text, file=sys.stderr, flush=True)
-        except Exception:  # whatever a file of the client's does
+        except Exception:  # whatever the client's file does
             return

@@ -1,12 +1,12 @@
-"""TOSA's stateful operators by their names: a chain orders them, and the variables are those of the runtime's context, which
-compiled programs share.
+"""TOSA's stateful operators by name: a chain orders them, and the variables are those of the runtime's context, which compiled
+programs share.
 
     tosa.variable          sym_name, initial_value (dense), or type and var_shape: declares; the first gives the value
     tosa.variable_read     name
     tosa.variable_write    name
 
-An operation alone is no graph: declaring a variable again, with the same type, is not an error, and a write needs no
-declaration of its own where the variable is there.
+A single operation is no graph: declaring a variable again, with the same type, is not an error, and a write needs no
+declaration of its own if the variable exists.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def register_variables(runtime: CoreRuntime) -> None:
-    """Add them to a runtime; a read and a write have the older spelling, too."""
+    """Add these operations to a runtime; a read and a write have the older spelling, too."""
     runtime.register("tosa.variable", declare, declared, side_effect=True)
     for between in "_.":
         runtime.register(f"tosa.variable{between}read", read, side_effect=True)
@@ -33,7 +33,7 @@ def register_variables(runtime: CoreRuntime) -> None:
 
 
 def declaration(attributes: FrozenOpAttrs) -> Declaration:
-    """What the attributes of tosa.variable say."""
+    """Return the declaration in the attributes of tosa.variable."""
     name = attributes.get("sym_name", "string")
     initial: Any = attributes.get("initial_value", "dense") if "initial_value" in attributes else None
     if initial is None and not ("type" in attributes and "var_shape" in attributes):

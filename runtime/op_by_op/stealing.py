@@ -1,4 +1,4 @@
-"""Running a kernel over the buffer of an argument that nobody else refers to any more (`buffer_reuse` says when that is so)."""
+"""Running a kernel over the buffer of an argument without other references (`buffer_reuse` defines when that is allowed)."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def steal(runtime: CoreRuntime, entry: TypedOperation, arguments: list[TensorHandle]) -> tuple[int, Array] | None:
-    """Run the kernel with its only result in the buffer of the first argument that fits and is free: its number, and the array.
-    None where there is none."""
+    """Run the kernel with its only result in the buffer of the first argument that fits and is free; return the argument's
+    number, and the array. Return None if there is no such argument."""
     in_place = entry.kernel().in_place
     if in_place is None:
         return None

@@ -1,8 +1,8 @@
 """The kinds of tensors: dense ones of numbers, dense ones of strings, and scalar ones, whose elements are all one number.
 
-All are arrays. One of strings is an array of `bytes` objects; one that stands for a scalar tensor is marked, by the object that
-owns its memory, so that views of it, as handles give them, count as well. Operations take a scalar tensor wherever they take a
-dense one, and give dense ones.
+All are arrays. A tensor of strings is an array of `bytes` objects; a scalar tensor is marked, by the object that owns its
+memory, so that the views that handles return are also marked. Operations accept a scalar tensor wherever they accept a dense
+one, and return dense ones.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STRINGS = np.dtype(object)
 
 
 def is_strings(value: Any) -> bool:
-    """True if a value is meant as a tensor of strings: a list that begins with text or bytes, or NumPy's arrays of them. Text
-    alone is none: it is taken for a mistake."""
+    """True if a value is meant as a tensor of strings: a list that begins with text or bytes, or NumPy's arrays of them. A
+    single text is not: it is considered a mistake."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind is not None:
         return kind in "USO"
@@ -32,7 +32,7 @@ def is_strings(value: Any) -> bool:
 
 
 def strings(value: Any) -> Array:
-    """A tensor of strings, nested lists or an array of them; text becomes UTF-8."""
+    """Return a tensor of strings from nested lists or an array of them; text becomes UTF-8."""
     array = np.array(value, STRINGS)
     flat = array.reshape(-1)
     for number, element in enumerate(flat):
@@ -45,13 +45,13 @@ def strings(value: Any) -> Array:
 
 
 class Scalars:
-    """Marks on arrays, as long as these live."""
+    """Marks on arrays, for the lifetime of the arrays."""
 
     def __init__(self) -> None:
         self._marked: dict[int, weakref.ref[Array]] = {}
 
     def make(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
-        """An array that stands for a scalar tensor; it cannot be written, so that no result is put where the mark is."""
+        """Return an array for a scalar tensor; it is read-only, so that no result reuses its marked memory."""
         array = np.full(shape, value, dtype)
         array.flags.writeable = False
         key = id(array)
@@ -65,4 +65,4 @@ class Scalars:
 
 
 SCALARS = Scalars()
-"""Those of this process."""
+"""The scalar tensors of this process."""

@@ -1,5 +1,5 @@
-"""The work queue: a bounded list of tasks and the threads that run them. Threads start when there is work, none before; a child
-of `fork` has no threads of its parent's and starts its own.
+"""The work queue: a bounded list of tasks and the threads that run them. Threads start only when there is work; a child of
+`fork` has none of its parent's threads and starts its own.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .reporting import unraisable
 from .workers import this
 
 PATIENCE = 0.5
-"""Seconds without any progress, all threads waiting for values, after which the end of a program wakes them."""
+"""Seconds without any progress, with all threads waiting for values, after which the end of a program wakes them."""
 
 
 class Task(Protocol):
     """A piece of work."""
 
     def begin(self, _: object) -> object:
-        """Do it."""
+        """Run the task."""
 
 
 class WorkQueue:
-    """Runs tasks on at most `threads` threads, and on as many more as wait in a task for what others do; at most `size` tasks
-    are in line."""
+    """Runs tasks on at most `threads` threads, plus one for each thread that waits in a task for other tasks; at most `size`
+    tasks are queued."""
 
     def __init__(self, threads: int, size: int) -> None:
         self.most, self.size = threads, size
@@ -39,7 +39,7 @@ class WorkQueue:
         self._close.atexit = False
 
     def add(self, task: Task) -> bool:
-        """Hand a task over. False where the queue is full or shut down: then the caller runs it."""
+        """Submit a task. Return False if the queue is full or shut down: then the caller runs it."""
         state = self.state
         with state.lock:
             if state.is_closed or state.tasks.qsize() >= self.size or not self.most:
@@ -51,7 +51,7 @@ class WorkQueue:
 
     @property
     def threads(self) -> int:
-        """How many threads there are now."""
+        """Current number of threads."""
         return len(self.state.threads)
 
     def __len__(self) -> int:
@@ -63,18 +63,18 @@ class WorkQueue:
         return this.crew is not None
 
     def shutdown(self) -> None:
-        """Take no more tasks, finish those that wait, end the threads."""
+        """Refuse new tasks, finish the queued ones, end the threads."""
         self.state.close()
         for thread in self.others():
             thread.join()
         self.state.forget_wakes()
 
     def others(self) -> list[threading.Thread]:
-        """Its threads but this one."""
+        """Return the queue's threads except this one."""
         return [t for t in list(self.state.threads) if t is not threading.current_thread()]
 
     def end(self) -> None:
-        """Shut it down when the program ends. Threads that wait for a value that nobody is left to give are woken."""
+        """Shut the queue down at the end of the program. Threads that wait for a value that nobody will provide are woken."""
         self.state.close()
         while any(t.is_alive() for t in self.others()):
             before = self.state.taken
@@ -85,11 +85,11 @@ class WorkQueue:
 
 
 class QueueState:
-    """What the threads of a queue share; they do not keep the queue itself alive. Those that wait in a task for other tasks,
-    for the locks in `waits`, do not count. `taken` tasks have been begun; None among the tasks is for one thread to look
-    whether it is to end.
+    """The state that the threads of a queue share; they do not keep the queue itself alive. Threads that wait in a task for
+    other tasks, for the locks in `waits`, do not count. `taken` is the number of tasks that have begun; a task None tells one
+    thread to check whether it must end.
 
-    The list of tasks is written in C, so that Ctrl-C in the thread that adds one leaves it whole.
+    The list of tasks is implemented in C, so that Ctrl-C in a thread that adds a task leaves it consistent.
     """
 
     def __init__(self, most: int) -> None:
@@ -102,7 +102,8 @@ class QueueState:
         self.lock = threading.RLock()
 
     def staff(self, tasks: int) -> bool:
-        """Have a thread for the last of `tasks` tasks: one that is idle, or a new one. False where there can be no more."""
+        """Provide a thread for the last of `tasks` tasks: an idle one, or a new one. Return False if no more threads can be
+        started."""
         if self.idle >= tasks or len(self.threads) - len(self.waits) >= self.most:
             return True
         thread = threading.Thread(target=work, args=(self,), name="tosaic op by op", daemon=True)
@@ -118,7 +119,7 @@ class QueueState:
         return True
 
     def block(self, lock: LockType) -> None:
-        """A thread is about to wait in a task; what is in line, and what comes, needs another one."""
+        """Note that a thread is about to wait in a task; queued and later tasks need another thread."""
         with self.lock:
             self.waits.add(lock)
             if waiting := self.tasks.qsize():
@@ -140,7 +141,7 @@ class QueueState:
 
     @property
     def is_surplus(self) -> bool:
-        """True if there is a thread more than there should be."""
+        """True if there are more threads than allowed."""
         return len(self.threads) - len(self.waits) > self.most
 
     def close(self) -> None:
@@ -150,8 +151,8 @@ class QueueState:
                 self.tasks.put(None)
 
     def take(self) -> Task | None:
-        """The next task, as soon as there is one; None where the thread is to end: the queue is closed and empty, or another
-        one has come back from waiting."""
+        """Wait for the next task, and return it; None if the thread must end: the queue is closed and empty, or another thread
+        has returned from waiting."""
         while True:
             with self.lock:
                 if self.is_closed:
@@ -166,11 +167,11 @@ class QueueState:
                 if task is not None:
                     self.taken += 1
                     if not self.idle and not self.is_closed:
-                        self.staff(1)  # the next one that adds a task does not wait for a thread to start
+                        self.staff(1)  # so that the next task need not wait for a thread to start
                     return task
 
     def take_last(self) -> Task | None:
-        """The next task of a queue that is closed, at once; what wakes the threads that still wait for one is left for them."""
+        """Return the next task of a closed queue without waiting; leave the entries that wake waiting threads in place."""
         task: Task | None = None
         for _ in range(self.tasks.qsize()):
             found = self.tasks.get_nowait()
@@ -182,14 +183,14 @@ class QueueState:
         return task
 
     def forget_wakes(self) -> None:
-        """No thread is left to be woken."""
+        """Remove the entries that wake threads, as no thread is left."""
         with self.lock:
             for _ in range(self.tasks.qsize()):
                 if (task := self.tasks.get_nowait()) is not None:
                     self.tasks.put(task)
 
     def after_fork(self) -> None:
-        """In the child: its tasks are still there, its threads are not."""
+        """Reset the state in a forked child: its tasks are still there, its threads are not."""
         mine = threading.get_ident()
         tasks, self.tasks, self.lock = self.tasks, SimpleQueue(), threading.RLock()
         while tasks.qsize():
@@ -201,12 +202,12 @@ class QueueState:
 
 
 def work(state: QueueState) -> None:
-    """What a thread does."""
+    """The main loop of a thread."""
     this.crew = state
     while (task := state.take()) is not None:
         try:
             run_callbacks((task.begin,), None)
-        except BaseException as error:  # an interrupt ends no thread that others count on
+        except BaseException as error:  # an interrupt must not end a thread that others rely on
             unraisable(error, task.begin)
         del task
 

@@ -1,6 +1,6 @@
-"""What this thread works for. A worker that is about to block says so, and its queue has another thread do the work meanwhile:
-operators may wait for operators that are still in line, however many of them do so at once. At the end of the program, what
-waits for a value that nobody is left to give is woken.
+"""The work queue to which this thread belongs. A worker that is about to block announces it, and its queue provides another
+thread meanwhile: operators may wait for queued operators, however many of them do so at the same time. At the end of the
+program, threads that wait for a value that nobody will provide are woken.
 """
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Crew(Protocol):
     """The threads of a queue."""
 
     def block(self, lock: LockType) -> None:
-        """One of them is about to wait for a lock."""
+        """Note that a thread is about to wait for a lock."""
 
     def unblock(self, lock: LockType) -> None:
-        """It goes on."""
+        """Note that a thread continues."""
 
 
 class _This(threading.local):
@@ -25,11 +25,11 @@ class _This(threading.local):
 
 
 this = _This()
-"""Of this thread: the crew that it belongs to."""
+"""State of this thread: the crew that it belongs to."""
 
 
 class blocked:
-    """While this thread waits for a lock."""
+    """A context in which this thread waits for a lock."""
     __slots__ = ("crew", "lock")
 
     def __init__(self, lock: LockType) -> None:

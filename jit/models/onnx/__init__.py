@@ -1,1 +1,2 @@
-"""The door for ONNX files, and ONNX itself to check a model against. May import lowering and the models beside it."""
+"""The importer of ONNX files, and ONNX itself as a reference for checks of a model. May import lowering and the models beside
+it."""

@@ -1,5 +1,5 @@
-"""tosaic as a backend of ONNX, `tosaic.onnx`: `prepare`, `run_model`, `run_node`, `supports_device`, as the interface
-`onnx.backend.base.Backend` has them, and `InferenceSession`, ONNX Runtime's.
+"""tosaic as a backend of ONNX, `tosaic.onnx`: `prepare`, `run_model`, `run_node`, `supports_device`, with the interface of
+`onnx.backend.base.Backend`, and `InferenceSession`, with that of ONNX Runtime.
 
     from tosaic import onnx as backend
     representation = backend.prepare(onnx.load("model.onnx"))
@@ -27,14 +27,15 @@ __all__ = ["InferenceSession", "TosaicBackend", "is_compatible", "prepare", "run
 
 
 class Prepared(BackendRep):
-    """A model that is ready to be called: compiled where its inputs have known shapes, or else for those of a call."""
+    """A model that is ready to be called: compiled if its inputs have known shapes, otherwise compiled for those of each
+    call."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.outputs = namedtupledict("Outputs", output_names(model.module))
 
     def run(self, inputs: Any, **ignored: Any) -> Any:
-        """The outputs, by number and by name, for inputs in order or by name, or the only one."""
+        """Return the outputs, by number and by name, for inputs in order or by name, or for the only input."""
         arrays = [inputs] if isinstance(inputs, Mapping) else list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         found = self.model(*arrays)
         return self.outputs(*(found if isinstance(found, tuple) else (found,)))
@@ -45,7 +46,7 @@ class TosaicBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **options: Any) -> bool:
-        """True if the model can be compiled; of one with open shapes whether it can be read."""
+        """True if the model can be compiled or, for open shapes, if it can be read."""
         try:
             entry = from_onnx(model).entry()
             if not entry.is_dynamic:
@@ -56,7 +57,7 @@ class TosaicBackend(Backend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **options: Any) -> Prepared:
-        """The model, to be called; `shapes` are those of `tosaic.from_onnx`."""
+        """Return the model, ready to be called; `shapes` are those of `tosaic.from_onnx`."""
         if not cls.supports_device(device):
             raise Problem(f"there is no device {device}", kind="argument", help="tosaic runs on the CPU")
         found = from_onnx(model, shapes=options.get("shapes"))
@@ -66,7 +67,7 @@ class TosaicBackend(Backend):
 
     @classmethod
     def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **options: Any) -> Any:
-        """The outputs of one node for arrays in order."""
+        """Return the outputs of one node for arrays in order."""
         import numpy as np
         arrays: Sequence[Any] = [np.asarray(x) for x in (inputs if isinstance(inputs, list | tuple) else [inputs])]
         named = dict(zip([n for n in node.input if n], arrays))

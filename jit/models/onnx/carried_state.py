@@ -1,6 +1,6 @@
-"""State that a streaming model takes and gives, as variables: an input and the output that it becomes in the next call are one
-variable with the input's name, which lives on from call to call. The module's function says so in its attributes, so that
-everything that runs it knows.
+"""State that a streaming model takes and returns, as variables: an input and the output that becomes it in the next call are
+one variable with the input's name, which persists from call to call. Attributes of the module's function record this, so that
+everything that runs the function knows it.
 """
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from ....lowering.graph.types import Array
 
 OUTPUTS, INITIAL = "onnx.state", "onnx.initial"
-"""Attributes of the function: outputs by the inputs that they become, and values of these before the first call."""
+"""Attributes of the function: outputs by the inputs that they become, and values of these inputs before the first call."""
 
 
 def with_state(module: Module, state: Mapping[str, Any]) -> Module:
-    """The module with these inputs and outputs as variables; a value beside an output's name is the first one, else zeros."""
+    """Return the module with these inputs and outputs as variables; a value beside an output's name is the initial value, which
+    is zeros otherwise."""
     from ....lowering.graph.types import TensorType, tensor_type
     from ....lowering.text.attributes import Dense
     function = module.function("main")
@@ -49,19 +50,19 @@ def with_state(module: Module, state: Mapping[str, Any]) -> Module:
 
 
 def output_names(function: Function) -> list[str]:
-    """What the file calls the outputs."""
+    """Return the file's names of the outputs."""
     attributes = function.result_attributes or ({},) * len(function.body.yields)
     return [str(own.get("onnx.name", value.name)) for own, value in zip(attributes, function.body.yields)]
 
 
 def state_of(function: Function) -> Mapping[str, str]:
-    """Outputs by the inputs that they become."""
+    """Return the outputs by the inputs that they become."""
     found: Mapping[str, str] = function.attributes.get(OUTPUTS, {})
     return found
 
 
 def first_value(function: Function, name: str, shape: Sequence[int]) -> Array:
-    """What a variable holds before the first call."""
+    """Return the value of a variable before the first call."""
     given = function.attributes.get(INITIAL, {}).get(name)
     value = next(v for v in function.arguments if v.name == name)
     found = np.zeros(tuple(shape), value.tensor.element.dtype) if given is None else np.array(given.array)
@@ -72,7 +73,7 @@ def first_value(function: Function, name: str, shape: Sequence[int]) -> Array:
 
 
 def bound(module: Module, original: Function) -> Module:
-    """The graph of TOSA with what is carried as variables."""
+    """Return the TOSA graph with the carried state as variables."""
     from ....lowering.rewrite.function_interface import PersistentTensor, bind_state
     pairs = state_of(original)
     if not pairs:
@@ -96,7 +97,7 @@ def bound(module: Module, original: Function) -> Module:
 
 
 class CarriedCalls:
-    """Calls of a function that takes and gives all its state, by what calls it without: the state is kept here."""
+    """Calls, without the state, of a function that takes and returns all its state: the state is kept here."""
 
     def __init__(self, function: Function, call: Any) -> None:
         self.function, self.call = function, call
@@ -110,7 +111,7 @@ class CarriedCalls:
         return [r for name, r in zip(names, results) if name not in pairs.values()]
 
     def state(self, name: str, arrays: Sequence[Array]) -> Array:
-        """What is held, or the first value: its shape follows from the inputs of the call."""
+        """Return the held state, or its initial value, whose shape follows from the inputs of the call."""
         if name not in self.held:
             from .named_extents import input_types
             free = [v.name for v in self.function.arguments if v.name not in state_of(self.function)]

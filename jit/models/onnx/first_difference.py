@@ -1,5 +1,5 @@
-"""Which node of an ONNX model is the first whose result is another one here than in ONNX Runtime: the model is loaded again
-with the results of all its nodes as outputs, in order, and these are compared.
+"""The first node of an ONNX model whose result differs from ONNX Runtime's: the model is loaded again with the results of all
+its nodes as outputs, in order, and these are compared.
 """
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 Load: TypeAlias = "Callable[[bytes, dict[str, tuple[int, ...]]], Module]"
 """Loads the bytes of a model, for inputs of these shapes."""
 MOST_BYTES = 1 << 30
-"""Of a model that is imported again: a larger one is no message of protobuf's."""
+"""Maximum number of bytes of a model that is imported again: protobuf cannot serialize a larger one as a message."""
 
 
 def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> OperatorVerdict:
-    """How many nodes were compared, and the first that differs; none where the import with all results cannot be made."""
+    """Return the number of nodes compared, and the first that differs; no node if the import with all results is not
+    possible."""
     import onnx
 
     from ...stages import prepared
@@ -45,7 +46,8 @@ def first_node(source: bytes, arrays: Sequence[Array], graph_of: Load) -> Operat
 
 
 def observed(onnx: Any, model: Any) -> list[str]:
-    """Make the results of nodes the model's outputs, where their types are known; the nodes in words, one for each."""
+    """Make the results of nodes the model's outputs if their types are known; return a description of the node of each
+    output."""
     graph = onnx.shape_inference.infer_shapes(model).graph
     typed = {value.name: value for value in (*graph.value_info, *graph.output)}
     values, nodes = [], []

@@ -1,4 +1,4 @@
-"""ONNX files as models: `tosaic.from_onnx`. The file becomes a module of `onnx` operations (`lowering/onnx`), which stays the
+"""ONNX files as models: `tosaic.from_onnx`. The file becomes a module of `onnx` operations (`lowering/onnx`), which remains the
 model's own graph; its entry is translated for the shapes of the inputs."""
 from __future__ import annotations
 
@@ -29,25 +29,24 @@ if TYPE_CHECKING:
 def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = None, name: str | None = None,
               state: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None,
               context: Context | None = None) -> Model:
-    """A model from an ONNX file's path, its bytes, an open file, or an `onnx.ModelProto`.
+    """Load a model from an ONNX file's path, its bytes, an open file, or an `onnx.ModelProto`.
 
         model = tosaic.from_onnx("model.onnx", shapes={"image": (1, 3, 224, 224)})
         y = model(x)
 
-    Inputs are called as in the file. `shapes` gives inputs their shapes, or extents that have a name their number (`{"batch":
-    1}`), where the file leaves some open. Leading ones that have names, as a batch has, are 1 for everything that needs a known
-    shape, unless others stay open; a call with other shapes is compiled for these. Weights in files
-    beside the model are found where a path is given. The file is mapped until code is made of it, so it must not change
-    meanwhile.
+    Inputs have the names of the file. `shapes` maps inputs to their shapes, or named extents to their numbers (`{"batch": 1}`),
+    where the file leaves extents open. Named leading extents, such as a batch, are 1 for everything that needs a known shape,
+    unless others stay open; a call with other shapes is compiled for those. Weights in files beside the model are found if a
+    path is given. The file is memory-mapped until its code is compiled, so it must not change meanwhile.
 
-    `state` names inputs that are what outputs of the call before were (`{"h": "hn"}`, with a first value `{"h": ("hn",
-    array)}`): they become variables, the model's own (`model.context`) or those of `context`, and calls neither take nor give
+    `state` names inputs that take the values of outputs of the previous call (`{"h": "hn"}`, with an initial value `{"h":
+    ("hn", array)}`): they become variables, of the model (`model.context`) or of `context`, and calls neither take nor return
     them.
 
-    `values` are inputs that always have these (`{"axes": [1]}`): they become constants. A call of a model whose code depends on
-    the value of an input with few numbers, how many elements it gives or which axes it reduces, makes code for that value.
+    `values` gives inputs fixed values (`{"axes": [1]}`): they become constants. If a model's code depends on the value of an
+    input with few numbers, such as a number of elements or the axes of a reduction, a call compiles code for that value.
 
-    Raises a Problem where the package onnx is missing, the file is no ONNX model, or a node has no place here.
+    Raises a Problem if the package onnx is missing, the file is no ONNX model, or a node is not supported.
     """
     source, shown = checked_source(model)
     found = load_model(source, name or shown)
@@ -62,8 +61,8 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Sequence[int] | int] | None = 
 
 
 def closed(model: Model, shapes: Mapping[str, Sequence[int] | int], may_be_cached: bool) -> Model:
-    """Return the model with inputs of these shapes and extents. If all are given and the graph stays as the file has it, its
-    code may be in the cache; constants and state need the types in the graph itself."""
+    """Return the model with inputs of these shapes and extents. If all are given and the graph stays as in the file, its code
+    may be in the cache; constants and state need the types in the graph itself."""
     given = {key: tuple(map(int, shape)) for key, shape in shapes.items() if not isinstance(shape, int)}
     entry = model.entry()
     if may_be_cached and set(shapes) == set(entry.input_names) == set(given):
@@ -74,7 +73,7 @@ def closed(model: Model, shapes: Mapping[str, Sequence[int] | int], may_be_cache
 
 
 def valued(model: Model, values: Mapping[str, Any]) -> Model:
-    """The model with these inputs as constants; what it is checked against is given them, too."""
+    """Return the model with these inputs as constants; its reference for checks is given them, too."""
     function, imported = model.module.function("main"), model.imported
     names = [v.name for v in function.arguments]
     if unknown := next((n for n in values if n not in names), None):
@@ -88,7 +87,8 @@ def valued(model: Model, values: Mapping[str, Any]) -> Model:
 
 
 def carried(model: Model, state: Mapping[str, Any]) -> Model:
-    """The model with what these inputs and outputs carry as variables; what it is checked against carries it, too."""
+    """Return the model with the state that these inputs and outputs carry as variables; its reference for checks carries the
+    state, too."""
     module = with_state(model.module, state)
     function, imported = module.function("main"), model.imported
     if imported is not None:
@@ -99,7 +99,7 @@ def carried(model: Model, state: Mapping[str, Any]) -> Model:
 
 
 def with_types(module: Module, types: Sequence[Type]) -> Module:
-    """The module with inputs of these types."""
+    """Return the module with inputs of these types."""
     from ....lowering.rewrite.substitute import ValueSubstitution
     found = dict(zip(module.function("main").arguments, types, strict=True))
 
@@ -110,7 +110,7 @@ def with_types(module: Module, types: Sequence[Type]) -> Module:
 
 
 def checked_source(model: Any) -> tuple[Any, str]:
-    """What can be loaded, and what messages call it; a Problem unless it is an ONNX model."""
+    """Return the loadable source, and its name for messages; raise a Problem unless it is an ONNX model."""
     source, shown = (model, str(os.fspath(model))) if isinstance(model, str | os.PathLike) else serialized(model)
     head = source[:8] if isinstance(source, bytes) else first_bytes(source, 8)
     if not is_onnx(head):
@@ -120,7 +120,7 @@ def checked_source(model: Any) -> tuple[Any, str]:
 
 
 def serialized(model: Any) -> tuple[bytes, str]:
-    """The bytes of a model that is no path, and what messages call it."""
+    """Return the bytes of a model that is no path, and its name for messages."""
     if not hasattr(model, "SerializeToString"):
         return read_bytes(model)
     if not model.ir_version:
@@ -128,6 +128,6 @@ def serialized(model: Any) -> tuple[bytes, str]:
         model.ir_version = 8
     try:
         return model.SerializeToString(), str(model.graph.name or "<model>")
-    except Exception as error:  # protobuf's own, for more than 2 GiB
+    except Exception as error:  # protobuf's own error, for more than 2 GiB
         raise Problem(f"the model cannot be written: {error}", kind="file",
                       help="save it with its weights in files beside it, and pass the path") from None

@@ -22,7 +22,8 @@ KIND = "a graph of ONNX"
 
 
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
-    """The entries as far as a call needs to know them. Raise a Problem where the first call would, for an operator."""
+    """Return the outlines of the entries, which are all that a call needs. Raise a Problem for an operator if the first call
+    would."""
     from ....lowering.rewrite.onnx.check_operators import check_operators
     check_operators(module)
     return tuple(Outline(f.name, not all(is_static(v.type) for v in f.arguments),
@@ -35,8 +36,8 @@ def is_static(type: Type) -> bool:
 
 
 def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None = None) -> Module:
-    """The TOSA graph of entry `name`, for inputs of these shapes; those that are not named have the shapes that the file gives
-    them. An extent that has a name is given as a shape of one number."""
+    """Return the TOSA graph of entry `name`, for inputs of these shapes; inputs that are not named have the shapes of the file.
+    A named extent is given as a shape of one number."""
     from ....lowering.dialects.onnx.node import WITHOUT_ELEMENTS
     from ....lowering.graph.graph import Module
     from ....lowering.rewrite.onnx.translate import to_tosa
@@ -56,19 +57,20 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
 
 
 def calls_by_value(module: Module, name: str, entry_of: EntryOf) -> CallsByValue | None:
-    """Calls of an entry for which there is no graph for shapes alone; None of one that carries state."""
+    """Return calls of an entry for which there is no graph for shapes alone; None for an entry that carries state."""
     return None if state_of(module.function(name)) else CallsByValue(module, name, entry_of)
 
 
 def calls_of(module: Module, name: str, bindings: Bindings | None = None) -> ObservedRun:
-    """Calls of an entry in the interpreter of ONNX's dialect, a quantized model's in the integers that stand for what it says
-    in floats: one is held against the other node by node (`quantized_terms`), not at the end, where steps have added up."""
+    """Return calls of an entry in the interpreter of ONNX's dialect. A quantized model is interpreted with its integers in
+    place of its floats: compiled code is compared with it node by node (`quantized_terms`), rather than at the end, where
+    rounding steps have accumulated."""
     from ....lowering.rewrite.onnx.quantized_patterns import in_integers
     return InterpretedCalls(in_integers(module), name)
 
 
 class InterpretedCalls:
-    """Calls of an entry in that interpreter, with the state that it carries."""
+    """Calls of an entry in the interpreter of ONNX's dialect, with the state that the entry carries."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name = module, name
@@ -91,7 +93,7 @@ class InterpretedCalls:
 
 
 def recorded(module: Module, name: str, types: Sequence[Type], bindings: Bindings | None = None) -> RecordedTranslation:
-    """The TOSA graph of an entry with what became of each node, and the references of ONNX's operators."""
+    """Return the TOSA graph of an entry with the translation of each node, and the references of ONNX's operators."""
     from ....lowering.dialects.onnx.node import label
     from ....lowering.dialects.onnx.operator import interpreted
     from ....lowering.dialects.onnx.operators import operator_of
@@ -113,7 +115,7 @@ def recorded(module: Module, name: str, types: Sequence[Type], bindings: Binding
 
 
 def shapes_of(module: Module, name: str, types: Sequence[Type]) -> dict[str, tuple[int, ...]]:
-    """The shapes of the inputs, of which the state's are not among `types`, those of the graph's arguments."""
+    """Return the shapes of the inputs; those of the state are not among `types`, the types of the graph's arguments."""
     from ....lowering.graph.types import TensorType
     function = module.function(name)
     free = [v.name for v in function.arguments if v.name not in state_of(function)]
@@ -122,5 +124,5 @@ def shapes_of(module: Module, name: str, types: Sequence[Type]) -> dict[str, tup
 
 def carried(module: Module, name: str, call: Callable[[Sequence[Array]], Sequence[Array]]
             ) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """Calls of an entry without its state, by what calls its graph with that."""
+    """Return calls of an entry without its state, given the call of its graph with the state."""
     return CarriedCalls(module.function(name), call)

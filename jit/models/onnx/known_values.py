@@ -1,6 +1,6 @@
-"""Inputs of ONNX models whose values are known when compiling: those that a caller gives once (`from_onnx(values=)`), and those
-that a call's code depends on. How many elements a `Range` has, or which axes are reduced, may be inputs of a file: code for it
-is made for each value, as it is for each shape. So it is where an input or an output has no elements.
+"""Inputs of ONNX models whose values are known at compile time: those that a caller gives once (`from_onnx(values=)`), and
+those on which a call's code depends. The number of elements of a `Range`, or the axes of a reduction, may be inputs of a file:
+code for it is compiled for each value, as it is for each shape. The same applies if an input or an output has no elements.
 """
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from ....lowering.graph.types import Array, TensorType
 
 MOST_ELEMENTS = 64
-"""Integers or booleans of an input whose value a call's code may depend on: lists of axes and extents are shorter, data is
-longer."""
+"""Maximum number of integers or booleans of an input on whose value a call's code may depend: lists of axes and extents are
+shorter, data is longer."""
 MOST_FLOATS = 16
-"""Floats of such an input: the limit of a range, the scales of an image, and the part of it that is looked at."""
+"""Maximum number of floats of such an input: the limit of a range, the scales of an image, and the region of interest in it."""
 Places = Mapping[int, "TensorType"]
-"""Outputs without elements, by their place, and their types."""
+"""Types of the outputs without elements, by output number."""
 EntryOf = Callable[["Module", str], Callable[..., Any]]
-"""What calls the function of a name in a graph with arrays in order, once it is compiled."""
+"""Makes the callable for the function of a name in a graph, which takes arrays in order."""
 
 
 def with_values(module: Module, name: str, values: Mapping[str, Array]) -> Module:
-    """The module whose function `name` has these inputs as constants."""
+    """Return the module whose function `name` has these inputs as constants."""
     from ....lowering.dialects.onnx.node import CONSTANT, OnnxOp
     from ....lowering.graph.graph import Operation
     from ....lowering.graph.types import TensorType
@@ -58,7 +58,7 @@ def with_values(module: Module, name: str, values: Mapping[str, Array]) -> Modul
 
 
 def checked(value: Value, given: Any) -> Array:
-    """An array that an input can have; a Problem where it cannot."""
+    """Return the value as an array that the input can have; raise a Problem if it cannot."""
     declared = value.type
     element = getattr(declared, "element", None)
     if element is None:
@@ -73,12 +73,12 @@ def checked(value: Value, given: Any) -> Array:
 
 
 def is_parameter(array: Array) -> bool:
-    """True if code is made for each value of such an input."""
+    """True if code may be compiled for each value of such an input."""
     return array.size <= (MOST_ELEMENTS if array.dtype.kind in "biu" else MOST_FLOATS)
 
 
 class GivenValues:
-    """Calls of a function that takes all its inputs, by what calls it without those whose values are given."""
+    """Calls of a function without the inputs whose values are fixed, given the call that takes all inputs."""
 
     def __init__(self, function: Function, values: Mapping[str, Any], call: Any) -> None:
         self.values = {v.name: checked(v, values[v.name]) for v in function.arguments if v.name in values}
@@ -100,12 +100,12 @@ class CallsByValue:
     def __init__(self, module: Module, name: str, entry_of: EntryOf) -> None:
         self.module, self.name, self.entry_of = module, name, entry_of
         self.wanted: frozenset[str] = frozenset()
-        """Inputs whose values code has depended on so far."""
+        """Inputs on whose values code has depended so far."""
         self.kept: dict[Hashable, Prepared] = {}
         self.lock = threading.Lock()
 
     def __call__(self, inputs: tuple[Any, ...], named: Mapping[str, Any], **options: Any) -> Any:
-        """The outputs for arrays in order, by name, or in one mapping; `options` are those of a call."""
+        """Return the outputs for arrays in order, by name, or in one mapping; `options` are those of a call."""
         function = self.module.function(self.name)
         given = with_named(self.name, [v.name for v in function.arguments], inputs, named)
         arrays = {v.name: checked(v, given[v.name]) for v in function.arguments}
@@ -114,7 +114,7 @@ class CallsByValue:
         return prepared(arrays, options)
 
     def prepared(self, function: Function, arrays: Mapping[str, Array]) -> Prepared:
-        """The code for what these arrays are, as far as it depends on that."""
+        """Return the code for these arrays, by their shapes and by the values on which it depends."""
         while True:
             key = tuple((n, a.shape, a.tobytes() if n in self.wanted else None) for n, a in arrays.items())
             if key in self.kept:
@@ -134,7 +134,7 @@ class CallsByValue:
 
 
 class Prepared:
-    """Code for one set of shapes and values, and the outputs that have no elements, which need none."""
+    """Code for one set of shapes and values, and the outputs without elements, which need no code."""
 
     def __init__(self, names: Sequence[str], entry: Callable[..., Any] | None, places: Places, count: int) -> None:
         self.names, self.entry, self.places, self.count = names, entry, places, count
@@ -151,7 +151,7 @@ class Prepared:
 
 
 def prepared(module: Module, name: str, arrays: Mapping[str, Array], wanted: frozenset[str], entry_of: EntryOf) -> Prepared:
-    """The code for arrays of these shapes, where those that are `wanted` have these values."""
+    """Return the code for arrays of these shapes; the inputs in `wanted` have these values."""
     from ....lowering.dialects.onnx.node import WITHOUT_ELEMENTS
     from ....lowering.rewrite.onnx.translate import to_tosa
     from .named_extents import input_types

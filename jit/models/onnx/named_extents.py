@@ -1,4 +1,4 @@
-"""Open extents of an ONNX model's inputs that have names: one name is one extent, in whichever inputs it stands."""
+"""Named open extents of an ONNX model's inputs: extents of the same name are equal, in all inputs."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def input_types(function: Function, shapes: Mapping[str, Sequence[int]], extents: Mapping[str, int]) -> list[Type]:
-    """The types of the inputs, some of which have these shapes, and some of whose extents, by name, are known; others that have
-    a name which a given shape tells follow. A Problem where that contradicts the file or itself."""
+    """Return the types of the inputs. `shapes` gives the shapes of some inputs, `extents` the values of some named extents;
+    other named extents follow from the given shapes. Raise a Problem if these contradict the file or each other."""
     from ....lowering.graph.types import TensorType
     known = dict(extents)
     names = {v.name for v in function.arguments}
@@ -38,7 +38,7 @@ def input_types(function: Function, shapes: Mapping[str, Sequence[int]], extents
 
 
 def stated_shapes(function: Function) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The shapes of inputs with open extents if the leading ones that have names, as a batch has, are 1; none where others stay
+    """Return the shapes of inputs with open extents if the named leading extents, such as a batch, are 1; none if others stay
     open."""
     from ....lowering.graph.types import TensorType
     leading = {own[0]: 1 for v, own in zip(function.arguments, names_of(function))
@@ -51,7 +51,7 @@ def stated_shapes(function: Function) -> tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def learn(value: Value, names: Sequence[str], shape: tuple[int, ...], known: dict[str, int]) -> None:
-    """What the shape of one input says of named extents."""
+    """Derive named extents from the shape of one input."""
     declared = getattr(value.type, "shape", None)
     if declared is None:
         return
@@ -65,7 +65,7 @@ def learn(value: Value, names: Sequence[str], shape: tuple[int, ...], known: dic
 
 
 def check_names(function: Function, extents: Mapping[str, int]) -> None:
-    """A Problem where the model has no extent of such a name."""
+    """Raise a Problem if the model has no extent of such a name."""
     names = dict.fromkeys(name for own in names_of(function) for name in own if name)
     if unknown := next((each for each in extents if each not in names), None):
         raise KeyProblem(f"the model has no input or extent named {unknown}", kind="argument", help=", ".join((
@@ -73,6 +73,6 @@ def check_names(function: Function, extents: Mapping[str, int]) -> None:
 
 
 def names_of(function: Function) -> list[Sequence[str]]:
-    """For each input the names of its extents; empty ones for those without."""
+    """Return the names of the extents of each input; an empty name for an extent without one."""
     attributes = function.argument_attributes or ({},) * len(function.arguments)
     return [a.get("onnx.dimensions", ()) for a in attributes]

@@ -1,6 +1,6 @@
-"""What a quantized model's file says for the integers that a rewrite (`rewrite/onnx/quantized_patterns`) has made: dequantize,
-compute in floats, quantize. `check` computes that from the integers that the new graph has before, and compares: the rewrite's
-operator of integers may be one quantization step off for each QuantizeLinear that it stands for.
+"""The reference for the integers of a rewritten quantized model (`rewrite/onnx/quantized_patterns`): the nodes of the file,
+which dequantize, compute in floats, and quantize. `check` computes these from the integers that precede them in the new graph,
+and compares: the rewrite's integer operator may be one quantization step off for each QuantizeLinear that it replaces.
 """
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 Label = Callable[["Operation"], str]
 Border: TypeAlias = "tuple[Datum, Callable[[Any], Any]]"
-"""A value of the new graph, and what makes one of the file of it."""
+"""A value of the new graph, and the function that converts it to a value of the file."""
 ROUNDING = ("QLinear", "QGemm", "QuantizeLinear", "QLinearTable", "ConvInteger", "DynamicQuantize")
 EXACT = ("ConvInteger", "MatMulInteger", "AsUnsigned", "QLinearTable", "QLinearConcat")
-"""Operators of integers that round nothing, or are a list of values."""
+"""Integer operators that round nothing, or are tables of values."""
 
 
 def steps_of(operation: Operation) -> int:
-    """How many steps an operator's integers may be off its own reference: one where a product with a scale is rounded, which is
-    a float's there and a fixed-point number's here."""
+    """Return the number of steps by which an operator's integers may differ from its own reference: one if a product with a
+    scale is rounded, which is a float in the reference and a fixed-point number here."""
     name = spelling(operation).rpartition(".")[2]
     return int(name.startswith(ROUNDING) and name not in EXACT)
 
 
 def terms(module: Module, name: str, translation: Translation, label: Label) -> Mapping[Translated, Term]:
-    """For each record of an operation that the file does not have: what the file has in its place."""
+    """Return, for each record of an operation that the file does not have, the nodes of the file that it replaces."""
     return Terms(module, name, translation, label).found
 
 
 class Terms:
-    """The nodes of the file that others stand for."""
+    """The nodes of the file that operations of the rewrite replace."""
 
     def __init__(self, module: Module, name: str, translation: Translation, label: Label) -> None:
         self.module, self.label = module, label
@@ -73,11 +73,11 @@ class Terms:
         self.found[record] = Term(tuple(borders[v][0] for v in values), lift, compute, self.label(operation), max(count, 1))
 
     def available(self, value: Value) -> Translated | None:
-        """The record whose result a value of the file is, or is but for a sign."""
+        """Return the record whose result is a value of the file, possibly with another signedness."""
         return self.records.get(value) or (self.records.get(self.signed[value]) if value in self.signed else None)
 
     def border(self, value: Value) -> Border | None:
-        """Where a value of the file is found in the new graph, and what makes it of that."""
+        """Return the value of the new graph that corresponds to a value of the file, and the conversion from it."""
         if value in self.arguments:
             return self.arguments[value], same
         record = self.available(value)
@@ -86,8 +86,8 @@ class Terms:
         return record.results[0], same if value in self.records else as_unsigned
 
     def chain(self, last: Operation) -> tuple[list[Operation], dict[Value, Border] | None]:
-        """The nodes of the file up to one, behind values that the new graph has, in order; and those values, or None where it
-        lacks one."""
+        """Return the nodes of the file between the values that the new graph has and `last`, in order, with those values; None
+        in place of the values if the new graph lacks one."""
         found: dict[Operation, None] = {}
         borders: dict[Value, Border] = {}
         lacking: list[Value] = []
@@ -118,5 +118,5 @@ def same(array: Any) -> Any:
 
 
 def as_unsigned(array: Array) -> Array:
-    """Bytes without a sign of those that a rewrite has in their place."""
+    """Return the unsigned bytes for the signed bytes by which a rewrite replaces them."""
     return np.asarray((array.astype(np.int16) + 128).astype(np.uint8))

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from ....lowering.graph.types import Array
 
 FIRST_OF_REFERENCE = 13
-"""The first version of the operators that onnx.reference computes by its own rules: before, Softmax flattened its input."""
+"""First opset version whose operators onnx.reference computes correctly: before it, Softmax flattened its input."""
 
 CAVEAT = ("onnx.reference is known to be wrong for some kinds of Resize, AveragePool and LpNormalization: "
           "install onnxruntime, which decides")
 
 
 def onnx_source(source: Path | Callable[[], bytes | memoryview], locate: Locate | None = None) -> ImportedSource:
-    """The source of a model in a file, or of its bytes; `locate` finds the node that differs."""
+    """Return the source of a model in a file, or of its bytes; `locate` finds the node that differs."""
     def bytes_of() -> bytes:
         return source.read_bytes() if isinstance(source, Path) else bytes(source())
 
@@ -46,12 +46,12 @@ def onnx_source(source: Path | Callable[[], bytes | memoryview], locate: Locate 
 
 
 def require_version(opset: int) -> None:
-    """Refuse a version whose operators onnx.reference computes as later ones."""
+    """Raise an error for an opset version whose operators onnx.reference computes by the rules of later ones."""
     if opset < FIRST_OF_REFERENCE:
         raise ValueError(f"it computes operators of version {opset} by the rules of later ones")
 
 
 def by_position(names: Sequence[str], run: Callable[[None, dict[str, Any]], Sequence[Any]]) -> Callable[
         [Sequence[Array]], Sequence[Array]]:
-    """A call with inputs in their order, of a function that takes them by name."""
+    """Return a call with inputs in order, for a function that takes them by name."""
     return lambda arrays: run(None, dict(zip(names, arrays, strict=True)))

@@ -1,4 +1,4 @@
-"""A model with the calls of ONNX Runtime's `InferenceSession`, so that a program that has one changes one line."""
+"""A model with the interface of ONNX Runtime's `InferenceSession`, so that a program that uses it changes one line."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,8 @@ NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", 
 
 @dataclass(frozen=True, slots=True)
 class NodeArg:
-    """An input or an output: its name, `tensor(float)`, and its extents: numbers, names, or None where nothing is known."""
+    """An input or an output: its name, its type such as `tensor(float)`, and its extents: numbers, names, or None if
+    unknown."""
     name: str
     type: str
     shape: list[int | str | None]
@@ -33,7 +34,7 @@ class NodeArg:
 
 @dataclass(frozen=True, slots=True)
 class ModelMeta:
-    """What a file says of itself."""
+    """The metadata of a file."""
     producer_name: str
     graph_name: str
     domain: str
@@ -43,8 +44,8 @@ class ModelMeta:
 
 
 class InferenceSession:
-    """`session.run(None, {"x": x})` gives a list of arrays. Options and providers of ONNX Runtime are taken and mean nothing
-    here; `shapes` and `state` are those of `tosaic.from_onnx`."""
+    """A session whose `run(None, {"x": x})` returns a list of arrays. Options and providers of ONNX Runtime are accepted and
+    ignored; `shapes` and `state` are those of `tosaic.from_onnx`."""
 
     def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None, provider_options: Any = None, *,
                  shapes: Mapping[str, Sequence[int] | int] | None = None, state: Mapping[str, Any] | None = None,
@@ -77,14 +78,14 @@ class InferenceSession:
                          {k: str(v) for k, v in attributes.get("onnx.metadata", {}).items()})
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[Array]:
-        """The outputs of these names, or all, for arrays by the names of the inputs."""
+        """Return the outputs of these names, or all, for arrays by the names of the inputs."""
         found = self.model(dict(input_feed))
         results = list(found) if isinstance(found, tuple) else [found]
         return results if output_names is None else chosen(self._module, results, output_names)
 
 
 def chosen(module: Module, results: Sequence[Array], wanted: Sequence[str]) -> list[Array]:
-    """Results by their names; a Problem where there is none of a name."""
+    """Return results by their names; raise a Problem if a name is unknown."""
     named = dict(zip(output_names(module), results))
     if unknown := next((n for n in wanted if n not in named), None):
         raise Problem(f"the model has no output named {unknown}", kind="argument", help=f"its outputs: {', '.join(named)}")
@@ -92,7 +93,7 @@ def chosen(module: Module, results: Sequence[Array], wanted: Sequence[str]) -> l
 
 
 def output_names(module: Module) -> list[str]:
-    """What the file calls its outputs, those left out that are carried."""
+    """Return the file's names of its outputs, without those that are carried state."""
     function = module.function("main")
     return [name for name in names_of_outputs(function) if name not in state_of(function).values()]
 

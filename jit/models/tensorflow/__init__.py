@@ -1,2 +1,2 @@
-"""The door for TensorFlow functions, Keras models and SavedModels, and graphs of its dialects as models. May import lowering
-and the cache's outlines."""
+"""The importer of TensorFlow functions, Keras models and SavedModels, and graphs of TensorFlow's dialects as models. May import
+lowering and the cache's outlines."""

@@ -1,8 +1,7 @@
 """TensorFlow -> TOSA, through TensorFlow's own importer, which prints a graph as MLIR (the extra `tensorflow`).
 
-A function's variables are looked up as it is read: those that none of its operations writes become constants, the others
-the model's variables, with the values that they have in TensorFlow at that moment. Functions that are read together share
-them.
+A function's variables are classified when it is read: those that no operation writes become constants, the others become
+variables of the model, with their current values in TensorFlow. Functions that are read together share their variables.
 """
 from __future__ import annotations
 
@@ -41,14 +40,14 @@ _naming = threading.Lock()
 @public("tosaic.from_tensorflow")
 def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outputs: Sequence[str] = (),
                     signatures: Sequence[str] = (), context: Context | None = None) -> Model:
-    """A model of a `tf.function` or any callable (a Keras model, too) with its `arguments` (arrays, `tf.TensorSpec`s), of a
-    concrete function, of a SavedModel's folder (all its signatures, or those that are named), or of a GraphDef (or the path of
-    a `.pb` file) with the names of its `outputs`.
+    """Load a model of a `tf.function` or any callable (including a Keras model) with its `arguments` (arrays,
+    `tf.TensorSpec`s), of a concrete function, of a SavedModel's folder (all its signatures, or those that are named), or of a
+    GraphDef (or the path of a `.pb` file) with the names of its `outputs`.
 
-    Extents that a specification leaves open (None) are those of the arrays of each call. Variables are called NAME/VARIABLE,
-    where NAME is `name`, or else the source's. They are the model's own (`model.context`); with a `context` they are that
-    one's, which models share, and with a `name` alone the process's, NAME with a number from its second model on. Raises a
-    Problem where TensorFlow is missing, or cannot read the source.
+    Extents that a specification leaves open (None) are those of the arrays of each call. Variables are named NAME/VARIABLE,
+    where NAME is `name` or, by default, the source's name. They belong to the model (`model.context`); with a `context` they
+    belong to that context, which models can share, and with a `name` alone to the process, with a number after NAME from its
+    second model on. Raises a Problem if TensorFlow is missing, or cannot read the source.
     """
     checked_context(context)
     tf = tensorflow()
@@ -60,7 +59,7 @@ def from_tensorflow(source: Any, *arguments: Any, name: str | None = None, outpu
 
 
 def unused(name: str) -> str:
-    """The name, or with a number where a model of the process has it."""
+    """Return the name, with a number if another model of the process has it."""
     with _naming:
         found = next(n for n in (name, *(f"{name}_{number}" for number in range(2, len(_names) + 3))) if n not in _names)
         _names.add(found)
@@ -85,7 +84,7 @@ def title_of(source: Any) -> str:
 # ---- what there is to read -------------------------------------------------------------------------------------------
 def concrete_functions(tf: Any, source: Any, arguments: Sequence[Any], outputs: Sequence[str],
                        signatures: Sequence[str]) -> dict[str, Any]:
-    """TensorFlow's concrete functions of a source, by the names of the entries."""
+    """Return TensorFlow's concrete functions of a source, by the names of the entries."""
     if isinstance(source, tf.compat.v1.GraphDef):
         return {"main": of_graph_def(tf, source, outputs)}
     if isinstance(source, str | os.PathLike):
@@ -99,13 +98,13 @@ def concrete_functions(tf: Any, source: Any, arguments: Sequence[Any], outputs: 
 
 
 def identifier(name: str) -> str:
-    """A name that Python and C take."""
+    """Return a name that is an identifier in Python and C."""
     found = re.sub(r"\W+", "_", re.sub(r"^__inference_(.+?)(_\d+)?$", r"\1", name)).strip("_")
     return found if found.isidentifier() else f"f_{found}"
 
 
 def traced(tf: Any, source: Any, arguments: Sequence[Any]) -> Any:
-    """The concrete function of a callable for arguments."""
+    """Return the concrete function of a callable for these arguments."""
     require_module(source)
     specs = [a if isinstance(a, tf.TensorSpec) else tf.TensorSpec(np.shape(a), np.asarray(a).dtype) for a in arguments]
     if not specs and isinstance(source, tf.keras.Model):
@@ -121,7 +120,7 @@ def traced(tf: Any, source: Any, arguments: Sequence[Any]) -> Any:
 
 
 def require_module(source: Any) -> None:
-    """Refuse a method whose object is gone: a tf.function holds the object by a weak reference alone."""
+    """Raise a Problem for a method whose object no longer exists: a tf.function holds the object only by a weak reference."""
     function = getattr(source, "python_function", None)
     cells = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     owner = cells.get("weak_instance")
@@ -136,7 +135,7 @@ def first_line(error: BaseException) -> str:
 
 
 def of_path(tf: Any, path: str, outputs: Sequence[str], signatures: Sequence[str]) -> dict[str, Any]:
-    """The signatures of a SavedModel, or a frozen graph."""
+    """Return the signatures of a SavedModel, or a frozen graph."""
     if os.path.isdir(path):
         try:
             loaded = tf.saved_model.load(path)
@@ -149,7 +148,7 @@ def of_path(tf: Any, path: str, outputs: Sequence[str], signatures: Sequence[str
             raise Problem(f"{path} has no signatures", kind="file", help="save it with signatures=..., or pass its function")
         chosen = {k: found[k] for k in signatures or found}
         for function in chosen.values():
-            function._tosaic_keeps = loaded  # variables live as long as what holds them
+            function._tosaic_keeps = loaded  # variables live as long as the object that holds them
         return chosen
     graph = tf.compat.v1.GraphDef()
     try:
@@ -157,13 +156,13 @@ def of_path(tf: Any, path: str, outputs: Sequence[str], signatures: Sequence[str
             graph.ParseFromString(file.read())
     except OSError as error:
         raise Problem(f"{path} cannot be read: {error.strerror or error}", kind="file") from None
-    except Exception as error:  # protobuf's own, of a class that is not public
+    except Exception as error:  # protobuf's own error, whose class is not public
         raise Problem(f"{path} is no GraphDef: {first_line(error)}", kind="file") from None
     return {"main": of_graph_def(tf, graph, outputs)}
 
 
 def in_order(nest: Any) -> Any:
-    """Dicts with their keys in order."""
+    """Return a nest with the keys of its dicts in order."""
     if isinstance(nest, dict):
         return {key: in_order(nest[key]) for key in sorted(nest)}
     if isinstance(nest, tuple) and not hasattr(nest, "_fields"):
@@ -172,7 +171,7 @@ def in_order(nest: Any) -> Any:
 
 
 def of_graph_def(tf: Any, graph: Any, outputs: Sequence[str]) -> Any:
-    """A GraphDef from its placeholders to its outputs; without names, what nothing reads."""
+    """Return a GraphDef from its placeholders to its outputs, by default the tensors that nothing reads."""
     inputs = [n.name for n in graph.node if n.op == "Placeholder"]
     names = list(outputs) or sinks(graph)
     wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), [])
@@ -187,7 +186,7 @@ def of_graph_def(tf: Any, graph: Any, outputs: Sequence[str]) -> Any:
 
 
 def sinks(graph: Any) -> list[str]:
-    """The nodes whose results no other node reads."""
+    """Return the nodes whose results no other node reads."""
     read = {i.split(":")[0].lstrip("^") for n in graph.node for i in n.input}
     silent = ("NoOp", "Assert", "Placeholder", "Const", "AssignVariableOp")
     return [n.name for n in graph.node if n.name not in read and n.op not in silent]
@@ -195,18 +194,18 @@ def sinks(graph: Any) -> list[str]:
 
 # ---- functions to a model --------------------------------------------------------------------------------------------
 class TensorFlowConverter:
-    """Some functions that share their variables."""
+    """A converter of functions that share their variables."""
 
     def __init__(self, tf: Any, functions: Mapping[str, Any], title: str) -> None:
         self.tf, self.functions, self.title = tf, functions, title
         self.variables: dict[int, tuple[str, Any]] = {}
-        """Name and variable by the identity of the handle."""
+        """Names and variables, by the identity of the variable's handle."""
         for function in functions.values():
             for variable in function.graph.variables:
                 self.name(variable)
 
     def name(self, variable: Any) -> None:
-        """A name of its own for each variable."""
+        """Give a variable a unique name."""
         if id(variable.handle) in self.variables:
             return
         wanted = f"{self.title}/{variable.name.split(':')[0]}"
@@ -225,7 +224,7 @@ class TensorFlowConverter:
         return Model.of_entries(entries, next(iter(modules.values()))[0])
 
     def module(self, name: str, function: Any) -> tuple[Module, Bindings]:
-        """The graph of a function, and what its handles and captured tensors are."""
+        """Return the graph of a function, and the bindings of its handles and captured tensors."""
         from ....lowering.rewrite.tensorflow import Bindings
         from ..read import read_module
         from .named_operations import with_constants, with_names
@@ -251,19 +250,19 @@ class TensorFlowConverter:
         return module, Bindings(symbols, arguments=values)
 
     def result_names(self, name: str, count: int) -> tuple[Mapping[str, Any], ...]:
-        """The keys of a function that gives a mapping of tensors, as attributes of its results."""
+        """Return the keys of a function that returns a mapping of tensors, as attributes of its results."""
         outputs = in_order(self.functions[name].structured_outputs)
         if not isinstance(outputs, dict) or len(outputs) != count or not all(isinstance(key, str) for key in outputs):
             return ()
         return tuple({"tf_saved_model.index_path": (key,)} for key in outputs)
 
     def nest(self, name: str) -> Structure:
-        """The nest of a function's results; TensorFlow takes a dict's values in the order of its keys."""
+        """Return the nest of a function's results; TensorFlow takes a dict's values in the order of its keys."""
         outputs = self.functions[name].structured_outputs
         return flatten(in_order(outputs), [])
 
     def written(self, module: Module, bindings: Bindings) -> set[str]:
-        """The variables that a function may write."""
+        """Return the variables that a function may write."""
         from ....lowering.dialects.tf.handles import written_arguments
         main = next(f for f in module.functions if not f.is_private)
         numbers = written_arguments(module, main.name)

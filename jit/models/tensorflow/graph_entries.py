@@ -1,8 +1,8 @@
-"""Modules of TensorFlow's dialects as models: which functions are entries, what their inputs are called, and the TOSA graph of
-one for inputs of known shapes.
+"""Modules of TensorFlow's dialects as models: the functions that are entries, the names of their inputs, and the TOSA graph of
+an entry for inputs of known shapes.
 
-A function's handles of variables are no inputs. What the module does not say of them, `Bindings` say: which variable an
-argument is a handle of, and the first values.
+Handles of variables are no inputs of a function. `Bindings` supply what the module omits: the variable of each handle argument,
+and the initial values.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KIND = "a graph of TensorFlow"
 INFERENCE = re.compile(r"__inference_(.+?)_\d+")
-"""How TensorFlow names the functions that it traces."""
+"""Pattern of the names that TensorFlow gives the functions that it traces."""
 
 
 def is_tensorflow(module: Module) -> bool:
@@ -35,7 +35,7 @@ def is_tensorflow(module: Module) -> bool:
 
 
 def entries(module: Module) -> dict[str, Function]:
-    """The functions that users call, by the names that they know."""
+    """Return the functions that users call, by the names that they know."""
     from ....lowering.dialects.tf.saved_model import exported_names, is_initializer
     public = [f for f in module.functions if not f.is_private and not is_initializer(f)]
     wanted = [next(iter(exported_names(f)), short_name(f.name)) for f in public]
@@ -43,19 +43,19 @@ def entries(module: Module) -> dict[str, Function]:
 
 
 def short_name(name: str) -> str:
-    """`step` for `__inference_step_1769`."""
+    """Return the name without TensorFlow's decoration: `step` for `__inference_step_1769`."""
     found = INFERENCE.fullmatch(name)
     return found[1] if found and found[1].isidentifier() else name
 
 
 def outlines(module: Module, bindings: Bindings | None = None) -> tuple[Outline, ...]:
-    """The entries as far as a call needs to know them."""
+    """Return the outlines of the entries, which are all that a call needs."""
     return tuple(Outline(name, any(not is_static(v) for v in inputs(f, bindings)), tuple(input_names(f, bindings)))
                  for name, f in entries(module).items())
 
 
 def inputs(function: Function, bindings: Bindings | None) -> list[Value]:
-    """The arguments that are no handles of variables and no constants."""
+    """Return the arguments that are neither handles of variables nor constants."""
     from ....lowering.rewrite.tensorflow import handle_symbols
     fixed = bindings.arguments if bindings else {}
     return [v for v, symbol in zip(function.arguments, handle_symbols(function)) if symbol is None and v.name not in fixed]
@@ -75,15 +75,15 @@ def is_static(value: Value) -> bool:
 
 
 def declared(module: Module, name: str, bindings: Bindings | None) -> Module:
-    """Entry `name` as the module has it, as far as it says what its inputs and results are."""
+    """Return entry `name` as declared in the module, with the types of its inputs and results and without its body."""
     function = entries(module)[name]
     arguments = tuple(replace(v, name=n) for v, n in zip(inputs(function, bindings), input_names(function, bindings)))
     return Module((replace(function, name=name, body=replace(function.body, arguments=arguments, operations=())),))
 
 
 def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bindings: Bindings | None) -> Module:
-    """The TOSA graph of entry `name`, for inputs of these shapes; those that are not named have the shapes that the module
-    gives them."""
+    """Return the TOSA graph of entry `name`, for inputs of these shapes; inputs that are not named have the shapes of the
+    module."""
     from ....lowering.rewrite.tensorflow import to_tosa
     function = entries(module)[name]
     names = input_names(function, bindings)
@@ -98,12 +98,13 @@ def graph_of(module: Module, name: str, shapes: Mapping[str, Sequence[int]], bin
 
 
 def calls_of(module: Module, name: str, bindings: Bindings | None) -> ObservedRun:
-    """Calls of an entry in the interpreters of TensorFlow's dialects."""
+    """Return calls of an entry in the interpreters of TensorFlow's dialects."""
     return InterpretedCalls(module, name, bindings)
 
 
 def recorded(module: Module, name: str, types: Sequence[Type], bindings: Bindings | None) -> RecordedTranslation:
-    """The TOSA graph of an entry with what became of each operation, and the references of TensorFlow's operations."""
+    """Return the TOSA graph of an entry with the translation of each operation, and the references of TensorFlow's
+    operations."""
     from ....lowering.dialects.tf.references import REFERENCES
     from ....lowering.graph.foreign import spelling
     from ....lowering.rewrite.tensorflow.translate import recorded
@@ -121,7 +122,7 @@ def recorded(module: Module, name: str, types: Sequence[Type], bindings: Binding
 
 
 def label(operation: Operation) -> str:
-    """An operation in words: its results, its operator, and the name that it has in the user's graph."""
+    """Return a description of an operation: its results, its operator, and its name in the user's graph."""
     from ....lowering.graph.foreign import spelling
     from ....lowering.text.names import UNUSED
     inner = [spelling(o) for region in operation.regions for o in region.operations]
@@ -132,21 +133,21 @@ def label(operation: Operation) -> str:
 
 
 def is_followed(operation: Operation) -> bool:
-    """True if it is control flow, a call, or of a variable."""
+    """True if the operation is control flow, a call, or an access to a variable."""
     from ....lowering.dialects.tf.interpret import SPECIAL
     from ....lowering.graph.foreign import spelling
     return spelling(operation) in SPECIAL or spelling(operation).startswith("tf_executor.")
 
 
 def steps(operation: Operation) -> int:
-    """The tolerance of an operation's integers, in steps: one where a product with a scale is rounded."""
+    """Return the tolerance of an operation's integers, in steps: one if a product with a scale is rounded."""
     from ....lowering.graph.foreign import spelling
     return 1 if spelling(operation).startswith(("tf.Quantize", "tf.Requantize")) else 0
 
 
 def carried(module: Module, name: str, call: Callable[[Sequence[Array]], Sequence[Array]]
             ) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """Calls of an entry, by what calls its graph: the same."""
+    """Return calls of an entry, which are the calls of its graph."""
     return call
 
 
@@ -182,7 +183,7 @@ class InterpretedCalls:
 
 
 def calls_by_value(module: Module, name: str, entry_of: object) -> None:
-    """Values of inputs are looked at where they are known alone: a trace has them as constants."""
+    """Return None: values of inputs matter only if they are known, and then a trace has them as constants."""
     return None
 
 
@@ -194,7 +195,8 @@ def check_takes_bindings(module: Module, option: str) -> None:
 
 
 def bindings_of(variables: Mapping[str, Any], rfc_merge: bool = False) -> Bindings:
-    """Names of variables by argument, and first values by name; and how a Merge takes a dead control input."""
+    """Return bindings with the names of variables by argument, initial values by name, and the treatment of a Merge with a dead
+    control input."""
     import numpy as np
 
     from ....lowering.rewrite.tensorflow import Bindings

@@ -1,5 +1,5 @@
-"""MLIR that TensorFlow has printed with its debug information -> the same with the name of each operation as its location, and
-no more: TensorFlow writes where in Python each was made, call by call, which is many times the graph.
+"""TensorFlow's MLIR with debug information -> the same MLIR with only the name of each operation as its location: TensorFlow
+writes the whole Python call stack of each operation, which is many times as long as the graph.
 """
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ CONSTANT = re.compile(r"= arith\.constant (dense<[^>]*>) : (tensor<[^>]*>)")
 
 
 def with_constants(text: str) -> str:
-    """The text with constants that TensorFlow's importer has made itself, in another dialect, as TensorFlow's own."""
+    """Return the text with constants that TensorFlow's importer created in another dialect as constants of TensorFlow's
+    dialect."""
     return CONSTANT.sub(r'= "tf.Const"() <{value = \1 : \2}> : () -> \2', text)
 
 
 def with_names(text: str) -> str:
-    """The text with names as locations; operations without one have none."""
+    """Return the text with names as locations; operations without a name have no location."""
     locations = dict(ALIAS.findall(text))
 
     @cache
@@ -30,8 +31,8 @@ def with_names(text: str) -> str:
         return name_in(locations.get(number, ""))
 
     def name_in(location: str) -> str | None:
-        """The name of an operation, in quotes, in a location; a kind of operation ends in a colon, and behind a name may stand
-        the function that it is in."""
+        """Return the quoted name of an operation in a location. A kind of operation ends in a colon, and a name may be followed
+        by the function that contains it."""
         if (found := NAME.match(location)) is not None:
             return None if found[0].endswith(':"') else f'"{found[0][1:-1].split("@")[0]}"'
         if (call := CALLED.fullmatch(location)) is not None:

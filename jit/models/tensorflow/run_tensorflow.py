@@ -1,5 +1,5 @@
-"""A function of TensorFlow run by TensorFlow. Its variables begin with the values that the model was read with, and have
-their own values again after each call.
+"""A function of TensorFlow run by TensorFlow. Its variables begin with the values with which the model was read, and are
+restored to their own values after each call.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tensorflow_source(functions: Mapping[str, Any], variables: Mapping[str, Any]) -> ImportedSource:
-    """The source of a model of concrete functions by the names of its entries, with their variables by name."""
+    """Return the source of a model of concrete functions by the names of its entries, with their variables by name."""
     first = {name: variable.numpy() for name, variable in variables.items()}
 
     def start(entry: str) -> SourceRun:
@@ -42,7 +42,7 @@ class ConcreteRun:
 
     @contextmanager
     def state(self) -> Iterator[None]:
-        """With this run's values in the variables."""
+        """Set the variables to this run's values in the context, and restore them afterwards."""
         before = {name: variable.numpy() for name, variable in self.owned.items()}
         self.assign(self.values)
         try:

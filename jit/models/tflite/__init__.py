@@ -1,1 +1,2 @@
-"""The door for .tflite files: Arm's converter in a process of its own, and LiteRT to check against. May import lowering."""
+"""The importer of .tflite files: Arm's converter in a separate process, and LiteRT as a reference for checks. May import
+lowering."""

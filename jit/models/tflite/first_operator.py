@@ -1,5 +1,5 @@
-"""The operators of a .tflite one by one: the file is loaded again with the results of all its operators as outputs, and each
-operator, cut out as a file of its own, is run by LiteRT's reference kernels on what its operands are there.
+"""A check of the operators of a .tflite one by one: the file is loaded again with the results of all its operators as outputs,
+and LiteRT's reference kernels run each operator, extracted as a file of its own, on its operands from there.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESOURCE = 13
 
 
 def compare_operators(data: bytes, entry: str, arrays: Sequence[Array], graph_of: Load) -> OperatorVerdict:
-    """The operators of an entry on inputs: how many were compared, and the first that is wrong on its operands."""
+    """Return the number of operators of an entry that were compared on inputs, and the first that is wrong on its operands."""
     from ....lowering.tflite.decode import decode
     model = decode(data)
     number = next((s.subgraph for s in model.signatures if s.key == entry), 0)
@@ -40,7 +40,7 @@ def compare_operators(data: bytes, entry: str, arrays: Sequence[Array], graph_of
 
 
 def compared(graph: SubgraphRecord, found: Mapping[int, Array], run: Any) -> OperatorVerdict:
-    """Hold each operator against its kernel."""
+    """Compare each operator with its kernel."""
     from ....lowering.tflite.divide import partition_of
     count, absent = 0, Counter[str]()
     for index, operator in enumerate(graph.operators):
@@ -64,7 +64,7 @@ def compared(graph: SubgraphRecord, found: Mapping[int, Array], run: Any) -> Ope
 
 def is_wrong(graph: SubgraphRecord, operator: OperatorRecord, place: int, actual: Array, expected: Array,
              operands: Sequence[Array], compute: Any) -> bool:
-    """True if a result differs from the kernel's by more than its bound: one step of quantized integers, nothing for others."""
+    """True if a result differs from the kernel's by more than its bound: one step for quantized integers, zero for others."""
     from ...tools.check.operator_bounds import wrong_elements
     if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
         return True
@@ -77,7 +77,7 @@ def is_tensor(graph: SubgraphRecord, tensor: int) -> bool:
 
 
 def observed(data: bytes, model: ModelRecord, number: int, arrays: Sequence[Array], graph_of: Load) -> dict[int, Array]:
-    """What the tensors of a subgraph are in its graph of TOSA, by their numbers."""
+    """Return the values of a subgraph's tensors in its TOSA graph, by their numbers."""
     from ....lowering.tflite.cut import cut
     from ....lowering.tflite.divide import Partition
     from ....runtime.interpreter import Interpreter
@@ -91,7 +91,7 @@ def observed(data: bytes, model: ModelRecord, number: int, arrays: Sequence[Arra
 
 
 def kernels(data: bytes, model: ModelRecord, number: int) -> Any:
-    """LiteRT's kernel of each operator, by the operator's index and its operands that are no constants."""
+    """Return LiteRT's kernel of each operator, as a function of the operator's index and its operands that are no constants."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     from ....lowering.tflite.cut import cut, partition_name
@@ -112,7 +112,7 @@ def kernels(data: bytes, model: ModelRecord, number: int) -> Any:
 
 
 def parts_of(graph: SubgraphRecord) -> Iterator[int]:
-    """The operators that can be extracted: those whose operands and results are all tensors."""
+    """Yield the operators that can be extracted: those whose operands and results are all tensors."""
     for index, operator in enumerate(graph.operators):
         tensors = [t for t in (*operator.inputs, *operator.outputs) if t >= 0]
         if operator.outputs and all(is_tensor(graph, t) for t in tensors):

@@ -1,9 +1,9 @@
-"""TensorFlow Lite -> TOSA. Signatures, control flow and variables are read here (`lowering.tflite`); what remains, parts of the
-model without any of these, goes through Arm's converter (the extra `tflite`).
+"""TensorFlow Lite -> TOSA. Signatures, control flow and variables are read here (`lowering.tflite`); the remaining parts of the
+model, which have none of these, go through Arm's converter (the extra `tflite`).
 
-The converter is native code that may abort on a file that is wrong, so it runs in a process of its own: what it says
-becomes part of a Problem, and its end never ends this process. It writes MLIR bytecode, in which constants are bytes; where
-that is not understood, or something is wrong with the graph, it writes text, to which messages have positions.
+The converter is native code that may abort on a malformed file, so it runs in a separate process: its messages become part of a
+Problem, and its end never ends this process. It writes MLIR bytecode, in which constants are bytes; if that cannot be read, or
+the graph is wrong, it writes text, so that messages have positions.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "tosa_converter_for_tflite"
 SECONDS = 600.0
-"""A converter that takes longer is given up."""
+"""Seconds after which the converter is given up."""
 
 PROGRAM = """
 import json, sys
@@ -39,21 +39,22 @@ from tosa_converter_for_tflite import tflite_flatbuffer_to_tosa_mlir as convert
 form, names = getattr(TosaConverterOutputFormat, sys.argv[3]), getattr(TosaConverterDebugInfo, sys.argv[4])
 convert(sys.argv[1], sys.argv[2], form, names)
 """
-"""Runs with the search path of this process, and without `site`, which takes longer than a small model."""
+"""The converter's program, which runs with the search path of this process, and without `site`, whose import takes longer than
+the conversion of a small model."""
 
 STAMP = re.compile(r"^[IWEF]\d{4} [^\]]*\] ")
-"""Level, time and place that TensorFlow writes before a line."""
+"""Pattern of the level, time and source position that TensorFlow writes before a line."""
 
 NOISE = ("Traceback", "  File", "    ", "WARNING: All log messages before")
 
 LOG_LINES = 12
-"""Lines of the converter's log that a message holds at most."""
+"""Maximum number of lines of the converter's log in a message."""
 
 
 def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | None = None) -> Module:
-    """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
-    `meanwhile` is called while the converter works. Raises a Problem at the operator that is wrong or not supported, and as
-    `mlir_of_tflite` does."""
+    """Return the verified module of a .tflite file's bytes: one function for each of its signatures, or `main`; they share
+    variables. `meanwhile` is called while the converter works. Raises a Problem at the operator that is wrong or not supported,
+    and like `mlir_of_tflite`."""
     from ....lowering.tflite import load
 
     def bytecode(file: Sequence[bytes], name: str) -> memoryview:
@@ -69,7 +70,7 @@ def module_of_tflite(data: bytes, name: str, meanwhile: Callable[[], None] | Non
 
 
 def values_of(initialiser: Module) -> dict[str, Array | None]:
-    """What variables hold after a function that initialises them."""
+    """Return the values of variables after a function that initialises them."""
     from ....lowering.pipeline import rewritten
     from ....runtime.interpreter import InterpreterVariables, interpret
     variables = InterpreterVariables()
@@ -78,7 +79,8 @@ def values_of(initialiser: Module) -> dict[str, Array | None]:
 
 
 def mapped(path: Path) -> memoryview:
-    """A file's bytes, which stay when its name is gone; the module's constants are views of them."""
+    """Return a file's bytes, memory-mapped where possible so that they outlive its name; the module's constants are views of
+    them."""
     if os.name != "posix":
         return memoryview(path.read_bytes())
     with open(path, "rb") as file:
@@ -86,13 +88,13 @@ def mapped(path: Path) -> memoryview:
 
 
 def mlir_of_tflite(data: bytes, name: str, seconds: float = SECONDS, located: bool = False) -> str:
-    """The MLIR text of a .tflite file's bytes, `located` with the names of its tensors as locations. Raises a Problem where the
-    converter is missing, refuses the file, ends abnormally, or takes longer than `seconds`."""
+    """Return the MLIR text of a .tflite file's bytes, with the names of its tensors as locations if `located`. Raises a Problem
+    if the converter is missing, refuses the file, ends abnormally, or takes longer than `seconds`."""
     return mlir_of_parts((data,), name, seconds, located)
 
 
 def mlir_of_parts(file: Sequence[bytes], name: str, seconds: float, located: bool) -> str:
-    """The same of a file that is given in parts."""
+    """Return the MLIR text of a file that is given in parts (`mlir_of_tflite`)."""
     with converted(file, name, "Text", seconds, located=located) as result:
         return result.read_text(encoding="utf-8", errors="replace")
 
@@ -100,7 +102,7 @@ def mlir_of_parts(file: Sequence[bytes], name: str, seconds: float, located: boo
 @contextmanager
 def converted(file: Sequence[bytes], name: str, form: Literal["Bytecode", "Text"], seconds: float,
               meanwhile: Callable[[], None] | None = None, located: bool = False) -> Iterator[Path]:
-    """The file that the converter makes, which is gone when the context ends."""
+    """Yield the file that the converter writes, which is removed at the end of the context."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None:
         raise Problem(f"{name} is a .tflite, and the converter to TOSA is not installed", kind="file",
@@ -121,7 +123,7 @@ def converted(file: Sequence[bytes], name: str, form: Literal["Bytecode", "Text"
 
 def run(arguments: list[str], folder: str, name: str, seconds: float, meanwhile: Callable[[], None] | None
         ) -> tuple[bytes, int]:
-    """The converter's log and exit status."""
+    """Run the converter, and return its log and exit status."""
     path = json.dumps([os.path.abspath(entry) for entry in sys.path])
     seconds = min(seconds, seconds_left() or seconds)
     with subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, *arguments, path], stdin=subprocess.DEVNULL,
@@ -139,7 +141,7 @@ def run(arguments: list[str], folder: str, name: str, seconds: float, meanwhile:
 
 
 def readable(log: bytes, path: str, name: str) -> list[str]:
-    """What is worth reading of the converter's log, without Python's traceback."""
+    """Return the relevant lines of the converter's log, without Python's traceback."""
     lines = [STAMP.sub("", line.replace(path, name)).rstrip() for line in log.decode(errors="replace").splitlines()]
     kept = [line[:200] for line in lines if line and not line.startswith(NOISE)]
     return kept[-LOG_LINES:]

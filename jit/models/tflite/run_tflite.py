@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def tflite_source(data: Callable[[], bytes], graph_of: Load) -> ImportedSource:
-    """The source of a file whose bytes `data` gives; `graph_of` loads another."""
+    """Return the source of a file whose bytes `data` returns; `graph_of` loads another file."""
     return ImportedSource("a .tflite model", (
         SourceEvaluator("LiteRT", "ai_edge_litert.interpreter", "ai-edge-litert", lambda entry: run(data(), entry)),),
         lambda entry, arrays: compare_operators(bytes(data()), entry, arrays, graph_of))
 
 
 def run(data: bytes, entry: str) -> SourceRun:
-    """A run of the signature of that name, or of the first subgraph; variables live in the interpreter."""
+    """Return a run of the signature of that name, or of the first subgraph; variables live in the interpreter."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
     interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     signature = signature_of(data, entry)
@@ -36,8 +36,8 @@ def run(data: bytes, entry: str) -> SourceRun:
 
 
 def signature_of(data: bytes, entry: str) -> tuple[Sequence[str], Sequence[str]] | None:
-    """The names of a signature's inputs and outputs, in the order of its subgraph's; None where tensors serve as well: the
-    subgraph is the first."""
+    """Return the names of a signature's inputs and outputs, in the order of its subgraph; None if the subgraph is the first,
+    whose tensors can be used directly."""
     from ....lowering.tflite.decode import decode
     model = decode(data)
     found = next((s for s in model.signatures if s.key == entry), None)
@@ -48,7 +48,7 @@ def signature_of(data: bytes, entry: str) -> tuple[Sequence[str], Sequence[str]]
 
 
 def by_tensor(interpreter: Any, arrays: Sequence[Array]) -> Sequence[Array]:
-    """A call of the first subgraph."""
+    """Call the first subgraph."""
     for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
         if tuple(detail["shape"]) != array.shape:
             interpreter.resize_tensor_input(detail["index"], array.shape)

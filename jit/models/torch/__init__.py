@@ -1,2 +1,2 @@
-"""The door for PyTorch modules: torch.export's programs made ready for torch-mlir, and PyTorch to check against. May import
-torch_mlir and lowering."""
+"""The importer of PyTorch modules: torch.export's programs, prepared for torch-mlir, and PyTorch as a reference for checks. May
+import torch_mlir and lowering."""

@@ -1,5 +1,5 @@
-"""What PyTorch writes with simpler operations before torch-mlir sees it: what torch-mlir asks for, and a few operations more
-that it has no lowering to TOSA for. Each function here is an ATen operation's meaning in others."""
+"""Decompositions that PyTorch applies before torch-mlir: those that torch-mlir requests, and a few more for operations that it
+cannot lower to TOSA. Each function here defines an ATen operation in terms of others."""
 from __future__ import annotations
 
 import sys
@@ -10,7 +10,7 @@ from .own_decompositions import own_decompositions
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Functions by the operation that each stands for, as `ExportedProgram.run_decompositions` takes them."""
+    """Return the decompositions by operation, as `ExportedProgram.run_decompositions` takes them."""
     import torch
     from torch._decomp import get_decompositions
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
@@ -23,7 +23,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def roll(x: Any, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
-    """Elements moved on along axes, those that leave at the end put first; without axes, of the flat tensor."""
+    """Rotate elements along axes; without axes, rotate the flattened tensor."""
     import torch
     if not dims:
         return roll(x.flatten(), shifts, (0,)).view(x.shape)
@@ -36,7 +36,7 @@ def roll(x: Any, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
 
 
 def spell_out_slices(graph: Any) -> None:
-    """Write the ends that slices leave out: torch-mlir does not know them in programs that were exported again."""
+    """Write the bounds that slices omit: torch-mlir does not infer them in programs that were exported again."""
     import torch
     for node in graph.nodes:
         if node.target is torch.ops.aten.slice.Tensor:
@@ -45,7 +45,7 @@ def spell_out_slices(graph: Any) -> None:
 
 
 def with_tensor(operation: Any) -> Callable[[Any, Any], Any]:
-    """An operation of a tensor and a number as one of two tensors."""
+    """Return an operation on a tensor and a number as one on two tensors."""
     def applied(x: Any, number: Any) -> Any:
         import torch
         return operation(x, torch.full((), number, dtype=x.dtype, device=x.device))

@@ -1,6 +1,6 @@
-"""A PyTorch module as torch.export's program, in operations that torch-mlir knows; and such a program for other shapes.
+"""A PyTorch module as torch.export's program, in operations that torch-mlir knows; and the same program for other shapes.
 
-The module is left as it was. What PyTorch cannot trace is a Problem at the module's own line.
+The module is not changed. Code that PyTorch cannot trace is a Problem at the module's own line.
 """
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .decompositions import decompositions, spell_out_slices
 from .plain_state import check_plain_state
 
 MOST_LINES = 8
-"""Lines of PyTorch's message that a Problem holds at most."""
+"""Maximum number of lines of PyTorch's message in a Problem."""
 
 
 def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, training: bool, strict: bool,
              name: str) -> Any:
-    """The module as an ExportedProgram; one that is, as it is."""
+    """Return the module as an ExportedProgram; an ExportedProgram is returned unchanged."""
     import torch
     if isinstance(module, torch.export.ExportedProgram):
         return module
@@ -38,7 +38,7 @@ def exported(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dy
 
 
 def simpler(program: Any, name: str) -> Any:
-    """Another program, of simpler operations, in which writes to buffers are results."""
+    """Return a decomposed program, in which writes to buffers are results."""
     with traced(name):
         found = with_constants_as_buffers(program).run_decompositions(decompositions())
     spell_out_slices(found.graph)
@@ -46,9 +46,10 @@ def simpler(program: Any, name: str) -> Any:
 
 
 def with_constants_as_buffers(program: Any) -> Any:
-    """Return the program with tensors that are plain attributes, as those of transformers' StaticCache, as buffers:
-    torch.export lifts them as constants, and cannot decompose a program that writes them. One that is a buffer, too, is that
-    buffer: two inputs over one memory cannot be decomposed either. The given program stays."""
+    """Return the program with its tensors in plain attributes, such as those of transformers' StaticCache, as buffers:
+    torch.export lifts them as constants, and cannot decompose a program that writes them. A tensor that shares memory with a
+    buffer becomes that buffer, because two inputs over the same memory cannot be decomposed either. The given program is not
+    changed."""
     from torch.export.graph_signature import ExportGraphSignature, InputKind
     old = program.graph_signature
     if not any(spec.kind == InputKind.CONSTANT_TENSOR for spec in old.input_specs):
@@ -75,20 +76,20 @@ def with_constants_as_buffers(program: Any) -> Any:
 
 
 def tensor_of(program: Any, spec: Any) -> Any:
-    """Return the tensor that an input of a program holds; None of an input of the forward."""
+    """Return the tensor that an input of a program holds; None for an input of the forward."""
     found = program.constants.get(spec.target) if spec.target else None
     return program.state_dict.get(spec.target) if found is None and spec.target else found
 
 
 def memory_of(tensor: Any) -> Any:
-    """Return what tells a tensor's memory, and how it is seen, from others'; of one without memory the tensor."""
+    """Return a key that identifies a tensor's memory and its view of it; for a tensor without memory, the tensor's id."""
     if not hasattr(tensor, "data_ptr") or not tensor.numel():
         return id(tensor)
     return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
 
 
 def reexported(program: Any, shapes: Mapping[str, tuple[int, ...]], name: str) -> Any:
-    """The program for inputs of these shapes, by name."""
+    """Return the program for inputs of these shapes, by name."""
     import torch
     args, kwargs = with_shapes(program, shapes)
     with traced(name):
@@ -96,7 +97,7 @@ def reexported(program: Any, shapes: Mapping[str, tuple[int, ...]], name: str) -
 
 
 def with_shapes(program: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The example inputs with these shapes."""
+    """Return the example inputs with these shapes."""
     import torch
     leaves, structure = torch.utils._pytree.tree_flatten(program.example_inputs)
     new = [torch.zeros(shapes[name], dtype=leaf.dtype, device=leaf.device) if isinstance(leaf, torch.Tensor) else leaf
@@ -106,7 +107,7 @@ def with_shapes(program: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[tu
 
 
 def example_shapes(program: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of the example inputs that are tensors."""
+    """Return the shapes of the example inputs that are tensors."""
     import torch
     leaves = torch.utils._pytree.tree_leaves(program.example_inputs)
     return {name: tuple(leaf.shape) for name, leaf in zip(input_names(program), leaves, strict=True)
@@ -120,8 +121,8 @@ def input_names(program: Any) -> list[str]:
 
 @contextmanager
 def traced(name: str) -> Iterator[None]:
-    """Around what PyTorch traces: without warnings of what its own code will have to change, attention in parts that there are
-    lowerings for and not as one call of a whole encoder layer; what fails is a Problem."""
+    """Trace in this context: without deprecation warnings of PyTorch's own code, and with attention as separate operations that
+    have lowerings, instead of one call of a whole encoder layer; errors become a Problem."""
     import torch
     was = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -140,7 +141,7 @@ def traced(name: str) -> Iterator[None]:
 
 @contextmanager
 def mode(module: Any, training: bool) -> Iterator[None]:
-    """With every module in its mode for inference, unless `training`."""
+    """Put every module into inference mode in this context, unless `training`."""
     modules = [] if training else [m for m in module.modules() if m.training]
     for inner in modules:
         inner.training = False
@@ -153,8 +154,8 @@ def mode(module: Any, training: bool) -> Iterator[None]:
 
 @contextmanager
 def numbers_kept(module: Any) -> Iterator[None]:
-    """Around an export, in which tensors of one element that are plain attributes keep their values: torch.export computes with
-    these, and where the forward writes them, as the count of a cache, it writes the module's own."""
+    """Preserve the values of one-element tensors in plain attributes during an export: torch.export computes with them, and if
+    the forward writes them, such as the count of a cache, it writes the module's own."""
     held = [(tensor, tensor.detach().clone()) for tensor in plain_tensors(module) if tensor.numel() == 1]
     try:
         yield
@@ -194,7 +195,7 @@ def untraceable(error: Exception, name: str) -> Problem:
 
 
 def own_line(error: Exception) -> Position | None:
-    """The last line of Python in its traceback that is neither PyTorch's nor of this package."""
+    """Return the last Python line in the traceback that belongs neither to PyTorch nor to this package."""
     others = (package_folder("torch"), package_folder("torch_mlir"), str(Path(__file__).parents[2]) + os.sep)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((*others, "<"))]
     return Position(Source(frames[-1].filename), frames[-1].lineno or 1, 1) if frames else None

@@ -1,7 +1,8 @@
-"""What torch.export gives, made ready for torch-mlir: its signature, and what torch-mlir would lower to something else.
+"""The preparation of torch.export's program for torch-mlir: its signature, and the rejection of operations that torch-mlir
+would lower wrongly.
 
-torch-mlir makes random numbers constants and computes with unsigned integers as if they had signs, without a word, so that
-programs with these are refused here, by their own lines. Their f64 is refused, too, for TOSA has none.
+torch-mlir silently makes random numbers constants and treats unsigned integers as signed, so that programs with these are
+refused here, with the position in the user's code. f64 is also refused, because TOSA has none.
 """
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 
 @dataclass(frozen=True, slots=True)
 class ProgramInterface:
-    """What a program takes and gives: names of the inputs, in order, and tensors without data like inputs and results; first of
-    each are the buffers that it writes, with these names and values."""
+    """The inputs and results of a program: names of the inputs, in order, and tensors without data for inputs and results; the
+    buffers that it writes come first in each, with these names and values."""
     inputs: tuple[str, ...]
     input_tensors: tuple[Any, ...]
     result_tensors: tuple[Any, ...]
@@ -35,7 +36,7 @@ class ProgramInterface:
         return not all(isinstance(extent, int) for tensor in self.input_tensors for extent in tensor.shape)
 
     def types(self, has_state: bool) -> tuple[dict[str, TensorType], tuple[TensorType, ...]]:
-        """The types of inputs, by name, and of results; without the buffers if these are state."""
+        """Return the types of inputs, by name, and of results; without the buffers if these are state."""
         first = len(self.buffers) if has_state else 0
         inputs = dict(zip(self.inputs[first:], map(type_of, self.input_tensors[first:])))
         return inputs, tuple(map(type_of, self.result_tensors[first:]))
@@ -48,8 +49,8 @@ def type_of(tensor: Any) -> TensorType:
 
 
 def extent_bounds(program: Any, tensors: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return attributes of inputs with the bounds of their extents, as `torch.export.Dim(min=, max=)` gives them; none where no
-    extent has any. PyTorch's own least number of an open extent, up to 2, is no bound."""
+    """Return attributes of inputs with the bounds of their extents, from `torch.export.Dim(min=, max=)`; none if no extent has
+    bounds. PyTorch's own minimum of an open extent, up to 2, is no bound."""
     from ....lowering.graph.graph import EXTENT_BOUNDS
     from ....lowering.graph.types import I64
     from ....lowering.text.attributes import Numbers
@@ -60,7 +61,7 @@ def extent_bounds(program: Any, tensors: Sequence[Any]) -> tuple[Mapping[str, An
 
 
 def bounds_of(program: Any, extent: Any) -> tuple[int, int]:
-    """Return the least and the greatest number of an extent; 0 and -1 where there is no bound."""
+    """Return the minimum and the maximum of an extent; 0 and -1 if there is no bound."""
     if isinstance(extent, int):
         return 0, -1
     found = program.range_constraints.get(extent.node.expr)
@@ -69,8 +70,8 @@ def bounds_of(program: Any, extent: Any) -> tuple[int, int]:
 
 
 def opened(program: Any, name: str) -> ProgramInterface:
-    """What the program takes and gives, after its signature has been changed: buffers that it writes are inputs and results.
-    Results that are no tensors are dropped."""
+    """Return the program's inputs and results, after a change of its signature: buffers that it writes become inputs and
+    results. Results that are no tensors are dropped."""
     from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
     signature = program.graph_signature
     written = {spec.target: spec for spec in signature.output_specs if is_written(spec, name)}
@@ -101,7 +102,7 @@ def is_written(spec: Any, name: str) -> bool:
 
 
 def user_inputs(signature: Any) -> Iterator[str]:
-    """The names that `forward` gives its tensors."""
+    """Yield the names that `forward` gives its tensors."""
     from torch.export.graph_signature import InputKind, SymIntArgument, TensorArgument
     for spec in signature.input_specs:
         if spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, SymIntArgument):
@@ -112,13 +113,13 @@ def user_inputs(signature: Any) -> Iterator[str]:
 
 
 def value_of(program: Any, spec: Any) -> Any:
-    """The tensor that a buffer or a parameter holds."""
+    """Return the tensor that a buffer or a parameter holds."""
     return (program.constants if spec.persistent is False else program.state_dict)[spec.target]
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------------
 def check(program: Any, name: str) -> None:
-    """A Problem for the first operation that torch-mlir would lower to something else."""
+    """Raise a Problem for the first operation that torch-mlir would lower wrongly."""
     import torch
     refused = {torch.float64: "float64, which TOSA does not have"}
     refused |= {getattr(torch, key): f"{key}, whose upper half would become negative" for key in UNSIGNED}
@@ -138,7 +139,7 @@ def operation_of(node: Any) -> str:
 
 
 def tensors_of(node: Any) -> Iterator[Any]:
-    """What the node makes, without its data."""
+    """Yield the tensors that the node returns, without data."""
     found = node.meta.get("val")
     for value in found if isinstance(found, tuple | list) else (found,):
         if hasattr(value, "dtype"):
@@ -146,7 +147,7 @@ def tensors_of(node: Any) -> Iterator[Any]:
 
 
 def line_of(node: Any) -> Position | None:
-    """Return the innermost line of Python that made a node and is in no library; else the innermost that is not PyTorch's."""
+    """Return the innermost Python line that made a node and belongs to no library; otherwise the innermost outside PyTorch."""
     frames = [(path, int(line)) for path, line in FRAME.findall(node.meta.get("stack_trace") or "")
               if not path.startswith((package_folder("torch"), "<"))]
     path, line = next((f for f in reversed(frames) if not f[0].startswith(LIBRARIES)), frames[-1] if frames else ("", 0))

@@ -1,5 +1,5 @@
-"""Which node of an exported program is the first that its graph of TOSA has wrong: the program is converted again with the
-results of all its nodes as outputs, and each node is run by PyTorch on what its operands are there.
+"""The first node of an exported program that its TOSA graph computes wrongly: the program is converted again with the results
+of all its nodes as outputs, and PyTorch runs each node on its operands from there.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Convert: TypeAlias = "Callable[[Any, tuple[Any, ...]], Module]"
 
 
 def compare_nodes(program: Any, arrays: Sequence[Array], graph_of: Convert) -> OperatorVerdict:
-    """The nodes of a program on inputs: how many were compared, and the first that is wrong on its operands, with the line of
-    Python that made it."""
+    """Return the number of nodes of a program that were compared on inputs, and the first that is wrong on its operands, with
+    the Python line that made it."""
     import torch
     try:
         graph = operations_of(program)
@@ -37,7 +37,7 @@ def compare_nodes(program: Any, arrays: Sequence[Array], graph_of: Convert) -> O
 
 
 def label(node: Any) -> str:
-    """A node in words; of one result of several, the node that gives them."""
+    """Return a description of a node; for one of several results, of the node that returns them."""
     if node.target is operator.getitem:
         node = node.args[0]
     place = line_of(node)
@@ -45,23 +45,23 @@ def label(node: Any) -> str:
 
 
 def operations_of(program: Any) -> Any:
-    """The program's operations, without in-place ones, as a module that holds its weights."""
+    """Return the program's operations, without in-place ones, as a module that holds its weights."""
     functional = program.run_decompositions({})
     try:
         return functional.module(check_guards=False)
-    except TypeError:  # PyTorch before 2.9 checks nothing there
+    except TypeError:  # PyTorch before 2.9 has no guards to check there
         return functional.module()
 
 
 def is_observed(node: Any) -> bool:
-    """True if a node's result is one tensor, and no write into a buffer."""
+    """True if a node's result is one tensor, and the node does not write a buffer."""
     import torch
     return (node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor)
             and node.target is not torch.ops.aten.copy_.default)
 
 
 def converted(graph: Any, nodes: Sequence[Any], arrays: Sequence[Array], graph_of: Convert) -> list[Array]:
-    """What the results of these nodes are in a graph of TOSA."""
+    """Return the results of these nodes in a TOSA graph."""
     import torch
 
     from ....runtime.interpreter import Interpreter
@@ -86,8 +86,8 @@ def converted(graph: Any, nodes: Sequence[Any], arrays: Sequence[Array], graph_o
 
 
 def rebased(graph: Any, found: Mapping[str, Array]) -> Any:
-    """An interpreter of the program's graph in which every node's result is the one that was `found`; `wrong` is the first node
-    whose own differs."""
+    """Return an interpreter of the program's graph that replaces every node's result by the one in `found`; `wrong` is the
+    first node whose own result differs."""
     import torch
 
     from ...tools.check.operator_bounds import wrong_elements

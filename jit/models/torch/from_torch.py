@@ -1,8 +1,8 @@
 """PyTorch -> TOSA, through torch.export and torch-mlir (the extra `torch`): `tosaic.from_torch`.
 
-The module is exported in the user's process, where its classes and weights are (`export`); what torch.export gives
-becomes torch-mlir's own dialect there, as bytes, and a process of its own brings these down to TOSA (`torch_mlir`). A buffer
-that the module writes is made an input and a result of the exported graph (`exported_program`), which then become a variable.
+The module is exported in the user's process, which has its classes and weights (`export`); there the exported program is
+written as bytecode in torch-mlir's own dialect, which a separate process lowers to TOSA (`torch_mlir`). A buffer that the
+module writes is made an input and a result of the exported graph (`exported_program`), which then become a variable.
 """
 from __future__ import annotations
 
@@ -35,21 +35,23 @@ if TYPE_CHECKING:
 def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
                state: bool = True, training: bool = False, strict: bool = False, name: str | None = None,
                context: Context | None = None) -> Model:
-    """A model from a `torch.nn.Module` and inputs for it, or from a `torch.export.ExportedProgram`.
+    """Load a model from a `torch.nn.Module` and inputs for it, or from a `torch.export.ExportedProgram`.
 
         model = tosaic.from_torch(module, torch.zeros(1, 3, 224, 224))
         y = model(x)                                     # arrays or tensors in, arrays out
 
-    Inputs are called as in `forward`; Python numbers among them, and what depends on them, are fixed. Extents are those of the
-    example inputs, unless `dynamic_shapes`, as torch.export takes it, leaves some open: these are compiled for the shapes of
-    each call. The module is exported as for inference (`eval`), and left as it was; with `training` its own mode holds.
+    Inputs have the names of `forward`; Python numbers among them, and values that depend on them, are fixed. Extents are those
+    of the example inputs, unless `dynamic_shapes`, as torch.export takes it, leaves some open: the model is then compiled for
+    the shapes of each call. The module is exported in inference mode (`eval`), and not changed; with `training` its own mode
+    applies.
 
-    A buffer that the module writes is a variable, NAME.BUFFER, with the buffer's value at first; the module's own buffer stays
-    as it is. NAME is `name`, or else the class. The variables are the model's own (`model.context`); with a `name` they are the
-    process's, and with a `context` that one's: models that are given one name, or one context, share them. `state=False` gives
-    a function without state instead: the buffers' old values are its first inputs, their new ones its first results.
+    A buffer that the module writes is a variable, NAME.BUFFER, whose initial value is the buffer's; the module's own buffer is
+    not changed. NAME is `name` or, by default, the class. The variables belong to the model (`model.context`); with a `name`
+    they belong to the process, and with a `context` to that context: models with the same name, or the same context, share
+    them. `state=False` returns a function without state instead: the buffers' old values are its first inputs, their new ones
+    its first results.
 
-    Raises a Problem where a package is missing, torch.export cannot trace the module, or torch-mlir cannot lower an operation.
+    Raises a Problem if a package is missing, torch.export cannot trace the module, or torch-mlir cannot lower an operation.
     """
     checked_context(context)
     need("torch", "a PyTorch module", ("torch", "torch_mlir"))
@@ -72,14 +74,15 @@ def from_torch(module: Any, *example_inputs: Any, kwargs: Mapping[str, Any] | No
 
 @dataclass(frozen=True, slots=True)
 class TorchConversion:
-    """What messages call a module, how the names of its variables begin (None: it has no state), and the module as it is."""
+    """A module's name for messages, the prefix of its variables' names (None: it has no state), and the source of the
+    import."""
     name: str
     variables: str | None
     imported: ImportedSource
 
     def model(self, program: Any, simple: Any, interface: ProgramInterface) -> Model:
-        """The model of an exported program. With open extents that torch-mlir cannot lower, its graph is made anew for each set
-        of shapes."""
+        """Return the model of an exported program. If torch-mlir cannot lower its open extents, its graph is made anew for each
+        set of shapes."""
         first = 0 if self.variables is None else len(interface.buffers)
         bounds = extent_bounds(simple, interface.input_tensors[first:])
         try:
@@ -90,7 +93,7 @@ class TorchConversion:
                 raise
         from ..open_extents import open_model
         example = example_shapes(program)
-        made = {tuple(example.values()): self.made(program, example)}  # so that what cannot be lowered at all is refused now
+        made = {tuple(example.values()): self.made(program, example)}  # so that an operation with no lowering is refused now
 
         def make(shapes: Mapping[str, tuple[int, ...]]) -> Module:
             return made.pop(tuple(shapes.values()), None) or self.made(program, shapes)
@@ -99,7 +102,7 @@ class TorchConversion:
                           self.imported, bounds)
 
     def made(self, program: Any, shapes: Mapping[str, tuple[int, ...]]) -> Module:
-        """The graph for inputs of these shapes."""
+        """Return the graph for inputs of these shapes."""
         simple = simpler(reexported(program, shapes, self.name), self.name)
         return self.graph(simple, opened(simple, self.name))
 
@@ -112,12 +115,12 @@ class TorchConversion:
 
 
 def graph_of(module: Any, inputs: tuple[Any, ...]) -> Module:
-    """The graph of a module of this package's own, whose variables are nobody else's."""
+    """Return the graph of a module of this package, whose variables are not shared."""
     return from_torch(module, *inputs, name="observed", context=Context("observed")).entry().trace().module
 
 
 def with_bounds(module: Module, bounds: tuple[Mapping[str, Any], ...]) -> Module:
-    """The module whose inputs have these attributes."""
+    """Return the module whose inputs have these attributes."""
     main = module.function("main")
     bound = replace(main, argument_attributes=bounds)
     return replace(module, functions=tuple(bound if f is main else f for f in module.functions)) if bounds else module
@@ -125,7 +128,7 @@ def with_bounds(module: Module, bounds: tuple[Mapping[str, Any], ...]) -> Module
 
 # ---- state -----------------------------------------------------------------------------------------------------------------
 def with_state(module: Module, interface: ProgramInterface, name: str) -> Module:
-    """The module, its first inputs and results as variables."""
+    """Return the module with its first inputs and results as variables."""
     from ....lowering.rewrite.function_interface import PersistentTensor, bind_state
     from ....lowering.rewrite.infer_shapes import verified
 
@@ -136,7 +139,7 @@ def with_state(module: Module, interface: ProgramInterface, name: str) -> Module
 
 
 def array_of(tensor: Any) -> Array:
-    """A copy of a tensor's values, read-only."""
+    """Return a read-only copy of a tensor's values."""
     import numpy as np
     import torch
     tensor = tensor.detach().cpu().contiguous()
@@ -152,9 +155,9 @@ def array_of(tensor: Any) -> Array:
 # ---- torch-mlir ------------------------------------------------------------------------------------------------------------
 @contextlib.contextmanager
 def own_symbols() -> Iterator[None]:
-    """Libraries that are loaded meanwhile look for symbols in themselves first: TensorFlow, where the process has it, exports
-    those of its own LLVM, and torch-mlir's LLVM ends the process when it finds the options of the other one."""
-    if not hasattr(os, "RTLD_DEEPBIND"):  # of glibc
+    """Let libraries that are loaded in this context resolve symbols in themselves first: TensorFlow, if the process has it,
+    exports those of its own LLVM, and torch-mlir's LLVM ends the process when it finds the options of the other one."""
+    if not hasattr(os, "RTLD_DEEPBIND"):  # glibc has it
         yield
         return
     flags = sys.getdlopenflags()

@@ -1,7 +1,8 @@
-"""Operations of PyTorch that torch-mlir lowers to TOSA in some forms only, as operations that it lowers in all: convolutions in
-groups, windows with gaps and with places, elements that are added or copied by their numbers, order statistics, distances.
+"""Decompositions of PyTorch operations that torch-mlir lowers to TOSA only in some forms, into operations that it lowers in
+all: grouped convolutions, dilated windows and windows with indices, elements that are added or copied by index, order
+statistics, distances.
 
-A function that gives NotImplemented leaves the operation as it is.
+A function that returns NotImplemented leaves the operation unchanged.
 """
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
 # ---- convolutions ----------------------------------------------------------------------------------------------------
 def convolution(x: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
                 transposed: bool, output_padding: Sequence[int], groups: int) -> Any:
-    """One group after the other, where groups are not taken: in three dimensions, transposed, and of several channels each
-    beside a stride; transposed with gaps by a kernel that has zeros in them."""
+    """Decompose a grouped convolution into one for each group if torch-mlir does not lower the groups: in three dimensions,
+    transposed, or with several channels per group and a stride. A dilated transposed convolution gets a kernel with zeros
+    between its taps."""
     import torch
     if transposed and any(d != 1 for d in dilation):
         weight, dilation = spread(weight, dilation), [1] * len(dilation)
@@ -43,7 +45,7 @@ def convolution_of(*arguments: Any) -> Any:
 
 
 def spread(weight: Any, dilation: Sequence[int]) -> Any:
-    """Zeros between the taps."""
+    """Insert zeros between the taps."""
     import torch
     for dim, gap in enumerate(dilation, 2):
         if gap > 1:
@@ -56,7 +58,8 @@ def spread(weight: Any, dilation: Sequence[int]) -> Any:
 
 def folded(x: Any, output_size: Sequence[int], kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int],
            stride: Sequence[int]) -> Any:
-    """Columns of windows back to an image: a transposed convolution, in which each tap puts its own number to its place."""
+    """Fold columns of windows back into an image: a transposed convolution, in which each tap adds its own number at its
+    position."""
     import torch
     taps = kernel_size[0] * kernel_size[1]
     places = [(n + 2 * p - d * (k - 1) - 1) // s + 1
@@ -71,7 +74,7 @@ def folded(x: Any, output_size: Sequence[int], kernel_size: Sequence[int], dilat
 
 # ---- by numbers ------------------------------------------------------------------------------------------------------
 def hits(index: Any, extent: int) -> Any:
-    """[extent, W]: which of W numbers name each row; negative ones count from the end."""
+    """Return a mask [extent, W]: which of W indices select each row; negative indices count from the end."""
     import torch
     rows = torch.arange(extent, dtype=index.dtype)
     return torch.where(index < 0, index + extent, index).unsqueeze(0) == rows.unsqueeze(1)
@@ -86,7 +89,7 @@ def index_add(x: Any, dim: int, index: Any, source: Any, alpha: float = 1) -> An
 
 
 def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
-    """The last of those that go to one place stays."""
+    """If several indices select the same row, the last one applies."""
     import torch
     moved, parts = x.movedim(dim, 0), source.movedim(dim, 0)
     hit = hits(index.reshape(-1), moved.shape[0])
@@ -112,7 +115,7 @@ def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 def shifted_left(x: Any, count: int) -> Any:
-    """The factor is a number of the integers' own type."""
+    """Multiply by a power of two, as a number of the integers' own type."""
     import torch
     if x.dtype.is_floating_point or x.dtype == torch.bool:
         return NotImplemented
@@ -128,7 +131,7 @@ def pair(numbers: Sequence[int]) -> tuple[int, int]:
 
 def average_pool_3d(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
                     ceil_mode: bool = False, count_include_pad: bool = True, divisor: int | None = None) -> Any:
-    """Along the first axis, and then in its planes: a mean of means of as many."""
+    """Pool along the first axis, and then in its planes: the mean of means of equally many elements."""
     import torch
     pool = torch.nn.functional.avg_pool2d
     if ceil_mode or divisor is not None or (any(padding) and not count_include_pad):
@@ -142,7 +145,8 @@ def average_pool_3d(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), p
 
 
 def taps_of(x: Any, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]) -> Any:
-    """What all windows see at each place of the kernel, of an image with a border of the least number, and the place."""
+    """Yield, for each tap of the kernel, the elements that all windows read at it, and their indices in the plane; the image is
+    padded with the minimum of its type."""
     import torch
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = map(pair, (kernel, stride or kernel, padding, dilation))
     least = float("-inf") if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
@@ -168,7 +172,7 @@ def max_pool(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding:
 
 def max_pool_with_indices(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
                           dilation: Sequence[int] = (1,), ceil_mode: bool = False) -> Any:
-    """The places are those in the plane, of the first of equal numbers."""
+    """Return the maxima, and the index in the plane of the first of equal numbers."""
     import torch
     if ceil_mode:
         return NotImplemented
@@ -185,7 +189,7 @@ def max_pool_with_indices(x: Any, kernel: Sequence[int], stride: Sequence[int] =
 
 
 def adaptive_max_pool(x: Any, size: Sequence[int]) -> Any:
-    """Of each part of the plane."""
+    """Return the maximum of each part of the plane, and its index."""
     import torch
     height, width = x.shape[-2:]
     rows, columns = ([(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]

@@ -1,6 +1,7 @@
-"""State that a PyTorch module keeps in plain attributes: torch.export takes it for constants, so that a model would compute
-with the values of its first call for ever. A module whose forward reads such an attribute and then changes it, or binds another
-value to it, is refused. A tensor that is written in place is no plain state: the graph has it as a variable."""
+"""The check for state that a PyTorch module keeps in plain attributes: torch.export treats these as constants, so that a model
+would always compute with the values of its first call. A module is refused if its forward reads such an attribute and then
+changes it, or binds another value to it. A tensor that is written in place is no plain state: the graph has it as a
+variable."""
 from __future__ import annotations
 
 import copy
@@ -15,12 +16,12 @@ from ...followed import PLAIN, is_python_object
 from ...kept_values import attributes
 
 DEEP = 6
-"""Objects inside objects that are looked at."""
+"""Maximum depth of nested objects to look at."""
 
 
 def check_plain_state(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: str) -> None:
-    """A Problem where the forward of the module changes a plain attribute that it has read. It runs on a copy, whose parameters
-    are the module's own; the first of two runs makes what is made once."""
+    """Raise a Problem if the forward of the module changes a plain attribute that it has read. The forward runs on a copy,
+    whose parameters are the module's own; the first of its two runs creates the values that are only created once."""
     import torch
     try:
         trial = copy.deepcopy(module, {id(p): p for p in module.parameters()})
@@ -31,7 +32,7 @@ def check_plain_state(module: Any, inputs: tuple[Any, ...], kwargs: Mapping[str,
             before, reads = states(trial), Reads(trial)
             with reads:
                 trial(*given, **named)
-    except Exception:  # torch.export says what is wrong
+    except Exception:  # torch.export reports the error
         return
     after = states(trial)
     for place, value in before.items():
@@ -50,7 +51,7 @@ def refused(module: Any, place: tuple[str, str], name: str) -> Problem:
 
 
 class Reads:
-    """The plain attributes that a module and those inside it read before they write them, while it is entered."""
+    """The plain attributes that a module and its submodules read before they write them, in this context."""
 
     def __init__(self, module: Any) -> None:
         self.first: set[tuple[str, str]] = set()
@@ -82,7 +83,7 @@ class Reads:
 
 
 def states(module: Any) -> dict[tuple[str, str], Any]:
-    """What the plain attributes of a module, and of those inside it, are now."""
+    """Return the current state of the plain attributes of a module and its submodules."""
     import torch
     own = set(vars(torch.nn.Module()))
     return {(path, name): state(value, DEEP) for path, inner in module.named_modules()
@@ -90,13 +91,13 @@ def states(module: Any) -> dict[tuple[str, str], Any]:
 
 
 def state(value: Any, deep: int) -> Any:
-    """A key that stays equal as long as a value is unchanged."""
+    """Return a key that stays equal as long as a value is unchanged."""
     import torch
     match value:
         case _ if isinstance(value, PLAIN):
             return type(value), repr(value)
         case torch.Tensor() | torch.nn.Module():
-            return id(value)  # what is written into a tensor is state of the graph
+            return id(value)  # writes into a tensor are state of the graph
         case np.ndarray():
             return value.shape, value.tobytes()
         case _ if deep == 0:

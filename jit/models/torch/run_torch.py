@@ -1,4 +1,4 @@
-"""A PyTorch module run eagerly: a copy of it, so that its own buffers stay as they are."""
+"""A PyTorch module run eagerly: a copy of the module, so that its own buffers are not changed."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ Buffers: TypeAlias = "Mapping[str, Array]"
 
 def torch_source(module: Any, program: Any, training: bool, buffers: Buffers, variables: str | None,
                  locate: Locate) -> ImportedSource:
-    """The source of a module (or of an exported program), called as `program`'s example inputs are nested. `buffers` are those
-    that it writes, with the values that they began with; as variables they are called `variables`.BUFFER, and without that they
-    are the first inputs and results. `locate` compares its nodes."""
+    """Return the source of a module (or of an exported program), called with the nest of `program`'s example inputs. `buffers`
+    are those that it writes, with their initial values; as variables they are named `variables`.BUFFER, and without `variables`
+    they are the first inputs and results. `locate` compares its nodes."""
     def start(entry: str) -> SourceRun:
         return EagerRun(module, program, training, buffers, variables)
 
@@ -40,7 +40,7 @@ class EagerRun:
         self.give(buffers)
 
     def give(self, values: Mapping[str, Array]) -> None:
-        """Give buffers their values."""
+        """Set the buffers to these values."""
         import torch
         held = dict([*self.module.named_buffers(), *self.module.named_parameters()])
         with torch.no_grad():

@@ -1,2 +1,2 @@
-"""What runs in torch-mlir's process, for PyTorch and ONNX. `process` and what it loads import nothing of tosaic; `to_tosa`
-may import lowering."""
+"""The part that runs in torch-mlir's process, for PyTorch and ONNX. `process` and the modules that it loads import nothing of
+tosaic; `to_tosa` may import lowering."""

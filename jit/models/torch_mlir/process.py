@@ -1,8 +1,8 @@
-"""What the bridge to PyTorch runs in a process of its own: torch-mlir's passes, down to TOSA.
+"""The separate process of the bridge to PyTorch: torch-mlir's passes, down to TOSA.
 
-torch-mlir is native code that may abort, so that what it does to a model must not end the user's process. The request is one
-JSON object in the first argument (`to_tosa.ConversionRequest`), the answer one on the standard output; the module lies in a
-file. Nothing of tosaic is imported here.
+torch-mlir is native code that may abort, which must not end the user's process. The request is one JSON object in the first
+argument (`to_tosa.ConversionRequest`), the answer is another on the standard output; the module is in a file. Nothing of tosaic
+is imported here.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIPELINE = ("func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-t
             "torch-backend-to-tosa-backend-pipeline")
 MOST_DIAGNOSTICS = 20
 MOST_CHARACTERS = 2000
-"""Of one diagnostic: MLIR prints an operation with its constants."""
+"""Maximum length of one diagnostic, in characters: MLIR prints an operation with its constants."""
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def answered(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer: how far it came, and what was said."""
+    """Return the answer: the last step begun, and the diagnostics."""
     answer: dict[str, Any] = {"diagnostics": []}
     try:
         lower(request, answer)
@@ -35,7 +35,7 @@ def answered(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lower(request: Mapping[str, Any], answer: dict[str, Any]) -> None:
-    """Write the module as TOSA; `answer` learns at once what there is to say."""
+    """Write the module as TOSA; `answer` is updated as the steps proceed."""
     from torch_mlir import ir
     from torch_mlir.dialects import torch as torch_dialect
     from torch_mlir.passmanager import PassManager
@@ -57,7 +57,7 @@ def lower(request: Mapping[str, Any], answer: dict[str, Any]) -> None:
 
 
 def taker(found: list[dict[str, Any]], error: str) -> Callable[[Any], bool]:
-    """A handler that keeps errors, where they are, and what is said with them."""
+    """Return a handler that stores errors with their locations and notes."""
     def take(diagnostic: Any) -> bool:
         if str(diagnostic.severity) == error and len(found) < MOST_DIAGNOSTICS:
             texts = [diagnostic.message, str(diagnostic.location), *(note.message for note in diagnostic.notes)]
@@ -68,7 +68,7 @@ def taker(found: list[dict[str, Any]], error: str) -> Callable[[Any], bool]:
 
 
 def make_constants(module: Any) -> None:
-    """Constants of tensors that are left in another dialect become TOSA's."""
+    """Convert the remaining constants of tensors in another dialect to TOSA's."""
     from torch_mlir import ir
     found: list[Any] = []
 

@@ -1,8 +1,8 @@
-"""torch-mlir's output -> the tensor graph: what the bridge to PyTorch is made of.
+"""torch-mlir's output -> the tensor graph: the bridge to PyTorch.
 
-torch-mlir's passes run in a process of their own (`torch_mlir_process`), which gives MLIR bytecode back, in which weights are
-bytes; where that is not understood, or something is wrong with the graph, it gives text, to which messages have positions.
-What it cannot lower is a Problem that names the operation and the line of Python, or the node, that it comes from.
+torch-mlir's passes run in a separate process (`torch_mlir_process`), which returns MLIR bytecode, in which weights are bytes;
+if that cannot be read, or the graph is wrong, it returns text, so that messages have positions. An operation that it cannot
+lower is a Problem that names the operation and the Python line, or the node, that it comes from.
 """
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from ....lowering.graph.graph import Module
 
 SECONDS = 600.0
-"""Passes that take longer are given up."""
+"""Seconds after which the passes are given up."""
 
 ILLEGAL = re.compile(r"failed to legalize operation '([\w.]+)'")
 SPELLED = re.compile(r'"torch\.operator"\(.*?name = "([^"]+)"', re.DOTALL)
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
-"""A frame of a traceback as Python prints it."""
+"""Pattern of a frame in a traceback that Python prints."""
 FILE_LOCATION = re.compile(r'"([^"]+)":(\d+)')
 NAME_LOCATION = re.compile(r'loc\("([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
 class ConversionRequest:
-    """A model for torch-mlir: the file that holds it, and what messages call it."""
+    """A model for torch-mlir: the file that holds it, and its name for messages."""
     source: Path
     name: str
 
     def command(self, result: Path, is_text: bool) -> list[str]:
-        """The child's command: with the search path of this process, and without `site`, which costs time."""
+        """Return the child's command: with the search path of this process, and without `site`, whose import takes time."""
         from . import process as torch_mlir_process
         fields = {"source": str(self.source), "result": str(result), "is_text": is_text,
                   "path": [os.path.abspath(entry) for entry in sys.path]}
@@ -51,7 +51,7 @@ class ConversionRequest:
 
 
 def need(extra: str, what: str, packages: Sequence[str]) -> None:
-    """A Problem that names the extra unless the packages are installed."""
+    """Raise a Problem that names the extra unless the packages are installed."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         names = " and ".join(package.replace("torch_mlir", "torch-mlir") for package in missing)
@@ -59,16 +59,16 @@ def need(extra: str, what: str, packages: Sequence[str]) -> None:
 
 
 def package_folder(package: str) -> str:
-    """Where an installed package's files are, with a separator behind."""
+    """Return the folder of an installed package, with a separator at the end."""
     spec = importlib.util.find_spec(package)
     places = list(spec.submodule_search_locations or []) if spec else []
     return (places[0] if places else f"<no {package}>") + os.sep
 
 
 def lowered(request: ConversionRequest, metadata: dict[str, Any] | None = None, seconds: float = SECONDS) -> Module:
-    """The verified module of a model, of f32 where torch-mlir computes in f64 between; `metadata` receives what the child
-    says of the model, even where it refuses it. Raises a Problem where torch-mlir cannot lower it, ends abnormally, or takes
-    longer than `seconds`, and where its result has something else than TOSA."""
+    """Return the verified module of a model, with f32 for torch-mlir's intermediate f64; `metadata` receives the child's
+    answer, even if the child refuses the model. Raises a Problem if torch-mlir cannot lower the model, ends abnormally, or
+    takes longer than `seconds`, or if its result has anything but TOSA."""
     from ....lowering.bytecode.reader import read_module
     from ....lowering.bytecode.sections import Unreadable
     metadata = {} if metadata is None else metadata
@@ -85,7 +85,7 @@ def lowered(request: ConversionRequest, metadata: dict[str, Any] | None = None, 
 
 
 def finished(module: Module) -> Module:
-    """The module with f64 narrowed and open bounds open, verified."""
+    """Return the module with f64 narrowed and open bounds open, verified."""
     from ....lowering.rewrite.infer_shapes import verified
     from ....lowering.rewrite.narrow_doubles import narrow_doubles
     from ....lowering.rewrite.open_bounds import open_bounds
@@ -93,7 +93,8 @@ def finished(module: Module) -> Module:
 
 
 def run(request: ConversionRequest, command: Sequence[str], folder: str, metadata: dict[str, Any], seconds: float) -> None:
-    """Run the child, while the compiler is imported here; `metadata` receives its answer. A Problem if that is one."""
+    """Run the child, and import the compiler here meanwhile; `metadata` receives its answer. Raise a Problem if the answer is a
+    failure."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           cwd=folder) as process:
         try:
@@ -129,7 +130,7 @@ def aborted(request: ConversionRequest, status: int, log: bytes) -> Problem:
 
 
 def refused(request: ConversionRequest, answer: Mapping[str, Any]) -> Problem:
-    """What torch-mlir said, about the first operation that it could not lower."""
+    """Return the Problem for the first operation that torch-mlir could not lower, with its messages."""
     diagnostics = answer["diagnostics"]
     if answer.get("step") != "lower" or not diagnostics:
         said = answer["failure"].replace(str(request.source), request.name)
@@ -150,7 +151,7 @@ def refused(request: ConversionRequest, answer: Mapping[str, Any]) -> Problem:
 
 
 def operation_name(diagnostic: Mapping[str, Any]) -> str | None:
-    """The operation that could not be lowered, as PyTorch or ONNX calls it: aten.linalg_det, onnx.Foo."""
+    """Return PyTorch's or ONNX's name of the operation that could not be lowered: aten.linalg_det, onnx.Foo."""
     found = ILLEGAL.search(diagnostic["message"])
     if not found:
         return None
@@ -162,7 +163,7 @@ def operation_name(diagnostic: Mapping[str, Any]) -> str | None:
 
 
 def place_of(location: str) -> tuple[Position | None, str]:
-    """The line of Python of an MLIR location that PyTorch's own code is not, or else the name of the node."""
+    """Return the Python line in an MLIR location that is not in PyTorch's own code, or otherwise the name of the node."""
     for path, line in FILE_LOCATION.findall(location):
         if not path.startswith(("<", package_folder("torch"))) and int(line) > 0:
             return Position(Source(path), int(line), 1), ""
@@ -178,12 +179,12 @@ HELP = "compute it outside of the module, or write it with other operators"
 
 
 def with_names(module: Module, names: Sequence[str]) -> Module:
-    """The module, its entry's inputs named so."""
+    """Return the module with these names for its entry's inputs."""
     from ....lowering.rewrite.function_interface import rename_inputs
     return rename_inputs(module, module.function("main"), spelled_names(names))
 
 
 def spelled_names(names: Sequence[str]) -> list[str]:
-    """Names in letters that MLIR and the command line allow, all different."""
+    """Return unique names in characters that MLIR and the command line allow."""
     spelled = [re.sub(r"[^\w.$-]", "_", name, flags=re.ASCII) or "_" for name in names]
     return [name if spelled.count(name) == 1 else f"{name}_{number}" for number, name in enumerate(spelled)]

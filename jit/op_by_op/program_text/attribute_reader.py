@@ -27,14 +27,14 @@ MAXIMUM_DEPTH = 64
 
 
 class AttributeReader:
-    """Reads the attributes of one text."""
+    """A reader of the attributes of one text."""
 
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
         self.types = TypeReader(scanner.source, {})
 
     def dictionary(self, depth: int = 0) -> Dictionary:
-        """`{name = value, unit}`, from the bracket on."""
+        """Read `{name = value, unit}`, from the bracket on."""
         scanner, found = self.scanner, Dictionary()
         scanner.expect("{")
         while not scanner.accept("}"):
@@ -57,7 +57,7 @@ class AttributeReader:
         return match.group()
 
     def value(self, depth: int = 0) -> Attribute:
-        """One attribute."""
+        """Read one attribute."""
         scanner = self.scanner
         if depth > MAXIMUM_DEPTH:
             raise Problem(f"attributes are nested more than {MAXIMUM_DEPTH} deep", scanner.here(), kind="nesting")
@@ -85,14 +85,14 @@ class AttributeReader:
         return tuple(items)
 
     def word(self) -> Attribute:
-        """true, false, unit, or a type."""
+        """Read true, false, unit, or a type."""
         for word, value in (("true", True), ("false", False), ("unit", Unit.UNIT)):
             if self.scanner.accept(word):
                 return value
         return self.type()
 
     def type(self) -> AnyType:
-        """A type of attributes: f32, tensor<2xi32>."""
+        """Read a type of attributes: f32, tensor<2xi32>."""
         scanner, start = self.scanner, self.scanner.at
         try:
             found, scanner.at = self.types.scan(scanner.text, start)
@@ -103,7 +103,7 @@ class AttributeReader:
         return found
 
     def number(self, type: ElementType | None = None) -> Number:
-        """A number: of `type`, or else of the type behind it; i64 or f64 without one."""
+        """Read a number: of `type`, or else of the type that follows; i64 or f64 without one."""
         match = self.scanner.match(NUMBER)
         if match is None:
             raise self.scanner.expected("a number" if type else "an attribute's value")
@@ -140,7 +140,7 @@ class AttributeReader:
             raise scanner.fault(fault, start) from None
 
     def shape(self) -> Attribute:
-        """`#corert.shape<1x?x3>`, kept as its text without spaces."""
+        """Read `#corert.shape<1x?x3>`; keep it as its text without spaces."""
         match = self.scanner.match(SHAPE)
         if match is None:
             name = HASH.match(self.scanner.text, self.scanner.at)

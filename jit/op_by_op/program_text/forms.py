@@ -1,4 +1,4 @@
-"""The custom forms of kernels, newer and document's: each gives the operands, attributes, result types and regions."""
+"""The custom forms of kernels, newer and document's: each returns the operands, attributes, result types and regions."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ CONSTANT, DENSE, GET = "tfrt.constant.", "corert.const_dense_tensor", "corert.ge
 
 
 def read_form(reader: ProgramReader, name: str, named: int, position: Position) -> Parts:
-    """What stands behind a kernel's name. `named` is the number of results that the text names."""
+    """Read the text after a kernel's name. `named` is the number of results that the text names."""
     form = FORMS.get(name)
     if form is not None:
         return form(reader, named, position)
@@ -32,7 +32,7 @@ def read_form(reader: ProgramReader, name: str, named: int, position: Position) 
 # Kernels with fixed types
 
 def read_fixed(reader: ProgramReader, name: str, position: Position) -> Parts:
-    """`kernel %a, %b`, or in the document's form `kernel(%a, %b)`; a name in quotes, data, attributes, types."""
+    """Read `kernel %a, %b`, or in the document's form `kernel(%a, %b)`; a name in quotes, data, attributes, types."""
     scanner, signature = reader.scanner, SIGNATURES[name]
     attributes: Dictionary = {}
     operands: list[Value] = []
@@ -55,7 +55,7 @@ def read_fixed(reader: ProgramReader, name: str, position: Position) -> Parts:
 
 
 def read_data(reader: ProgramReader, name: str) -> Dictionary:
-    """The number or the tensor that a constant has behind its name."""
+    """Read the number or the tensor after a constant's name."""
     if name == DENSE and not reader.scanner.sees("{"):
         return {"value": reader.attributes.dense()}
     if not name.startswith(CONSTANT) or reader.scanner.sees("{"):
@@ -69,7 +69,7 @@ def read_data(reader: ProgramReader, name: str) -> Dictionary:
 
 
 def check_types(reader: ProgramReader, operands: tuple[Value, ...], results: tuple[str, ...]) -> None:
-    """Read the types behind a kernel that does not need them: those of the operands, or a signature."""
+    """Read the types after a kernel that does not need them: those of the operands, or a signature."""
     scanner = reader.scanner
     if not scanner.accept(":"):
         return
@@ -83,7 +83,7 @@ def check_types(reader: ProgramReader, operands: tuple[Value, ...], results: tup
 # Operations of the core runtime
 
 def read_execute(reader: ProgramReader, named: int, position: Position, is_ordered: bool = False) -> Parts:
-    """`(%handler) "op"(%a) {attributes} : 1`; without a number there are as many results as are named."""
+    """Read `(%handler) "op"(%a) {attributes} : 1`; without a number there are as many results as are named."""
     scanner = reader.scanner
     context = reader.passed()
     needed = 1 + is_ordered
@@ -105,7 +105,7 @@ def read_ordered(reader: ProgramReader, named: int, position: Position) -> Parts
 
 
 def split(given: Dictionary) -> Dictionary:
-    """An operation's attributes as pairs, those that are functions separately."""
+    """Return an operation's attributes as pairs, those that are functions separately."""
     functions = tuple((key, value) for key, value in given.items() if isinstance(value, Symbol))
     others = tuple((key, value) for key, value in given.items() if not isinstance(value, Symbol))
     return {"op_attrs": others, "op_func_attrs": functions}
@@ -169,7 +169,7 @@ def read_while(reader: ProgramReader, named: int, position: Position) -> Parts:
 
 
 def read_if(reader: ProgramReader, named: int, position: Position) -> Parts:
-    """`tfrt.if %p, %a : (types) -> types {...} else {...}`; the regions call what is passed by its names outside."""
+    """Read `tfrt.if %p, %a : (types) -> types {...} else {...}`; the regions use the operands by their names outside."""
     condition, *passed = reader.uses()
     results = typed(reader, tuple(passed))
     regions = [reader.body(as_arguments(passed, position))]
@@ -192,7 +192,7 @@ def read_repeat(reader: ProgramReader, named: int, position: Position) -> Parts:
 
 
 def as_arguments(values: list[Value], position: Position) -> list[tuple[str, str, Position]]:
-    """What is passed to a region, as its arguments."""
+    """Return the operands that are passed to a region, as its arguments."""
     twice = next((v for n, v in enumerate(values) if v in values[:n]), None)
     if twice is not None:
         raise Problem(f"%{twice.name} is passed twice, but the region has one name for it", position, kind="symbol")
@@ -215,7 +215,7 @@ def read_tensor_while(reader: ProgramReader, named: int, position: Position) -> 
 
 
 def chained(reader: ProgramReader) -> tuple[Value, tuple[Value, ...], tuple[str, ...]]:
-    """`(%ch, %a) : (handles) -> (handles)`, where the types leave the chain out."""
+    """Read `(%ch, %a) : (handles) -> (handles)`; the types omit the chain."""
     position = reader.scanner.here()
     chain, *operands = reader.passed() or (None,)
     if chain is None or chain.type != CHAIN:

@@ -1,14 +1,14 @@
 """A kernel program: functions whose bodies are kernels, in SSA form. Immutable; every node knows its source position.
 
-A kernel runs when its operands are ready, so the order of kernels in a body means nothing: chains order effects. There is one
-normal form for both spellings that are read, that of the design document and the newer one:
+A kernel runs when its operands are ready, so the order of kernels in a body means nothing: chains order effects. Both
+spellings, that of the design document and the newer one, are read to one normal form:
 
     corert.executeop      (handler, tensor handles...) -> tensor handles    attributes op_name, op_attrs, op_func_attrs
     corert.executeop.seq  (handler, chain, tensor handles...) -> (chain, tensor handles...)    the same attributes
-    corert.get_op_handler (chain) -> handler; where the document gives no chain, a new one stands in front
+    corert.get_op_handler (chain) -> handler; if the document gives no chain, a new one precedes it
     corert.const_dense_tensor and the like have their data in the attribute `value`
     tfrt.call, corert.cond, ... name the functions that they call in attributes, as symbols
-    tfrt.if, tfrt.repeat.i32  have regions, whose arguments are the operands behind the first one
+    tfrt.if, tfrt.repeat.i32  have regions, whose arguments are the operands after the first one
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCALARS = ("i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f32"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """What a kernel gives or a function takes; without a name where the text gives none."""
+    """A result of a kernel or an argument of a function; its name is None if the text has none."""
     name: str | None
     type: str
     position: Position
@@ -55,7 +55,7 @@ class Kernel:
 
 
 def pairs_of(attributes: Mapping[str, Attribute], name: str) -> list[tuple[str, Attribute]]:
-    """The names and values of `op_attrs` or `op_func_attrs`, which have been verified."""
+    """Return the names and values of `op_attrs` or `op_func_attrs`, which have been verified."""
     pairs = attributes.get(name, ())
     assert isinstance(pairs, tuple)
     return [(str(pair[0]), pair[1]) for pair in pairs if isinstance(pair, tuple)]
@@ -63,16 +63,16 @@ def pairs_of(attributes: Mapping[str, Attribute], name: str) -> list[tuple[str, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """Arguments, kernels, and what `tfrt.return` gives back."""
+    """Arguments, kernels, and the operands of `tfrt.return`."""
     arguments: tuple[Value, ...]
     kernels: tuple[Kernel, ...]
     returned: tuple[Value, ...]
     position: Position
     end: Position
-    """The place of `tfrt.return`."""
+    """Position of `tfrt.return`."""
 
     def walk(self) -> Iterator[Kernel]:
-        """Every kernel in it and in its regions."""
+        """Yield every kernel of the body and its regions."""
         for kernel in self.kernels:
             yield kernel
             for region in kernel.regions:
@@ -100,7 +100,7 @@ class Program:
     by_name: Mapping[str, Function] = field(repr=False)
 
     def function(self, name: str) -> Function:
-        """The function of that name; a Problem where there is none."""
+        """Return the function of that name. Raise a Problem if there is none."""
         if name not in self.by_name:
             raise Problem(f"the program has no function {name}", kind="argument",
                           help=f"it has {', '.join(self.by_name) or 'none'}")

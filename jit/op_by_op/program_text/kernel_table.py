@@ -1,7 +1,7 @@
-"""The table of kernels: what each takes and gives, and which attributes it must have.
+"""The table of kernels: the operands and results of each, and its required attributes.
 
-Kernels with fixed types are one line of text each. Those whose types depend on the use (calls, control flow, `executeop`)
-are in `OPEN`; `verify.py` has their rules.
+Kernels with fixed types are one line of text each. Kernels whose types depend on the use (calls, control flow, `executeop`) are
+in `OPEN`; `verify.py` has their rules.
 """
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ....runtime.records import dataclass
 from .kernel_program import SCALARS
 
 DENSE_TYPES = (*SCALARS, "f16", "bf16")
-"""What `corert.create_dense_tensor.<type>` makes."""
+"""Element types of the tensors that `corert.create_dense_tensor.<type>` makes."""
 ATTRIBUTE_TYPES = ("bool", *SCALARS[1:], "str", "dense", "aggregate", "shape", "dtype")
-"""What `corert.op_attrs_set.<type>` sets."""
+"""Types of the attributes that `corert.op_attrs_set.<type>` sets."""
 ARRAY_TYPES = ("bool", *SCALARS[1:], "str", "shape", "dtype")
 
 FIXED = """
@@ -62,7 +62,7 @@ RETURN = "tfrt.return"
 
 @dataclass(frozen=True, slots=True)
 class KernelType:
-    """Types of operands and results; `attributes` maps those that must be there to their kinds."""
+    """Types of operands and results; `attributes` maps the required attributes to their kinds."""
     operands: tuple[str, ...]
     results: tuple[str, ...]
     attributes: dict[str, str]

@@ -1,6 +1,6 @@
-"""Kernel programs -> text in the newer spelling, which reads back to an equal program.
+"""The printer of kernel programs, in the newer spelling, which reads back to an equal program.
 
-Kernels that have a custom form print in it, the others in MLIR's generic one. Names are kept where they are unique.
+Kernels that have a custom form print in it, the others in MLIR's generic one. Names are kept if they are unique.
 """
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .kernel_table import RETURN
 
 NAME = re.compile(r"[0-9]+|[A-Za-z_$.][A-Za-z0-9_$.]*(?:-[A-Za-z0-9_$.]+)*")
 LISTED = ("tfrt.new.chain", "tfrt.merge.chains", "tfrt.print.", "tfrt.add.", "corert.tensorhandle_to_int32")
-"""Beginnings of the names of kernels that print as a list of operands."""
+"""Prefixes of the names of kernels that print as a list of operands."""
 
 
 def print_program(program: Program) -> str:
-    """The text of a program."""
+    """Return the text of a program."""
     return "\n".join(line for function in program.functions for line in (*FunctionPrinter().function(function), ""))
 
 
 class FunctionPrinter:
-    """Prints one function; `names` are those of its values."""
+    """A printer of one function; `names` are those of its values."""
 
     def __init__(self) -> None:
         self.names: dict[Value, str] = {}
@@ -75,7 +75,7 @@ class FunctionPrinter:
         self.lines.append(f"{indent}{RETURN}{' ' * bool(types)}{self.uses(body.returned)}{types}")
 
     def region(self, body: Body, outside: tuple[Value, ...], indent: str) -> None:
-        """A region, whose arguments are called as what is passed to them; its other names stay its own."""
+        """Print a region, whose arguments have the names of the values passed to them; its other names stay local."""
         names = dict(self.names)
         self.names |= {argument: names[value] for argument, value in zip(body.arguments, outside)}
         self.body(body, indent + "  ")
@@ -104,7 +104,7 @@ Form: TypeAlias = Callable[[FunctionPrinter, Kernel], str]
 
 
 def is_used(kernel: Kernel) -> bool:
-    """True if the results have names; those that a reader made have none and are used all the same."""
+    """True if the results have names; results that a reader made have none and are used all the same."""
     return bool(kernel.results) and (kernel.results[0].name is not None or kernel.name == "tfrt.new.chain")
 
 
@@ -136,7 +136,7 @@ def plain(printer: FunctionPrinter, kernel: Kernel) -> str:
 
 
 def with_data(kernel: Kernel) -> Form:
-    """The form of a constant; of other kernels the generic one."""
+    """Return the form of a constant; for other kernels the generic one."""
     only_value = set(kernel.attributes) == {"value"}
     if kernel.name.startswith("tfrt.constant.") and only_value:
         return constant_text
@@ -168,7 +168,7 @@ def execute_text(printer: FunctionPrinter, kernel: Kernel) -> str:
 
 
 def pairs(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """The attributes of an operation as a dictionary."""
+    """Return the attributes of an operation as a dictionary."""
     return {key: value for name in ("op_attrs", "op_func_attrs") for key, value in pairs_of(attributes, name)}
 
 

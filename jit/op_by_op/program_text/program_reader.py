@@ -1,5 +1,5 @@
-"""The text of a kernel program -> its functions: the newer spelling, the design document's, and MLIR's generic form. The custom
-form of each kernel (`forms.py`) is handed in; `scanner.py` and `attribute_reader.py` read the pieces.
+"""The reader of a kernel program's text: the newer spelling, the design document's, and MLIR's generic form. The custom form of
+each kernel (`forms.py`) is passed in; `scanner.py` and `attribute_reader.py` read the pieces.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIECE = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[()]')
 
 @dataclass(slots=True)
 class Parts:
-    """A kernel without its results: what a form reads."""
+    """A kernel without its results, as read by a form."""
     operands: tuple[Value, ...] = ()
     attributes: Dictionary = field(default_factory=dict)
     result_types: tuple[str, ...] = ()
@@ -33,21 +33,21 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class ResultName:
-    """A name before an `=`, and how many values it stands for."""
+    """A name before an `=`, and the number of values that it names."""
     name: str
     count: int
     position: Position
 
 
 class ProgramReader:
-    """Reads one text."""
+    """A reader of one text."""
 
     def __init__(self, source: Source, read_form: Callable[[ProgramReader, str, int, Position], Parts]) -> None:
         self.scanner, self.read_form = Scanner(source), read_form
         self.attributes = AttributeReader(self.scanner)
         self.scope: dict[str, tuple[Value, ...]] = {}
         self.before: list[Kernel] = []
-        """Kernels that belong in front of the one that is being read."""
+        """Kernels to insert before the kernel that is being read."""
         self.depth = 0
 
     # Functions
@@ -89,7 +89,7 @@ class ProgramReader:
         return Function(name, self.body(arguments), results, attributes, position)
 
     def arguments(self) -> list[tuple[str, str, Position]]:
-        """`(%a: type, ...)`: names, types and places."""
+        """Read `(%a: type, ...)`: names, types and positions."""
         scanner, found = self.scanner, []
         scanner.expect("(")
         while not scanner.accept(")"):
@@ -103,7 +103,7 @@ class ProgramReader:
     # Types
 
     def type(self) -> str:
-        """The type of a value, one of those that there are."""
+        """Read the type of a value, which must be a known one."""
         match = self.scanner.take(TYPE)
         if match.group() not in DIALECT_TYPES and match.group() not in SCALARS:
             raise Problem(f"there is no type {match.group()} of values in a kernel program",
@@ -112,7 +112,7 @@ class ProgramReader:
         return match.group()
 
     def types(self, end: str = "") -> tuple[str, ...]:
-        """`type, type`; none where `end` stands here."""
+        """Read `type, type`; none if `end` follows."""
         if end and self.scanner.sees(end):
             return ()
         found = [self.type()]
@@ -129,7 +129,7 @@ class ProgramReader:
         return found
 
     def signature(self, operands: Sequence[Value]) -> tuple[str, ...]:
-        """`(types) -> types`: the result types; a Problem unless the operands are of the types that it says."""
+        """Read `(types) -> types`; return the result types. Raise a Problem unless the operands have the declared types."""
         scanner = self.scanner
         position = scanner.here()
         scanner.expect("(")
@@ -169,7 +169,7 @@ class ProgramReader:
         return Problem(f"unknown value {match.group()}", position, kind="symbol", help=help)
 
     def uses(self, end: str = "") -> tuple[Value, ...]:
-        """`%a, %b`; none where `end` stands here."""
+        """Read `%a, %b`; none if `end` follows."""
         if end and self.scanner.sees(end):
             return ()
         found = [self.use()]
@@ -194,7 +194,7 @@ class ProgramReader:
     # Bodies
 
     def body(self, arguments: Sequence[tuple[str, str, Position]], *, labelled: bool = False) -> Body:
-        """`{ kernels tfrt.return }`, which sees its arguments and nothing around it; with `labelled` it may name them."""
+        """Read `{ kernels tfrt.return }`, which sees only its arguments; with `labelled` it may name them."""
         scanner, outside, before = self.scanner, self.scope, self.before
         self.scope, self.before, self.depth = {}, [], self.depth + 1
         position = scanner.here()
@@ -244,7 +244,7 @@ class ProgramReader:
     # Kernels
 
     def kernel(self) -> Kernel:
-        """One kernel, in whichever form."""
+        """Read one kernel, in any form."""
         scanner = self.scanner
         named = self.named() if scanner.sees("%") else ()
         position = scanner.here()
@@ -297,7 +297,7 @@ class ProgramReader:
         return tuple(values)
 
     def generic(self) -> Parts:
-        """`(operands) <{properties}> ({regions}) {attributes} : (types) -> types`, behind the name."""
+        """Read `(operands) <{properties}> ({regions}) {attributes} : (types) -> types`, after the name."""
         scanner, operands, regions = self.scanner, self.passed(), []
         attributes: dict[str, Attribute] = {}
         if scanner.accept("<"):
@@ -314,7 +314,7 @@ class ProgramReader:
         return Parts(operands, attributes, self.signature(operands), tuple(regions))
 
     def location(self) -> None:
-        """`loc(...)`, which is read over."""
+        """Skip `loc(...)`."""
         scanner = self.scanner
         if not scanner.match(LOCATION):
             return
@@ -328,7 +328,7 @@ class ProgramReader:
         raise Problem("the location is not closed", scanner.place(start), kind="syntax")
 
     def new_chain(self, position: Position) -> Value:
-        """A chain that is there from the start, made in front of the kernel that is being read."""
+        """Return a chain that is ready from the start, made before the kernel that is being read."""
         chain = Value(None, CHAIN, position)
         self.before.append(Kernel("tfrt.new.chain", (), (chain,), {}, (), position))
         return chain

@@ -1,4 +1,4 @@
-"""The text of a kernel program -> its functions, verified. Whatever is wrong with a text is a Problem at its line and
+"""The conversion of a kernel program's text to its functions, verified. Any error in a text is a Problem at its line and
 column."""
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_program(text: str | bytes) -> bool:
 
 
 def read_program(text: str | bytes, name: str = "<text>") -> Program:
-    """The kernel program of a text, verified. `name` is what problems call the text."""
+    """Return the kernel program of a text, verified. `name` is the text's name in problems."""
     program = ProgramReader(Source(name, decoded(text, name)), read_form).program()
     verify_program(program)
     return program

@@ -1,7 +1,7 @@
-"""The text of a kernel program, scanned from left to right; what is not there as expected is a Problem at its place.
+"""The scanner of a kernel program's text, from left to right; unexpected text is a Problem at its position.
 
-Names, strings, numbers and the punctuation between them; white space and comments are skipped. Every regular expression
-scans what it takes once, so reading takes linear time.
+It scans names, strings, numbers and the punctuation between them; white space and comments are skipped. Every regular
+expression scans its match once, so reading takes linear time.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHAT = {USE: "a value, as in %0", NAME: "a name", SYMBOL: "a function's name, as
 
 
 class Scanner:
-    """A place in a text."""
+    """A position in a text."""
 
     def __init__(self, source: Source) -> None:
         assert source.text is not None
@@ -36,7 +36,7 @@ class Scanner:
         self.skip()
 
     def skip(self) -> None:
-        """Go behind white space and comments."""
+        """Skip white space and comments."""
         self.at = GAP.match(self.text, self.at).end()  # type: ignore[union-attr]
 
     def place(self, at: int, width: int = 1) -> Position:
@@ -51,7 +51,7 @@ class Scanner:
         return self.at >= len(self.text)
 
     def expected(self, what: str) -> Problem:
-        """The Problem that something else stands here."""
+        """Return the Problem of unexpected text here."""
         if self.at_end:
             return Problem(f"the text ends where {what} is expected", self.place(max(len(self.text.rstrip()) - 1, 0)),
                            kind="syntax")
@@ -65,7 +65,7 @@ class Scanner:
         return self.text.startswith(literal, self.at)
 
     def accept(self, literal: str) -> bool:
-        """True if the literal stands here, which is then taken; a word must end there, too."""
+        """True if the literal is next, which is then consumed; a word must end there, too."""
         if not self.sees(literal):
             return False
         end = self.at + len(literal)
@@ -76,14 +76,14 @@ class Scanner:
         return True
 
     def expect(self, literal: str) -> int:
-        """Take the literal; its offset."""
+        """Consume the literal; return its offset."""
         start = self.at
         if not self.accept(literal):
             raise self.expected(repr(literal))
         return start
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What the pattern finds here, which is then taken."""
+        """Return the match of the pattern here, which is then consumed."""
         match = pattern.match(self.text, self.at)
         if match:
             self.at = match.end()
@@ -112,6 +112,6 @@ class Scanner:
             raise self.fault(fault, at) from None
 
     def fault(self, fault: SyntaxFault, at: int) -> Problem:
-        """The Problem of a fault inside what begins at `at`."""
+        """Return the Problem of a fault inside the text that begins at `at`."""
         return Problem(fault.message, self.place(min(at + fault.offset, max(len(self.text) - 1, 0)), fault.width),
                        kind=fault.kind, help=fault.help)

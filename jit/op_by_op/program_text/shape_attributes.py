@@ -16,7 +16,7 @@ def is_shape(value: Attribute) -> bool:
 
 
 def shape_of(value: Attribute) -> tuple[int | None, ...] | None:
-    """The extents of a shape, None for those that are not known; None where the rank is not known."""
+    """Return the extents of a shape, None for unknown ones; None if the rank is unknown."""
     if isinstance(value, tuple):
         return tuple(int(item.value) for item in value if isinstance(item, Number))
     assert isinstance(value, Text)

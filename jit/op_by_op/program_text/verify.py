@@ -14,11 +14,11 @@ from .kernel_program import CHAIN, COMPOSITE, HANDLE, HANDLER, Body, Function, K
 from .kernel_table import OPEN, RETURN, SIGNATURES, KernelType
 
 MAXIMUM_ELEMENTS = 1 << 28
-"""Elements of a tensor that attributes describe."""
+"""Maximum number of elements of a tensor that attributes describe."""
 
 
 def verify_program(program: Program) -> None:
-    """Raise a Problem unless the program keeps the rules."""
+    """Raise a Problem unless the program follows the rules."""
     verifier = Verifier(program)
     for function in program.functions:
         verifier.function(function)
@@ -26,13 +26,13 @@ def verify_program(program: Program) -> None:
 
 def wrong(kernel: Kernel, rule: str, position: Position | None = None, help: str | None = None,
           labels: tuple[Label, ...] = ()) -> Problem:
-    """A Problem that names the kernel and its rule."""
+    """Return a Problem that names the kernel and its rule."""
     return Problem(f"{kernel.name} {rule}", position or kernel.position, kind="kernel", help=help, labels=labels)
 
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Holds the kernels of a program against their rules."""
+    """The check of a program's kernels against their rules."""
     program: Program
 
     def function(self, function: Function) -> None:
@@ -94,7 +94,7 @@ class Verifier:
                         labels=(Label(callee.position, "the function is here"),))
 
     def check_functions(self, kernel: Kernel) -> None:
-        """The functions among the attributes of a kernel of fixed types: composite operations."""
+        """Check the functions among the attributes of a kernel of fixed types: composite operations."""
         if kernel.name != "corert.make_composite_op":
             return
         callee = self.callee(kernel, kernel.attributes.get("fn"), "fn")
@@ -107,7 +107,7 @@ class Verifier:
                         labels=(Label(callee.position, "the function is here"),))
 
     def check_branches(self, kernel: Kernel) -> None:
-        """tfrt.cond, tfrt.case and corert.cond: a predicate, then what the branches take."""
+        """Check tfrt.cond, tfrt.case and corert.cond: a predicate, then the operands of the branches."""
         predicate = {"tfrt.cond": "i1", "tfrt.case": "i32", "corert.cond": HANDLE}[kernel.name]
         check_first(kernel, predicate)
         if kernel.name == "corert.cond":
@@ -143,7 +143,7 @@ def typed(operands: tuple[str, ...], results: tuple[str, ...]) -> str:
 
 
 def check_fixed(kernel: Kernel, signature: KernelType) -> None:
-    """Types and attributes of a kernel with a line in the table."""
+    """Check types and attributes of a kernel with a line in the table."""
     check_operands(kernel, signature.operands)
     check_results(kernel, signature.results)
     for name, kind in signature.attributes.items():
@@ -178,7 +178,7 @@ def check_first(kernel: Kernel, type: str) -> None:
 
 
 def check_chained(kernel: Kernel, operands: tuple[str, ...]) -> None:
-    """A chain and tensor handles, as operands and as results."""
+    """Check a chain and tensor handles, as operands and as results."""
     for what, types in (("takes", operands), ("gives", kernel.result_types)):
         if types[:1] != (CHAIN,) or set(types[1:]) - {HANDLE}:
             raise wrong(kernel, f"{what} a chain and then tensor handles, not ({', '.join(types)})")
@@ -196,7 +196,7 @@ def check_returned(body: Body, types: tuple[str, ...], owner: str) -> None:
 
 
 def check_regions(kernel: Kernel) -> None:
-    """tfrt.if and tfrt.repeat.i32: what is passed are the regions' arguments, what they return the results."""
+    """Check tfrt.if and tfrt.repeat.i32: their operands are the regions' arguments, the regions' results their results."""
     is_if = kernel.name == "tfrt.if"
     check_first(kernel, "i1" if is_if else "i32")
     if not 1 <= len(kernel.regions) <= 1 + is_if:
@@ -232,7 +232,7 @@ def check_composite(kernel: Kernel) -> None:
 
 
 def check_pairs(kernel: Kernel) -> None:
-    """`op_attrs` and `op_func_attrs` are lists of a name and a value, of a name and a function."""
+    """Check that `op_attrs` and `op_func_attrs` are lists of a name and a value, of a name and a function."""
     names: set[str] = set()
     for attribute in ("op_attrs", "op_func_attrs"):
         pairs = kernel.attributes.get(attribute, ())
@@ -289,7 +289,7 @@ WORDS = {"string": "a string", "symbol": "a function", "number": "a number",
 
 
 def check_filling(kernel: Kernel) -> None:
-    """As many values as the shape has elements, or one for all."""
+    """Check that there are as many values as the shape has elements, or one for all."""
     shape, values = kernel.attributes["shape"], kernel.attributes["value"]
     assert isinstance(shape, tuple) and isinstance(values, tuple)
     size = 1
@@ -319,7 +319,7 @@ def check_constant(kernel: Kernel) -> None:
 
 
 def check_setter(kernel: Kernel) -> None:
-    """The value of an attribute is of the type that the kernel's name says."""
+    """Check that the value of an attribute has the type in the kernel's name."""
     family, _, type = kernel.name.rpartition(".")
     value = kernel.attributes["value"]
     values = value if family.endswith("_array") and isinstance(value, tuple) else (value,)
@@ -333,7 +333,7 @@ SETTER_WORDS = {"bool": "true or false", "str": "a string", "dense": "a constant
 
 
 def is_of(value: Attribute, type: str) -> bool:
-    """True if an attribute is one that the setter of `type` takes."""
+    """True if the setter of `type` takes the attribute."""
     match type:
         case "bool":
             return isinstance(value, bool) or fits(value, "i1")

@@ -1,1 +1,1 @@
-"""Kernel programs run on the op-by-op runtime: `run_program` takes what `program_text` read."""
+"""Kernel programs run on the op-by-op runtime: `run_program` takes a program that `program_text` read."""

@@ -1,7 +1,7 @@
-"""Attributes of the text as attributes of an operation, and those as kernels print them.
+"""The conversion of a text's attributes to attributes of an operation, and their printed form.
 
-A list of numbers becomes an array of their type (i64 where none is written); a list of different things, and a dictionary, an
-aggregate, whose entries of a list are called by their number.
+A list of numbers becomes an array of their type (i64 if none is written). A list of different things, and a dictionary, become
+an aggregate; the entries of a list are named by their numbers.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..program_text.kernel_program import pairs_of
 from ..program_text.shape_attributes import is_shape, shape_of
 
 MOST_PRINTED = 5
-"""Entries of an array that are printed."""
+"""Maximum number of entries of an array that are printed."""
 
 
 def operation_attributes(attributes: Mapping[str, Attribute]) -> FrozenOpAttrs:
-    """The attributes of `executeop`, from its pairs of names and values."""
+    """Return the attributes of `executeop`, from its pairs of names and values."""
     found = OpAttrs()
     for name in ("op_attrs", "op_func_attrs"):
         for key, value in pairs_of(attributes, name):
@@ -30,7 +30,7 @@ def operation_attributes(attributes: Mapping[str, Attribute]) -> FrozenOpAttrs:
 
 
 def set_attribute(attributes: OpAttrs, name: str, value: Attribute) -> bool:
-    """Set an attribute as the text writes it; False where the name is there."""
+    """Set an attribute from its form in the text; return False if the name is already set."""
     match value:
         case bool():
             return attributes.set(name, value, "bool")
@@ -57,7 +57,7 @@ def set_attribute(attributes: OpAttrs, name: str, value: Attribute) -> bool:
 
 
 def set_list(attributes: OpAttrs, name: str, items: tuple[Attribute, ...]) -> bool:
-    """An array where all are of one type, else an aggregate."""
+    """Set an array if all items are of one type, else an aggregate."""
     match items:
         case ():
             return attributes.set_array(name, (), "i64")
@@ -80,7 +80,7 @@ def aggregate(values: Mapping[str, Attribute]) -> OpAttrs:
 
 
 def plain(number: Attribute) -> int | float | bool:
-    """A number in Python."""
+    """Return a number in Python."""
     if isinstance(number, bool):
         return number
     assert isinstance(number, Number)
@@ -88,14 +88,14 @@ def plain(number: Attribute) -> int | float | bool:
 
 
 def type_of(type: ElementType) -> str:
-    """The runtime's name of a number's type."""
+    """Return the runtime's name of a number's type."""
     return {"i1": "bool", "index": "i64", "si8": "i8", "si16": "i16", "si32": "i32", "si64": "i64"}.get(type.name, type.name)
 
 
 # Printed
 
 def attributes_lines(attributes: Attributes) -> list[str]:
-    """All attributes, sorted by name."""
+    """Return all attributes, sorted by name."""
     if not len(attributes):
         return ["OpAttrs is empty"]
     return [f"OpAttrs contains {len(attributes)} entries:", *(f"  '{n}' {entry_text(e)}" for n, e in attributes.items())]

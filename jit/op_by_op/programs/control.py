@@ -1,6 +1,6 @@
-"""Control flow: calls, branches and loops. These kernels wait for what decides, not for what they pass on.
+"""Control flow: calls, branches and loops. These kernels wait for the deciding values, not for the values that they pass on.
 
-Each is a generator that yields what it waits for, and settles the results.
+Each is a generator that yields the values to wait for, and settles the results.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def forward(found: Sequence[Register], results: Sequence[Register]) -> None:
 
 
 def stop(execution: Execution, results: Sequence[Register], *deciding: AsyncValue) -> bool:
-    """True if an error among what decides, or a cancellation, has become the results."""
+    """True if an error among the deciding values, or a cancellation, has become the results."""
     error = first_error(deciding) or execution.cancelled
     if error is not None:
         execution.fail(results, error)
@@ -36,14 +36,14 @@ def stop(execution: Execution, results: Sequence[Register], *deciding: AsyncValu
 
 
 def call(execution: Execution, kernel: Kernel, operands: Registers, results: Registers) -> Steps:
-    """The function runs at once, with whatever operands are there."""
+    """Run the function at once, with its operands ready or not."""
     if not stop(execution, results):
         forward(execution.call(execution.callee(kernel.attributes["callee"]), operands), results)
     yield ()
 
 
 def merge(execution: Execution, kernel: Kernel, operands: Registers, results: Registers) -> Steps:
-    """A chain that is there when all operands are, tensors included."""
+    """Return a chain that is ready when all operands are, tensors included."""
     yield operands
     handles = handles_of(operands)
     yield handles
@@ -52,7 +52,7 @@ def merge(execution: Execution, kernel: Kernel, operands: Registers, results: Re
 
 
 def handles_of(registers: Sequence[Register]) -> list[TensorHandle]:
-    """The handles among settled registers."""
+    """Return the handles among settled registers."""
     return [r.value for r in registers if isinstance(r.value, TensorHandle)]
 
 
@@ -88,7 +88,7 @@ def case(execution: Execution, kernel: Kernel, operands: Registers, results: Reg
 
 
 def repeat(execution: Execution, kernel: Kernel, operands: Registers, results: Registers) -> Steps:
-    """A number of iterations, each with what the one before has returned; the next begins when that is there."""
+    """Run a number of iterations, each on the results of the one before; the next begins when these are ready."""
     count, *values = operands
     yield [count]
     if stop(execution, results, count):
@@ -103,7 +103,7 @@ def repeat(execution: Execution, kernel: Kernel, operands: Registers, results: R
 
 
 def while_number(execution: Execution, kernel: Kernel, operands: Registers, results: Registers) -> Steps:
-    """Turns as long as the last value that the body returns is true; `operands` begins with the first of these."""
+    """Iterate while the last value that the body returns is true; `operands` begins with the first such value."""
     condition, *values = operands
     body = execution.callee(kernel.attributes["body_fn"])
     while True:
@@ -131,7 +131,7 @@ def tensor_cond(execution: Execution, kernel: Kernel, operands: Registers, resul
 
 def decided(execution: Execution, results: Registers, predicate: Register,
             passed: Registers) -> Generator[Sequence[AsyncValue], None, bool | None]:
-    """What a predicate says; None where it, or what is passed, is an error, which the results have become."""
+    """Return the value of a predicate; None if the predicate, or a passed value, is an error, which has become the results."""
     yield [predicate]
     handles = handles_of([predicate])
     yield handles
@@ -144,7 +144,8 @@ def decided(execution: Execution, results: Registers, predicate: Register,
 
 
 def ended(execution: Execution, results: Registers, passed: Registers, error: Problem) -> Steps:
-    """All results become an error: at once, but the chain when all that is passed is there, so that outstanding work ends."""
+    """Set an error on all results: at once, except for the chain, which waits for all passed values so that outstanding work
+    ends."""
     execution.fail(results[1:], error)
     yield passed
     yield handles_of(passed)
@@ -152,7 +153,7 @@ def ended(execution: Execution, results: Registers, passed: Registers, error: Pr
 
 
 def tensor_while(execution: Execution, kernel: Kernel, operands: Registers, results: Registers) -> Steps:
-    """Turns as long as the condition function says; it gives a chain and a predicate."""
+    """Iterate while the condition function holds; it returns a chain and a predicate."""
     condition = execution.callee(kernel.attributes["a_cond_fn"])
     body: Function = execution.callee(kernel.attributes["b_body_fn"])
     values = operands

@@ -1,8 +1,8 @@
-"""Running a program's functions: each kernel as soon as its operands are there, whatever the order in the text.
+"""The execution of a program's functions: each kernel runs as soon as its operands are ready, whatever the order in the text.
 
     operands      an error among them becomes the results', and the kernel is not run
     side effects  are ordered by chains alone
-    errors        are reported once, with the place of the kernel where they begin
+    errors        are reported once, with the position of the kernel where they begin
     cancellation  turns all that has not run yet into the error `Cancelled`, until the function is over
 """
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .registers import Register, first_error, when_settled
 from .work import Work
 
 MAXIMUM_CALLS = 64
-"""Calls inside each other."""
+"""Maximum depth of nested calls."""
 CANCELLED = "cancelled"
-"""The kind of the error of what has been cancelled."""
+"""Kind of the error of a cancelled kernel."""
 
 Report = Callable[[Position | None, str], object]
 
@@ -56,12 +56,12 @@ class Execution:
             self._write(line)
 
     def handler(self, name: str) -> OpHandler:
-        """The handler of that name: the program's, or else the runtime's."""
+        """Return the handler of that name: the program's, or else the runtime's."""
         return self.handlers.get(name) or self.runtime.get_op_handler(name)
 
     # ---- functions ---------------------------------------------------------------------------------------------------
     def run(self, function: Function) -> list[Register]:
-        """The results of a function without arguments, all its work done."""
+        """Return the results of a function without arguments, after all its work is done."""
         results = self.call(function, [])
         self.work.finish()
         self.runtime.wait()
@@ -71,7 +71,7 @@ class Execution:
         return results
 
     def call(self, function: Function, arguments: Sequence[Register], is_last: bool = True) -> list[Register]:
-        """The registers of a function's results; `is_last` as in `body`."""
+        """Return the registers of a function's results; `is_last` as in `body`."""
         depth = getattr(self._local, "depth", 0)
         if depth >= MAXIMUM_CALLS:
             raise Problem(f"more than {MAXIMUM_CALLS} calls are inside each other, the last one of @{function.name}",
@@ -87,8 +87,8 @@ class Execution:
         return self.program.function("::".join(symbol.path))
 
     def body(self, body: Body, arguments: Sequence[Register], is_last: bool = True) -> list[Register]:
-        """The registers of what a body returns; its kernels have been started, or wait for their operands. With `is_last` the
-        caller's use of the arguments ends here."""
+        """Return the registers of a body's results; its kernels have been started, or wait for their operands. With `is_last`
+        the caller's use of the arguments ends here."""
         uses = self.uses(body)
         for value, register in zip(body.arguments, arguments):
             register.lend(uses[value] - is_last)
@@ -100,7 +100,7 @@ class Execution:
         return [registers[v] for v in body.returned]
 
     def uses(self, body: Body) -> Counter[Value]:
-        """How often a body uses each of its values; counted once."""
+        """Return the number of uses of each value in a body; counted once."""
         found = self._uses.get(body)
         if found is None:
             found = self._uses[body] = Counter([*(v for k in body.kernels for v in k.operands), *body.returned])
@@ -122,7 +122,7 @@ class Execution:
             self.work.track(result)
 
     def advance(self, kernel: Kernel, steps: Steps, results: Sequence[Register]) -> None:
-        """Go through control flow as far as it does not have to wait."""
+        """Advance control flow until it has to wait."""
         try:
             for values in steps:
                 if any(v.is_pending for v in values):
@@ -148,7 +148,7 @@ class Execution:
                 done.set(None)
 
     def deliver(self, found: Any, results: Sequence[Register]) -> None:
-        """Settle the results of a kernel: values, or what will have them."""
+        """Settle the results of a kernel: with values, or with handles and registers that will have them."""
         for result, value in zip(results, found if isinstance(found, tuple) else (found,)):
             if isinstance(value, TensorHandle):
                 self.work.track(value)
@@ -163,14 +163,15 @@ class Execution:
             result.fail(error)
 
     def failed(self, error: BaseException, kernel: Kernel, results: Sequence[Register]) -> None:
-        """A kernel has raised something. An interrupt is raised when nobody waits for the kernel any more."""
+        """Set a kernel's exception as the error of its results. Raise an interrupt again when nobody waits for the kernel any
+        more."""
         problem = error if isinstance(error, Problem) and is_sound(error) else problem_of(error, kernel.name)
         self.fail(results, self.originate(problem, kernel))
         if isinstance(error, INTERRUPTS):
             raise error
 
     def originate(self, problem: Problem, kernel: Kernel) -> Problem:
-        """An error that begins at a kernel."""
+        """Report an error that begins at a kernel."""
         problem = problem.at(kernel.position)
         try:
             self.report(problem.position, problem.message)
@@ -179,7 +180,7 @@ class Execution:
         return problem
 
     def attributes(self, kernel: Kernel) -> FrozenOpAttrs:
-        """The attributes of an operation, made once."""
+        """Return the attributes of an operation, made once."""
         found = self._attributes.get(kernel)
         if found is None:
             found = self._attributes[kernel] = operation_attributes(kernel.attributes)
@@ -194,13 +195,13 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """One run of a kernel: the values of its operands, all there and none an error."""
+    """One run of a kernel: the values of its operands, all ready and none an error."""
     execution: Execution
     kernel: Kernel
     values: list[Any]
 
     def take(self) -> list[Any]:
-        """The values, given away: what is not used again in the program has no reference here any more."""
+        """Return the values and drop the references here, so that a value without further uses in the program has none left."""
         taken = list(self.values)
         self.values.clear()
         return taken
@@ -209,7 +210,8 @@ class ProgramCall:
         return self.kernel.attributes[name]
 
     def after(self, values: Sequence[AsyncValue], compute: Callable[[], Any]) -> Register:
-        """The register of what `compute` gives once all values are there; the error of the first that is one."""
+        """Return the register of `compute`'s result once all values are ready, or of the error of the first value that has
+        one."""
         register, execution = Register.pending(), self.execution
 
         def arrived() -> None:
@@ -223,13 +225,13 @@ class ProgramCall:
         return register
 
     def later(self, compute: Callable[[], Any]) -> Register:
-        """The register of what `compute` gives when its turn has come."""
+        """Return the register of `compute`'s result when the task has its turn."""
         register = Register.pending()
         self.execution.work.add(lambda: self.settle(register, compute), register.fail)
         return register
 
     def settle(self, register: Register, compute: Callable[[], Any]) -> None:
-        """Give a register what `compute` gives, or raises."""
+        """Set a register to `compute`'s result, or to the error that it raises."""
         try:
             register.set(compute())
         except BaseException as error:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CpuOpHandler(OpHandler):
-    """The operations of the runtime's cpu handler; what it does not know goes to the fallback."""
+    """A handler of the operations of the runtime's cpu handler; unknown operations go to the fallback."""
 
     def __init__(self, runtime: CoreRuntime, fallback: OpHandler) -> None:
         super().__init__(fallback)
@@ -26,7 +26,8 @@ class CpuOpHandler(OpHandler):
 
 
 class WorkingOpHandler(OpHandler):
-    """Leaves an operation to another handler, and does the work that its results wait for before it goes on."""
+    """A handler that delegates an operation to another handler, and does the work that its results wait for before it
+    continues."""
 
     def __init__(self, handler: OpHandler, execution: Execution) -> None:
         super().__init__()
@@ -39,7 +40,7 @@ class WorkingOpHandler(OpHandler):
 
 
 class ProgramLoggingOpHandler(LoggingOpHandler):
-    """Logs with the program's output, tensors of all kinds as programs print them. """
+    """A handler that logs to the program's output, with tensors of all kinds as programs print them."""
 
     def __init__(self, fallback: OpHandler, execution: Execution, sync_log_results: bool) -> None:
         delegate = WorkingOpHandler(fallback, execution) if sync_log_results else fallback

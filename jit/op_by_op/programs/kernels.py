@@ -1,6 +1,6 @@
-"""The kernels, by name: each a function of a `Call` that gives the results, or registers that will have them.
+"""The kernels, by name: each is a function of a `Call` that returns the results, or registers that will have them.
 
-Control flow is in `control.py`: it does not wait for all of its operands, as these do.
+Control flow is in `control.py`: unlike these kernels, it does not wait for all of its operands.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KERNELS: dict[str, Implementation] = {}
 
 
 def kernel(*names: str) -> Callable[[Implementation], Implementation]:
-    """Enter a function under these names."""
+    """Register a function under these names."""
     def enter(function: Implementation) -> Implementation:
         KERNELS.update(dict.fromkeys(names, function))
         return function
@@ -59,7 +59,7 @@ def constant(call: ProgramCall) -> int | float | bool:
 
 
 def type_of(call: ProgramCall) -> str:
-    """The type at the end of a kernel's name."""
+    """Return the type at the end of a kernel's name."""
     return call.kernel.name.rpartition(".")[2]
 
 
@@ -72,7 +72,7 @@ def print_number(call: ProgramCall) -> None:
 
 @kernel(*family("tfrt.add", SCALARS[1:]))
 def add(call: ProgramCall) -> int | float:
-    """The sum, wrapped around as its type does."""
+    """Return the sum, wrapped around as its type does."""
     return total(call.values[0], call.values[1], type_of(call))
 
 
@@ -131,7 +131,7 @@ def execute(call: ProgramCall) -> tuple[TensorHandle, ...]:
 
 @kernel("corert.executeop.seq")
 def execute_in_order(call: ProgramCall) -> tuple[Any, ...]:
-    """Its chain has come, so the operation may begin; the one that it gives is there when the effect is done."""
+    """Run an operation whose input chain is ready; its output chain is ready when the effect is done."""
     handler, _, *arguments = call.take()
     results, chain = run_operation(call, handler, arguments, Chain.ready())
     return (chain, *results)
@@ -139,7 +139,8 @@ def execute_in_order(call: ProgramCall) -> tuple[Any, ...]:
 
 def run_operation(call: ProgramCall, handler: OpHandler, arguments: list[TensorHandle | None],
                   chain: Chain | None) -> tuple[tuple[TensorHandle, ...], Chain | None]:
-    """Run an operation. It takes the handles over; those that the program uses again are in their registers, too."""
+    """Run an operation, which takes ownership of the handles; handles that the program uses again are in their registers,
+    too."""
     execution, kernel = call.execution, call.kernel
     count = sum(type != CHAIN for type in kernel.result_types)
     results: list[TensorHandle | None] = [None] * count
@@ -161,7 +162,7 @@ def make_composite(call: ProgramCall) -> CompositeOp:
 
 @kernel("corert.execute_crt_op")
 def execute_composite(call: ProgramCall) -> tuple[Register, ...]:
-    """The function of handles, or of a chain and handles, which then gives a chain first, too."""
+    """Call the function on handles, or on a chain and handles; the function then returns a chain first, too."""
     operation, *arguments = map(Register, call.take())
     function: Function = operation.value.function
     takes_chain = function.argument_types[:1] == (CHAIN,)
@@ -191,7 +192,7 @@ def extents(call: ProgramCall) -> tuple[int, ...]:
 
 
 def filled(shape: tuple[int, ...], values: Sequence[Any], dtype: Any) -> Array:
-    """An array of the values, one of which fills all of it."""
+    """Return an array of the values; a single value fills all of it."""
     if len(values) not in (1, math.prod(shape)):
         raise Problem(f"{len(values)} values for {shape_text(shape)}", kind="shape", help="one value fills the whole shape")
     array = np.empty(shape, dtype)
@@ -220,7 +221,7 @@ def print_handle(call: ProgramCall) -> Register:
 
 @kernel("corert.tensorhandle_to_shape")
 def handle_to_shape(call: ProgramCall) -> Register:
-    """The shape as soon as the metadata is known."""
+    """Return the shape as soon as the metadata is known."""
     handle, found = call.values[0], Register.pending()
 
     def known(_: object) -> None:
@@ -235,7 +236,7 @@ def handle_to_shape(call: ProgramCall) -> Register:
 
 @kernel("corert.tensorhandle_to_ht", "corert.ht_to_tensorhandle")
 def handle_to_tensor(call: ProgramCall) -> Any:
-    """A tensor is a handle that is there."""
+    """Convert between a handle and a tensor, which is a handle that is ready."""
     handle = call.values[0]
     return handle if call.kernel.name.endswith("to_tensorhandle") else call.after([handle], lambda: handle)
 
@@ -265,7 +266,7 @@ def create_attributes(call: ProgramCall) -> OpAttrs:
 
 @kernel(*family("corert.op_attrs_set", ATTRIBUTE_TYPES), *family("corert.op_attrs_set_array", ARRAY_TYPES))
 def set_one(call: ProgramCall) -> None:
-    """Set an attribute, a name only once."""
+    """Set an attribute; each name only once."""
     attributes, key, value = call.values[0], call.attribute("key"), call.attribute("value")
     if not put(attributes, key, value, call.kernel.name.rpartition(".")[0].endswith("_array"), type_of(call)):
         raise Problem(f"the attribute '{key}' has been set before", kind="attribute", help="the first value stays")

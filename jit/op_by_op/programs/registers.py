@@ -1,10 +1,10 @@
-"""Registers: what the values of a kernel program are while it runs. A register is pending, then has its value or an error.
+"""Registers: the values of a kernel program while it runs. A register is pending, then has its value or an error.
 
-The value of a tensor handle's register is the handle, which may itself still be pending: kernels that only pass handles on
-do not wait for tensors. A chain's value is None: that it is there is all.
+The value of a tensor handle's register is the handle, which may itself still be pending: kernels that only pass handles on do
+not wait for tensors. A chain's value is None: only its readiness matters.
 
-A register knows how many uses of it are still to come, which the program's text says; the last one takes the handle out, so
-that the operation that gets it has the only reference, and its result may have the buffer.
+A register counts the uses of its value that are still to come, as the program's text determines. The last use takes the handle
+out, so that the operation that gets it has the only reference, and its result may reuse the buffer.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ....runtime.op_by_op.handle import TensorHandle
 
 
 class Register(AsyncValue):
-    """One value of a running program. `uses` are those to come; one at first, that of whoever made it."""
+    """One value of a running program. `uses` is the number of uses to come; one at first, that of its creator."""
     __slots__ = ("uses", "value")
 
     def __init__(self, value: Any = None, state: Waiting | Problem | None = None, uses: int = 1) -> None:
@@ -33,7 +33,7 @@ class Register(AsyncValue):
             self.uses += uses
 
     def take(self) -> Any:
-        """The value, for one use; the last one leaves no handle here."""
+        """Return the value, for one use; the last use leaves no handle here."""
         with TRANSITION:
             value, self.uses = self.value, self.uses - 1
             if not self.uses and isinstance(value, TensorHandle):
@@ -41,16 +41,16 @@ class Register(AsyncValue):
         return value
 
     def set(self, value: Any) -> None:
-        """Give it its value."""
+        """Set the register's value."""
         self.value = value
         self._settle(None)
 
     def fail(self, error: Problem) -> None:
-        """Make it an error, unless it is settled."""
+        """Set an error, unless the register is settled."""
         self._fail(error)
 
     def follow(self, other: AsyncValue) -> None:
-        """Become what a register, or a chain of the runtime, becomes."""
+        """Settle as another register, or a chain of the runtime, settles."""
         other.then(self._become)
 
     def _become(self, other: AsyncValue) -> None:
@@ -61,7 +61,7 @@ class Register(AsyncValue):
 
 
 def first_error(values: Iterable[AsyncValue]) -> Problem | None:
-    """The error of the first value that is one."""
+    """Return the error of the first value that has one."""
     return next((v.error for v in values if v.error is not None), None)
 
 
@@ -71,7 +71,7 @@ def when_settled(values: Iterable[AsyncValue], then: Callable[[], object]) -> No
     if not pending:
         then()
         return
-    left = iter(range(len(pending) - 1, -1, -1))  # next() of it is one step, whatever the thread
+    left = iter(range(len(pending) - 1, -1, -1))  # each next() is one atomic step in any thread
 
     def arrived(_: object) -> None:
         if next(left) == 0:

@@ -1,7 +1,7 @@
-"""`tosaic run program.mlir`: a kernel program instead of a model; that it is one shows in its text.
+"""`tosaic run program.mlir` with a kernel program instead of a model, detected by its text.
 
-What the program prints goes to the answer, errors at run time to standard error as they begin. The exit code is 1 where a
-function's result is an error.
+The program's output goes to the answer, errors at run time to standard error as they begin. The exit code is 1 if a function's
+result is an error.
 """
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MODEL_MARKS = (b"TOSA", b"TFL3")
 
 
 def program_text(model: str, standard_input: Callable[[], bytes]) -> tuple[bytes, str] | None:
-    """The text of a file and its name, if it is a kernel program; None where it is a model."""
-    if model != "-" and not Path(model).is_file():  # a folder is no program, and what is not there is said elsewhere
+    """Return the text of a file and its name, if it is a kernel program; None if it is a model."""
+    if model != "-" and not Path(model).is_file():  # a folder is no program, and a missing file is reported elsewhere
         return None
     data, name = (standard_input(), "<stdin>") if model == "-" else read_bytes(Path(model))
     if is_onnx(data) or data[4:8] in MODEL_MARKS or not any(mark in data for mark in MARKS):
@@ -29,7 +29,7 @@ def program_text(model: str, standard_input: Callable[[], bytes]) -> tuple[bytes
 
 
 def run_text(data: bytes, name: str, entry: str | None) -> tuple[bool, str, dict[str, Any]]:
-    """Run a program: whether no result is an error, what it printed, and the same as JSON."""
+    """Run a program. Return whether no result is an error, the output, and the same as JSON."""
     from .running import as_json, run_program
     lines: list[str] = []
     outcomes = run_program(data, write=lines.append, report=tell, entry=entry, name=name)
@@ -38,11 +38,11 @@ def run_text(data: bytes, name: str, entry: str | None) -> tuple[bool, str, dict
 
 
 def printed(lines: Sequence[str]) -> list[str]:
-    """Lines without anything that could drive a terminal."""
+    """Return lines without anything that could drive a terminal."""
     return [printable(line) for line in lines]
 
 
 def tell(position: Position | None, message: str) -> None:
-    """An error at run time."""
+    """Print an error at run time."""
     from .running import position_text
     print(printable(position_text(position, message)), file=sys.stderr)

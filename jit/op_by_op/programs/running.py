@@ -26,7 +26,8 @@ Write = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class FunctionOutcome:
-    """What a function gave: a text for each result, whether one is an error. `is_run` is False where it has arguments."""
+    """The outcome of a function: a text for each result, and whether one is an error. `is_run` is False if the function has
+    arguments."""
     name: str
     is_run: bool
     returned: tuple[str, ...] = ()
@@ -63,7 +64,7 @@ def run_program(program: Program | str | bytes, *, write: Write = print, report:
 
 
 def forwarded(report: Report, former: Callable[[Diagnostic], object] | None) -> Callable[[Diagnostic], None]:
-    """Tell of the errors of operations, too."""
+    """Report the errors of operations, too."""
     def diagnostic(found: Diagnostic) -> None:
         if found.problem.kind != CANCELLED:
             report(found.decoded, found.message)
@@ -73,7 +74,7 @@ def forwarded(report: Report, former: Callable[[Diagnostic], object] | None) -> 
 
 
 def make_runtime() -> CoreRuntime:
-    """A runtime with compiled kernels, and variables of its own."""
+    """Return a runtime with compiled kernels, and variables of its own."""
     from ....runtime.variables import Context
     from ..runtime import CoreRuntime as Compiling
     return Compiling(context=Context("program"))
@@ -92,7 +93,7 @@ def run_function(execution: Execution, function: Function) -> FunctionOutcome:
 
 
 def result_text(result: Register, type: str) -> str:
-    """A result: a number, an error, or only its type."""
+    """Return a result as text: a number, an error, or only its type."""
     error = result.error or getattr(result.value, "error", None)
     if error is not None:
         return f"<<error: {'Cancelled' if error.kind == CANCELLED else error.message}>>"
@@ -100,7 +101,7 @@ def result_text(result: Register, type: str) -> str:
 
 
 def position_text(position: Position | None, message: str) -> str:
-    """An error at run time on one line."""
+    """Return an error at run time on one line."""
     return f"{position}: runtime error: {message}" if position is not None else f"runtime error: {message}"
 
 

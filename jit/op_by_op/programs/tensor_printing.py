@@ -1,4 +1,4 @@
-"""Tensors as kernel programs print them, and predicates: what counts as true.
+"""Tensors as kernel programs print them, and the truth of predicates.
 
     DenseHostTensor dtype = i32, shape = [1, 3], values = [1, 1, 1]
     ScalarHostTensor dtype = i32, shape = [2, 2], value = 1
@@ -18,11 +18,11 @@ from ....runtime.errors import Problem, printable
 from ....runtime.op_by_op.tensor_kinds import STRINGS, Scalars
 
 MOST_PRINTED = 16
-"""Elements that are printed at most."""
+"""Maximum number of elements that are printed."""
 PATTERNS = {"float16": "fp16", "bfloat16": "bf16"}
 
 def tensor_text(array: Array, scalars: Scalars) -> str:
-    """A tensor on one line."""
+    """Return a tensor on one line."""
     shape = shape_text(array.shape)
     if array.dtype == STRINGS:
         return f"StringHostTensor {shape}, values = [{listed(array)}]"
@@ -42,7 +42,7 @@ def listed(array: Array) -> str:
 
 
 def element_text(element: Any) -> str:
-    """One element."""
+    """Return one element as text."""
     if isinstance(element, bytes):
         return f'"{printable(element.decode("utf-8", "backslashreplace"))}"'
     name = element.dtype.name
@@ -56,7 +56,7 @@ def number_text(number: Any, type: ElementType) -> str:
 
 
 def is_true(array: Array, scalars: Scalars) -> bool:
-    """A predicate: one number that is not zero, or one string that is not empty."""
+    """True if a tensor is a true predicate: one number that is not zero, or one string that is not empty."""
     if array in scalars:
         raise Problem("a predicate is a dense tensor or one of strings, not a scalar tensor", kind="kernel")
     if array.size != 1:
@@ -68,7 +68,7 @@ def is_true(array: Array, scalars: Scalars) -> bool:
 
 
 def integer_of(array: Array) -> int:
-    """The one element of a tensor of i32."""
+    """Return the one element of a tensor of i32."""
     if array.size != 1 or array.dtype != np.int32:
         raise Problem(f"expected one element of type i32, found a tensor of {array.dtype.name} with {shape_text(array.shape)}",
                       kind="kernel")

@@ -1,6 +1,6 @@
-"""The operations of `tfrt_test` on the cpu handler, with their metadata functions: what kernel programs are tried out with.
+"""The operations of `tfrt_test` on the cpu handler, with their metadata functions, for tests of kernel programs.
 
-`test.` is what the design document calls them.
+The design document uses the prefix `test.` for them.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PREFIXES = ("tfrt_test.", "test.")
 
 
 def register_operations(execution: Execution) -> None:
-    """Enter the operations in the runtime of a program."""
+    """Register the operations in the runtime of a program."""
     operations = Operations(execution)
     register = execution.runtime.register
     for prefix in PREFIXES:
@@ -45,7 +45,7 @@ def register_operations(execution: Execution) -> None:
 
 
 class Operations:
-    """Those that need to know what runs them."""
+    """Operations that need access to the execution that runs them."""
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
@@ -55,7 +55,7 @@ class Operations:
         return self.execution.scalars.make(shape_of(call.attributes), entry.value, dtype_of(entry))
 
     def add(self, call: OpCall) -> Array:
-        """The sum; that of two scalar tensors is one, too."""
+        """Return the sum; the sum of two scalar tensors is a scalar tensor, too."""
         a, b = call.arrays
         scalars = self.execution.scalars
         if a in scalars and b in scalars and a.size:
@@ -63,7 +63,7 @@ class Operations:
         return np.asarray(a + b)
 
     def later(self, call: OpCall) -> TensorHandle:
-        """The argument, when its turn has come."""
+        """Return the argument, when the task has its turn."""
         found, resolver = call.runtime.pending(call.metadata[0] if call.metadata else None)
         argument = call.arguments[0].copy()
         self.execution.work.add(lambda: found._follow(argument), resolver.fail)
@@ -78,14 +78,14 @@ class Operations:
 # Attributes
 
 def entry_of(attributes: FrozenOpAttrs, name: str) -> Attribute:
-    """An attribute with its type; a Problem where it is missing."""
+    """Return an attribute with its type. Raise a Problem if it is missing."""
     if name not in attributes:
-        attributes.get(name)  # says what is missing
+        attributes.get(name)  # raises if the attribute is missing
     return dict(attributes.items())[name]
 
 
 def dtype_of(entry: Attribute) -> np.dtype[Any]:
-    """The dtype of numbers of an attribute's type."""
+    """Return the dtype of numbers of an attribute's type."""
     name = {"bool": "i1"}.get(entry.type, entry.type)
     if name not in ELEMENT_TYPES:
         raise Problem(f"a tensor is made of numbers, not of {entry.kind}", kind="attribute")
@@ -131,7 +131,7 @@ def expect(inputs: Metadata, count: int) -> None:
 
 
 def same(name: str) -> Callable[[Metadata, FrozenOpAttrs], TensorMetadata]:
-    """Two arguments of one dtype and shape, which are the result's."""
+    """Make the metadata function of two arguments of one dtype and shape, which are the result's."""
     def metadata(inputs: Metadata, attributes: FrozenOpAttrs) -> TensorMetadata:
         expect(inputs, 2)
         a, b = inputs
@@ -166,7 +166,7 @@ def casted(inputs: Metadata, attributes: FrozenOpAttrs) -> TensorMetadata:
 
 
 def target(attributes: FrozenOpAttrs) -> np.dtype[Any]:
-    """What to cast to: a type, or its name as a string."""
+    """Return the dtype to cast to, from a type, or its name as a string."""
     wanted = attributes.get("type")
     if isinstance(wanted, np.dtype):
         return wanted
@@ -206,7 +206,7 @@ def argmax(call: OpCall) -> Array:
 
 
 def reduce_mean(call: OpCall) -> Array:
-    """The mean in the argument's type: integers are rounded towards zero."""
+    """Return the mean in the argument's type: integers are rounded towards zero."""
     array = call.arrays[0]
     mean = np.mean(array, axis_of(call.attributes, array.ndim), dtype=np.float64)
     return np.asarray(np.trunc(mean) if array.dtype.kind in "iu" else mean, array.dtype)

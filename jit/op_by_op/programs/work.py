@@ -1,7 +1,7 @@
-"""The work that a kernel program's asynchronous kernels leave for later: done by the thread that waits for the program.
+"""The deferred work of a kernel program's asynchronous kernels: done by the thread that waits for the program.
 
-One thread in one order, so that what a program prints does not depend on chance. The runtime's own threads may settle values,
-too.
+One thread runs the tasks in one order, so that a program's output does not depend on chance. The runtime's own threads may
+settle values, too.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ....runtime.op_by_op.asynchronous import AsyncValue
 
 @dataclass(frozen=True, slots=True)
 class ProgramTask:
-    """A piece of work, and what a cancellation does instead."""
+    """A piece of work, and the action of a cancellation in its place."""
     run: Callable[[], object]
     cancel: Callable[[Problem], object]
 
 
 class Work:
-    """Tasks in line, and how many values are pending."""
+    """A queue of tasks, and the number of pending values."""
 
     def __init__(self) -> None:
         self.tasks: deque[ProgramTask] = deque()
@@ -35,7 +35,7 @@ class Work:
             self.condition.notify()
 
     def track(self, value: AsyncValue) -> None:
-        """Let `finish` wait for a value, too."""
+        """Make `finish` wait for a value, too."""
         if value.is_pending:
             with self.condition:
                 self.open += 1
@@ -47,7 +47,7 @@ class Work:
             self.condition.notify_all()
 
     def finish(self) -> None:
-        """Do all tasks, those that come up meanwhile, too, until no value is pending."""
+        """Do all tasks, including those added meanwhile, until no value is pending."""
         self._work(lambda: self.open > 0)
 
     def settle(self, values: Sequence[AsyncValue]) -> None:
@@ -62,7 +62,7 @@ class Work:
             self.condition.notify_all()
 
     def _work(self, is_needed: Callable[[], bool], one: bool = False) -> None:
-        """Do the tasks in line, and wait for more as long as that is needed; with `one` not more than one."""
+        """Do the queued tasks, and wait for more as long as that is needed; with `one` at most one."""
         while True:
             with self.condition:
                 while not self.tasks and is_needed():
@@ -75,7 +75,7 @@ class Work:
                 return
 
     def cancel(self, error: Problem) -> None:
-        """Give up all tasks."""
+        """Cancel all tasks."""
         with self.condition:
             given_up = list(self.tasks)
             self.tasks.clear()

@@ -1,2 +1,2 @@
-"""Compiled code against the interpreter, and an import against its source. May import what graphs were made from and
+"""Comparison of compiled code with the interpreter, and of an import with its source. May import the sources of graphs and
 lowering."""

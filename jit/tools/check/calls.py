@@ -1,6 +1,6 @@
-"""The calls that `check` makes, from what its caller gives: arrays as the function itself takes them, for one call, or a list
-of calls. Inputs are tested here as a call of compiled code tests them, before any engine runs: two engines that refuse one
-array would agree about nothing.
+"""The calls that `check` makes, from its caller's arguments: arrays as the function takes them, for one call, or a list of
+calls. Inputs are validated here as a call of compiled code validates them, before any engine runs: two engines that refuse the
+same array would prove nothing.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Calls = Sequence[Sequence[Array]]
 
 
 def signature_of(function: Function) -> Signature:
-    """Inputs of a function as compiled code has them. Outputs play no part."""
+    """Return the inputs of a function as compiled code has them. Outputs play no part."""
     return Signature(function.name, tuple(map(tensor_of, function.arguments)), ())
 
 
@@ -33,15 +33,15 @@ def tensor_of(value: Value) -> Tensor:
 
 
 def checked_calls(function: Function, calls: Iterable[Any]) -> Calls:
-    """The arrays of each call, in the order of the function's inputs; a Problem for one that a call would refuse, and where
-    there is no call."""
+    """Return the arrays of each call, in the order of the function's inputs. Raise a Problem for arrays that a call would
+    refuse, and if there is no call."""
     signature = signature_of(function)
     found = [checked_call(signature, number, call) for number, call in enumerate(calls)]
     return found or no_calls(function.name)
 
 
 def checked_call(signature: Signature, number: int, call: Any) -> Sequence[Array]:
-    """The arrays of one call: a list of them, a mapping by name, or the only one."""
+    """Return the arrays of one call, given as a list, a mapping by name, or the only array."""
     arguments = call if isinstance(call, list | tuple) else (call,)
     try:
         return list(signature.arrays(arguments))
@@ -56,8 +56,8 @@ def no_calls(name: str) -> NoReturn:
 
 
 def given_calls(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
-    """The calls that the arguments of `check` stand for: a list of calls where they are one list or tuple, whose items are
-    calls each; inputs of one call otherwise."""
+    """Return the calls that the arguments of `check` describe: a list of calls if they are one list or tuple, whose items are
+    calls; inputs of one call otherwise."""
     if named and given:
         raise TypeProblem(f"check of {name} takes inputs in order or by name, not both", kind="argument",
                           help="give one mapping with all names")
@@ -70,7 +70,8 @@ def given_calls(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> Se
 
 def without_options(given: Sequence[Any], options: CompileOptions | None, memory: Memory | None
                     ) -> tuple[tuple[Any, ...], CompileOptions | None, Memory | None]:
-    """The inputs of `check`, and its options and memory, which may stand behind the list of calls without a keyword."""
+    """Return the inputs of `check`, its options and its memory. The options and memory may follow the list of calls without a
+    keyword."""
     calls, *rest = given or ((),)
     if not (rest and isinstance(calls, list | tuple) and all(map(is_option, rest)) and len(rest) <= 2):
         return tuple(given), options, memory

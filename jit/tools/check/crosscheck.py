@@ -1,11 +1,11 @@
-"""Compiled code against the reference interpreter, operator by operator: what `tosaic check` does.
+"""Comparison of compiled code with the reference interpreter, operator by operator: the implementation of `tosaic check`.
 
-The function is compiled twice. `fused` is what a user runs; `observed` is the same graph with every operator's result
-made an output, so that each operator can be checked on the very operands that it had in native code: integers must be
-equal, floats within TOSA's own bounds. The first operator that differs is named. The fused outputs and the state are compared
-with the interpreter's end to end: they may be as far as rounding within these bounds can bring them (`rounding`). A call that
-ends with an error in one and not in the other is a difference. A graph of a dialect that this package interprets is held
-against that first, operation by operation (`source_check`), and an imported model against its own system (`import_check`).
+The function is compiled twice. `fused` is the code that a user runs; `observed` is the same graph with every operator's result
+made an output, so that each operator can be checked on its actual operands in native code: integers must be equal, floats
+within TOSA's own bounds. The first operator that differs is named. The fused outputs and the state are compared with the
+interpreter's end to end: they may differ as much as rounding within these bounds can cause (`rounding`). A call that ends with
+an error in only one of the two is a difference. A graph of a dialect that this package interprets is first compared with that,
+operation by operation (`source_check`), and an imported model with its own system (`import_check`).
 """
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from .verdict import Agrees, Verdict, nothing_compared, verdict
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """The verdict over some calls. `operators` is how many operator results were compared, with `elements` elements, `results`
-    how many elements of outputs and variables; `faults` are errors with which both sides ended a call. `violations` are
-    operands that the specification forbids: what they give is unpredictable. `source` and `imported` are the stages before:
-    the translation of the model's own dialect, and the model in its own system."""
+    """The verdict over some calls. `operators` is the number of operator results that were compared, with `elements` elements;
+    `results` the number of elements of outputs and variables; `faults` are errors with which both sides ended a call.
+    `violations` are operands that the specification forbids: the result is unpredictable. `source` and `imported` are the
+    stages before: the translation of the model's own dialect, and the model in its own system."""
     calls: int
     operators: int
     elements: int
@@ -59,23 +59,23 @@ class CrossCheck:
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference between compiled code and the reference."""
+        """First difference between compiled code and the reference."""
         return self.verdict.difference
 
     @property
     def uncompared(self) -> int:
-        """Elements that could not be compared."""
+        """Number of elements that could not be compared."""
         return self.verdict.elements.not_comparable
 
     @property
     def agrees(self) -> bool:
-        """True if compiled code gives what the reference gives, and the reference what the model was made from gives."""
+        """True if compiled code agrees with the reference, and the reference with the model's source."""
         return (isinstance(self.verdict, Agrees) and not (self.imported is not None and self.imported.differs)
                 and not (self.source is not None and self.source.differs))
 
     @property
     def passes(self) -> bool:
-        """True if it agrees, and no operand is one that the specification forbids."""
+        """True if it agrees, and the specification forbids no operand."""
         return self.agrees and not self.violations
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class CrossCheck:
 
 
 def observe_all(function: Function) -> tuple[Function, tuple[Operation, ...]]:
-    """The function with the results of all its operators as further outputs, and those operators in order."""
+    """Return the function with the results of all its operators as further outputs, and those operators in order."""
     observed = tuple(o for o in function.body.operations if o.results and o.op.name not in (
         "tosa.const", "tosa.const_shape") and all(isinstance(r.type, TensorType) for r in o.results))
     extra = tuple(r for o in observed for r in o.results)
@@ -117,8 +117,8 @@ Build = Callable[[Module, Function, CompileOptions | None], Any]
 def crosscheck(module: Module, function: Function, calls: Sequence[Any], build: Build,
                options: CompileOptions | None = None, source: Source | None = None,
                imported: ImportedSource | None = None) -> CrossCheck:
-    """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state; against what it was made from,
-    too, if there is a `source`, in the interpreters of this package, or it is `imported` from a file or another system.
+    """Check `function` of a rewritten module on `calls`, one list of arrays each, on one state. Also check it against its
+    origin: a `source`, in the interpreters of this package, or, if it is `imported`, a file or another system.
 
     `build(module, function, options)` compiles a function into an executable.
     """
@@ -139,7 +139,7 @@ def crosscheck(module: Module, function: Function, calls: Sequence[Any], build: 
 
 
 class Engines:
-    """The interpreter, observed code and fused code, each with a state of its own, call after call."""
+    """The interpreter, observed code and fused code, each with its own state, call after call."""
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], build: Build,
                  options: CompileOptions | None) -> None:
@@ -157,7 +157,7 @@ class Engines:
         self.faults: list[str] = []
 
     def verdict(self, difference: Difference | None, imported: ImportCheck | None, source: SourceCheck | None) -> CrossCheck:
-        """The verdict after the last call; a Problem where nothing was compared."""
+        """Return the verdict after the last call. Raise a Problem if nothing was compared."""
         elements = self.tally.elements
         if difference is None and not elements.compared and self.faults:
             raise nothing_compared(f"both engines end call {self.faults[0]}")
@@ -165,13 +165,13 @@ class Engines:
                           verdict(elements, difference), imported, tuple(self.watch.found), tuple(self.faults), source)
 
     def out_of_time(self, number: int, calls: int, problem: OutOfTime) -> Problem:
-        """The Problem of a check that has no more time, with what it has compared."""
+        """Return the Problem of a check that ran out of time, with the amount that was compared."""
         return OutOfTime(f"the time of the check is over: {number} of {calls} calls were compared whole, "
                          f"{self.tally.compared:,} elements, without a difference", problem.position, kind="limit",
                          help="give --limits more seconds, fewer calls, or inputs with which loops run less often")
 
     def call(self, number: int, arrays: Sequence[Array]) -> Difference | None:
-        """The first difference in a call."""
+        """Return the first difference in a call."""
         self.count, self.watch.call = number + 1, number
         interpreted: dict[Value, Array] = {}
 
@@ -208,7 +208,7 @@ class Engines:
         return None
 
     def check_results(self, fused: Results, expected: Results, comparison: Comparison) -> Difference | None:
-        """Outputs and variables after the call; only the variables where both have ended with one fault."""
+        """Compare outputs and variables after the call; only the variables if both sides ended with the same fault."""
         if isinstance(expected, FailedCall):
             if not any(text.startswith(f"{comparison.call} ") for text in self.faults):
                 self.faults.append(f"{comparison.call} with \"{expected.message}\"")
@@ -229,8 +229,8 @@ def data_of(value: Value, values: Mapping[Value, Array]) -> Array:
 
 def check_operation(operation: Operation, values: Mapping[Value, Array], interpreted: Mapping[Value, Array],
                     comparison: Comparison) -> Difference | None:
-    """One operator on the operands that it had in native code. What an operator with regions or a variable's value give
-    follows from more than operands: they are compared with what the interpreter had there, as outputs are."""
+    """Compare one operator on its operands in native code. The results of an operator with regions, or of one that accesses a
+    variable, depend on more than operands: compare them with the interpreter's, as outputs are."""
     if operation.regions or operation.op.variable_effect:
         for result in operation.results:
             found = comparison.compare(values[result], interpreted[result], lambda o: o.observed.get(result), str(operation),
@@ -264,8 +264,8 @@ def check_outputs(actual: Sequence[Array], expected: Sequence[Array], function: 
 
 def check_state(actual: Mapping[str, Array | None], expected: Mapping[str, Array | None], call: int,
                 comparison: Comparison | None = None) -> Difference | None:
-    """The variables after a call, which must be equal without a comparison; one that only one side has written is a difference,
-    too."""
+    """Compare the variables after a call, which must be equal if there is no `comparison`. A variable that only one side has
+    written is a difference."""
     comparison = comparison or Comparison(lambda: (), call)
     for name, right in expected.items():
         value = actual.get(name)

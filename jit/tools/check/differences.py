@@ -1,4 +1,4 @@
-"""A difference between two results, and how two are compared: what `check` finds, in words."""
+"""A difference between two results, in words, and the comparison of two results."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from .tally import ROUNDING, Tally
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A result that is not the reference's: which, in which call, how many elements, and the first of them."""
+    """A result that differs from the reference's: which, in which call, how many elements, and the first of them."""
     where: str
     position: Position | None
     call: int
@@ -55,22 +55,22 @@ Results: TypeAlias = "Sequence[Array] | FailedCall"
 
 
 def attempt(call: Callable[[], Sequence[Array]]) -> Results:
-    """The results of a call, or its fault; bounds on all work are no fault of the call."""
+    """Return the results of a call, or its fault. Bounds on all work are no fault of the call."""
     try:
         return call()
     except (OutOfTime, TooManyIterations):
         raise
-    except Exception as error:  # of whatever kind: the other engine may not have it
+    except Exception as error:  # of any kind: the other engine may not raise it
         return FailedCall(error)
 
 
 def faults_differ(actual: Results, expected: Results, where: str, call: int,
                   names: tuple[str, str] = ("compiled code", "the reference")) -> Difference | None:
-    """The difference of two calls of which one has ended with a fault, or both with other ones."""
+    """Return the difference of two calls of which only one ended with a fault, or which ended with different faults."""
     match actual, expected:
         case FailedCall(), FailedCall():
             if actual.kind == expected.kind and (actual.kind != "check" or actual.message == expected.message):
-                return None  # the words of the two engines are not the same, but those of the program's own checks are
+                return None  # the two engines word faults differently, but the program's own checks the same
             note = f"{names[0]} ends with \"{actual.message}\", {names[1]} with \"{expected.message}\","
         case FailedCall(), _:
             note = f"{names[0]} ends with \"{actual.message}\", {names[1]} gives results,"
@@ -84,13 +84,13 @@ def faults_differ(actual: Results, expected: Results, where: str, call: int,
 
 
 Pick: TypeAlias = Callable[[CallResults], "Array | None"]
-"""The result of a sample that stands beside the one that is compared."""
+"""Picks the result of a sample that corresponds to the compared one."""
 
 
 @dataclass(slots=True)
 class Comparison:
-    """Compares results with those of the interpreter; an element may be as far as samples of `pairs` are, which are made only
-    where something differs. Its tally counts what was compared, and the elements about which samples say nothing."""
+    """A comparison with results of the interpreter; an element may differ as much as samples of `pairs` do, which are made only
+    if something differs. Its tally counts the compared elements, and those that the samples leave undecided."""
     pairs: Callable[[], Iterable[list[CallResults | None]]]
     call: int
     names: tuple[str, str] = ("compiled", "reference")
@@ -106,7 +106,7 @@ class Comparison:
         return found_at(wrong, actual, expected, where, position, self.call, self.names)
 
     def wrong(self, actual: Array, expected: Array, pick: Pick) -> tuple[Array, Limits]:
-        """Where two results differ by more than is allowed, and what is."""
+        """Return a mask of the elements that differ by more than is allowed, and the limits."""
         shape = expected.shape
         found, allowed = differences(actual, expected, None), Limits(np.zeros(shape), np.zeros(shape, bool))
         for outcomes in self.pairs() if found.any() else ():
@@ -119,7 +119,7 @@ class Comparison:
 
 
 def beyond(actual: Array, expected: Array, allowed: Limits) -> Array:
-    """Where two results differ by more than is allowed."""
+    """Return a mask of the elements of two results that differ by more than is allowed."""
     if expected.dtype.kind in "iu" and allowed.allowed.any():
         found = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) > allowed.allowed
     else:
@@ -129,7 +129,7 @@ def beyond(actual: Array, expected: Array, allowed: Limits) -> Array:
 
 def found_at(wrong: Array, actual: Array, expected: Array, where: str, position: Position | None, call: int,
              names: tuple[str, str] = ("compiled", "reference")) -> Difference | None:
-    """The difference of two results, at the first element that is wrong."""
+    """Return the difference of two results, at the first element that is wrong."""
     if not wrong.any():
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])

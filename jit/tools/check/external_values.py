@@ -1,5 +1,5 @@
-"""Values for variables that a function reads and another graph declares: `check` gives both engines the same ones, as it does
-for inputs, where a user would run the other graph before.
+"""Values for variables that a function reads and another graph declares. `check` gives both engines the same values, as for
+inputs; a user would run the other graph before.
 """
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from ....runtime.variables import Context
 from ..random_array import random_array
 
 FIRST = 1 << 16
-"""Number of the first value for the generator, behind those of all inputs."""
+"""Generator number of the first value, after those of all inputs."""
 
 
 def give_external(module: Module, function: Function, contexts: Sequence[Context], variables: InterpreterVariables) -> None:
-    """Declare and write what `function` reads and the module does not declare, in these contexts and for the interpreter."""
+    """Declare and write the variables that `function` reads and the module does not declare, in these contexts and for the
+    interpreter."""
     for number, (symbol, read) in enumerate(external_reads(replace(module, functions=(function,))).items()):
         type = read.results[0].tensor
         value = random_array(function, read.results[0], FIRST + number, 0)

@@ -1,5 +1,5 @@
-"""Follows a recorded translation while its graph is interpreted: says when an operation of the source is complete, with the
-arrays that its operands and results are at that moment, in every iteration of a loop anew.
+"""An observer of a recorded translation while its graph is interpreted: it reports when an operation of the source is complete,
+with the arrays of its operands and results at that moment, anew in every iteration of a loop.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ....lowering.rewrite.translation_record import RecordedTranslation, Transla
 
 Written = Callable[[Operation, str, Array], None]
 MISSING = object()
-"""A datum that is not known at the moment, or that no array stands for."""
+"""A datum that is not known at the moment, or that no array represents."""
 
 
 @dataclass(slots=True, eq=False)
 class Follower:
-    """Knows the values of the graph as it runs. In a call, `complete` is called with each record whose results have all come,
+    """The values of the graph as it runs. In a call, call `complete` with each record whose results have all been computed, and
     `written` with each write to a variable."""
     translation: RecordedTranslation
     complete: Callable[[Translated], None] = lambda record: None
@@ -31,9 +31,9 @@ class Follower:
     waiting: dict[Value, list[Translated]] = field(default_factory=dict)
     expected: dict[Translated, frozenset[Value]] = field(default_factory=dict)
     missing: dict[Translated, set[Value]] = field(default_factory=dict)
-    """Results that have not come since the record was complete."""
+    """Results not yet computed since the record was last complete."""
     arguments: set[Value] = field(default_factory=set)
-    """Of regions and of the function."""
+    """Arguments of regions and of the function."""
     known: list[Translated] = field(default_factory=list)
     """Records whose results are constants."""
 
@@ -49,19 +49,19 @@ class Follower:
                 self.known.append(record)
 
     def begin(self, complete: Callable[[Translated], None], written: Written) -> None:
-        """A call begins."""
+        """Begin a call."""
         self.complete, self.written = complete, written
         for record, expected in self.expected.items():
             self.missing[record] = set(expected)
 
     def observe(self, operation: Operation, results: Sequence[Array]) -> None:
-        """Called after each operation of the graph."""
+        """Record the results of an operation; called after each operation of the graph."""
         if operation.op.variable_effect == "write":
             self.written(operation, operation.op.symbol, self.array(operation.operands[0]))  # type: ignore[attr-defined]
         self.came(operation.results, results)
 
     def enter(self, block: Block, arrays: Sequence[Array]) -> None:
-        """Called when a block begins."""
+        """Record the arguments of a block; called when a block begins."""
         self.came(block.arguments, arrays)
 
     def came(self, values: Sequence[Value], arrays: Sequence[Array]) -> None:
@@ -75,7 +75,7 @@ class Follower:
                     self.complete(record)
 
     def end(self) -> None:
-        """After a call: what is known when compiling."""
+        """End a call: complete the records that are known when compiling."""
         for record in self.known:
             self.complete(record)
 
@@ -84,7 +84,7 @@ class Follower:
         return value.constant if value.constant is not None else self.values.get(value, MISSING)
 
     def datum(self, datum: Datum) -> Any:
-        """An array, a list, a sequence, or None for what is left out; MISSING where it is not known."""
+        """Return an array, a list, a sequence, or None for an omitted datum; MISSING if the datum is not known."""
         found = [self.array(v) for v in leaves(datum)]
         if any(x is MISSING for x in found):
             return MISSING
@@ -105,7 +105,7 @@ class Follower:
 
 
 def defined(block: Block, arguments: set[Value]) -> Iterator[Value]:
-    """The values that a block and the regions in it define, without constants; `arguments` gathers those that are arguments."""
+    """Yield the values that a block and its regions define, without constants; add those that are arguments to `arguments`."""
     arguments.update(block.arguments)
     yield from block.arguments
     for operation in block.operations:

@@ -1,5 +1,5 @@
-"""Indices that the specification forbids: those of GATHER, ROW_GATHER and SCATTER that are out of range, and one that SCATTER
-writes twice. Both engines give something for them, the same, so that only looking at operands finds them.
+"""Indices that the specification forbids: those of GATHER, ROW_GATHER and SCATTER that are out of range, and an index that
+SCATTER writes twice. Both engines return the same result for them, so only an inspection of the operands finds them.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Violation:
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at the operands of an interpreted module: the first violation of each operation."""
+    """An observer of an interpreted module's operands: it keeps the first violation of each operation."""
     call: int = 0
     found: list[Violation] = field(default_factory=list)
     seen: set[Operation] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Watch:
 
 
 def forbidden(name: str, operands: tuple[Array, ...]) -> str | None:
-    """What is wrong with the indices; None where nothing is."""
+    """Return a description of what is wrong with the indices; None if they are valid."""
     values, indices = operands[:2]
     last = values.shape[1] - (int(operands[2].item()) if name == "tosa.row_gather" else 1)
     wrong = (indices < 0) | (indices > last)

@@ -1,8 +1,8 @@
-"""An imported model against its source: the first stage of `check`. The interpreter runs the graph that a front door has
-made, and the source's own system (`evaluators`) the source, on the same calls with a state of its own each.
+"""Comparison of an imported model with its source: the first stage of `check`. The interpreter runs the graph that a front end
+made, and the source's own system (`evaluators`) the source, on the same calls, each with its own state.
 
-They may differ as far as rounding can bring them (`rounding`): the source has another order of sums and other functions, so
-that each of its operators is held to the specification's bounds, and to a unit of the last place where TOSA's is exact.
+They may differ as much as rounding can cause (`rounding`). The source has another order of sums and other functions, so each of
+its operators is held to the specification's bounds, and to a unit of the last place where TOSA's operator is exact.
 """
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .tally import Elements, Tally
 from .verdict import Agrees, Differs, Verdict, verdict
 
 SOURCE_PART = {"float32": 1e-5, "float16": 2.0**-9, "bfloat16": 2.0**-6}
-"""Parts of an output's range by which other systems may always differ: they have functions and coordinates of their own. In
-float32 ONNX Runtime's places of a resize alone are off by 1e-6 of an image's rows. What an import gets wrong is larger."""
+"""Fractions of an output's range by which other systems may always differ: they have functions and coordinates of their own. In
+float32 the coordinates of ONNX Runtime's resize alone are off by 1e-6 of an image's rows. Import errors are larger."""
 SOURCE_ERRORS = Errors(units=1.0, steps=1)
-"""Other systems round each operator, and each rescaled integer, in their own way: a unit, and a step."""
+"""Other systems round each operator, and each rescaled integer, in their own way: allow a unit, and a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The largest difference of an output or a variable over all calls: where it is, and what is allowed there."""
+    """The largest difference of an output or a variable over all calls: its position, and the limit there."""
     where: str
     difference: float
     index: tuple[int, ...] = ()
@@ -52,8 +52,8 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class ImportCheck:
-    """The verdict on an import: by which system, or why by none (`reason`, and no verdict); the largest difference of each
-    output; the operator of the source that has the first difference, where that could be found."""
+    """The verdict on an import: the system that evaluated it, or why none did (`reason`, and no verdict); the largest
+    difference of each output; the operator of the source with the first difference, if it could be found."""
     kind: str
     evaluator: str | None
     reason: str = ""
@@ -62,17 +62,17 @@ class ImportCheck:
     operator: str | None = None
     caveat: str = ""
     fault: str = ""
-    """How both ended the first call that was not compared."""
+    """Fault with which both sides ended the first call that was not compared."""
     operators: int = 0
-    """How many operators of the source were compared one by one."""
+    """Number of operators of the source that were compared one by one."""
     absent: Mapping[str, int] = field(default_factory=dict)
-    """Those that have nothing to be compared with, by name."""
+    """Number of operators without anything to compare with, by name."""
     unlocated: str = ""
-    """Why operators were not compared one by one."""
+    """Reason why operators were not compared one by one."""
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference that is not within its bound."""
+        """First difference that exceeds its bound."""
         return self.verdict.difference if self.verdict else None
 
     @property
@@ -114,20 +114,20 @@ class ImportCheck:
 
 
 def rounded_values(translation: RecordedTranslation) -> Iterator[Value]:
-    """The values of a translation whose integers are rounded products with a scale."""
+    """Yield the values of a translation whose integers are rounded products with a scale."""
     for record in translation.records:
         if translation.steps(record.operation) or record in translation.terms:
             yield from (d for d in record.results if isinstance(d, Value))
 
 
 def span(x: Array) -> float:
-    """The largest of the finite magnitudes and the range of an output."""
+    """Return the larger of the greatest finite magnitude and the range of an output."""
     finite = x[np.isfinite(x)].astype(np.float64) if x.dtype.kind not in "iub" else x.astype(np.float64).reshape(-1)
     return float(max(np.ptp(finite), np.abs(finite).max())) if finite.size else 0.0
 
 
 def near(a: Array, b: Array, distance: float) -> Array:
-    """Where two results are no farther from each other."""
+    """Return a mask of the elements of two results that are within a distance of each other."""
     if not distance:
         return np.zeros(a.shape, bool)
     with np.errstate(all="ignore"):
@@ -140,7 +140,7 @@ def is_nan(x: Array) -> Array:
 
 def check_import(source: ImportedSource, module: Module, function: Function, calls: Sequence[Sequence[Array]],
                  translation: RecordedTranslation | None = None) -> ImportCheck:
-    """Hold `function` against its source on calls. A `translation` says which of its integers are rounded ones."""
+    """Compare `function` with its source on calls. A `translation` tells which of its integers are rounded."""
     reasons = []
     for evaluator in source.evaluators:
         if not evaluator.is_installed:
@@ -151,7 +151,7 @@ def check_import(source: ImportedSource, module: Module, function: Function, cal
             first = [[np.asarray(x) for x in run(calls[0])]] if calls else []
         except (OutOfTime, TooManyIterations):
             raise
-        except Exception as error:  # of whatever kind another system has
+        except Exception as error:  # of any kind that another system has
             reasons.append(f"{evaluator} cannot run it ({first_line(error)})")
             continue
         if first and any(x.dtype.kind in "OUS" for x in first[0]):
@@ -177,7 +177,7 @@ def compared(source: ImportedSource, evaluator: SourceEvaluator, function: Funct
 
 @dataclass(slots=True)
 class SourceComparison:
-    """The interpreter and the source, call after call."""
+    """The comparison of the interpreter and the source, call after call."""
     module: Module
     function: Function
     calls: Sequence[Sequence[Array]]
@@ -188,10 +188,10 @@ class SourceComparison:
     tally: Tally = field(default_factory=Tally)
     fault: str = ""
     goes_on: bool = False
-    """True if calls behind one with which both sides end are compared, too."""
+    """True if calls after one that ends in both sides with a fault are compared, too."""
 
     def run(self) -> Difference | None:
-        """The first difference that is not within its bound."""
+        """Return the first difference that exceeds its bound."""
         interpreter = Interpreter(self.module, self.function.name, InterpreterVariables())
         samples = self.samples()
         names = "imported", self.name
@@ -214,7 +214,8 @@ class SourceComparison:
         return None
 
     def samples(self) -> Samples:
-        """Erring runs; of a quantized model, whose integers another system may round otherwise, of its translation."""
+        """Return perturbed runs of the function. For a quantized model, whose integers another system may round differently,
+        return perturbed runs of its translation."""
         made = self.translation
         rounded = frozenset(rounded_values(made)) if made else frozenset()
         if made is None or not rounded or len(made.module.function(made.name).arguments) != len(self.function.arguments):
@@ -242,7 +243,7 @@ class SourceComparison:
         return next((f for f in found if f), None)
 
     def one(self, comparison: Comparison, actual: Array, expected: Array, pick: Pick, where: str) -> Difference | None:
-        """One output. The bound is that of the interpreter's own result, around which the samples lie."""
+        """Compare one output. The bound is that of the interpreter's own result, around which the samples are distributed."""
         if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
             kinds = [f"{x.dtype}{list(x.shape)}" for x in (actual, expected)]
             note = f"the import gives {kinds[0]}, {self.name} {kinds[1]},"
@@ -250,12 +251,12 @@ class SourceComparison:
         wrong, allowed = comparison.wrong(expected, actual, pick)
         floor = SOURCE_PART.get(actual.dtype.name, 0.0) * span(actual)
         wrong, allowed = wrong & ~near(actual, expected, floor), replace(allowed, allowed=np.maximum(allowed.allowed, floor))
-        wrong |= is_nan(actual) != is_nan(expected)  # what a sample gives is no excuse for a NaN of exact operators
+        wrong |= is_nan(actual) != is_nan(expected)  # a sample's NaN does not excuse a NaN of exact operators
         self.note(actual, expected, np.where(allowed.free, np.inf, allowed.allowed), where, comparison.call)
         return found_at(wrong, actual, expected, where, None, comparison.call, comparison.names)
 
     def note(self, actual: Array, expected: Array, allowed: Array, where: str, call: int) -> None:
-        """Remember the largest difference."""
+        """Record the largest difference."""
         wide = np.float64 if expected.dtype.kind not in "iu" else np.int64
         known = self.largest.setdefault(where, Largest(where, 0.0))
         if not actual.size:

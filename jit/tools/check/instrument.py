@@ -1,5 +1,5 @@
-"""A module whose operators are wrapped, for the interpreter: wrappers see the operands of every operation, those in regions
-too, and may change its results. Values stay the same objects, so that what is found is found by them.
+"""A module with wrapped operators, for the interpreter: wrappers see the operands of every operation, also in regions, and may
+change its results. Values stay the same objects, so that they can be used to look up results.
 """
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ....lowering.graph.graph import Block, Module, Operation
 from ....lowering.graph.types import Array
 
 Wrap = Callable[[Operation], "InstrumentedOp | None"]
-"""What stands for the operator of an operation; None for the operator itself."""
+"""Returns the replacement of an operation's operator, or None to keep the operator."""
 
 
 @dataclass(slots=True)
 class InstrumentedOp:
-    """An operator with another `reference`: `reference` of this object gets the operation and the operands."""
+    """An operator with another `reference`: this object's `reference` gets the operation and the operands."""
     operation: Operation
     apply: Callable[[Operation, tuple[Array, ...]], Any]
 
@@ -28,7 +28,7 @@ class InstrumentedOp:
 
 
 def instrumented(module: Module, wrap: Wrap) -> Module:
-    """The module with what `wrap` gives for its operators. Constants, variables and control flow stay as they are."""
+    """Return the module with the operators that `wrap` returns. Constants, variables and control flow stay unchanged."""
     def block(b: Block) -> Block:
         return replace(b, operations=tuple(map(operation, b.operations)))
 

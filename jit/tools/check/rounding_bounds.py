@@ -1,10 +1,10 @@
-"""How far results of a whole function may be from the interpreter's, by Monte Carlo arithmetic: the function is interpreted
-again with every inexact operator off by a random part of its bound (`compliance`), and what becomes of that at the end is
+"""Bounds on the difference of a whole function's results from the interpreter's, by Monte Carlo arithmetic: the function is
+interpreted again with every inexact operator off by a random part of its bound (`compliance`), and the change of the results is
 measured.
 
-Compiled code may round each operator otherwise, and what that does to an output follows from the graph and the operands: much
-where large terms cancel, nothing behind a clamp, another index behind an argmax. An element that does not move must be equal;
-one that moves may differ by a few times as much; one that jumps (an integer, a NaN, next to a pole) says nothing, and is
+Compiled code may round each operator differently, and the effect on an output follows from the graph and the operands: large
+where large terms cancel, none after a clamp, another index after an argmax. An element that does not move must be equal; one
+that moves may differ by a few times as much; one that jumps (an integer, a NaN, next to a pole) decides nothing, and is
 counted.
 """
 from __future__ import annotations
@@ -24,28 +24,29 @@ from ....runtime.limits import OutOfTime, bounded_iterations
 from .instrument import InstrumentedOp, instrumented
 
 SAMPLES = ((1, 1, np.nan), (1, -1, 0.0), (2, 1, np.inf), (2, -1, -np.inf), (3, 1, 1.0), (3, -1, -1.0))
-"""Seed, sign, and what is put where an error has no limit. Two of one seed err in opposite directions. The fuzz tests hold
-thousands of random graphs against these six."""
+"""Seed, sign, and the value that replaces an error without a limit. Two samples of one seed err in opposite directions. The
+fuzz tests check thousands of random graphs against these six."""
 PAIR = 2
 RESIZE_UNITS = 20.0
-"""By how much a bilinear RESIZE errs, in units of the largest operand: the specification allows 0.006 of it, which would hide
-what a network does behind one; compiled code and other systems are within a few units."""
+"""Error of a bilinear RESIZE, in units of the largest operand: the specification allows 0.006 of it, which would hide errors of
+a network after the RESIZE; compiled code and other systems are within a few units."""
 ROOM = 6.0
-"""How many times as far as the samples an element may be."""
+"""Limit of an element's difference, as a multiple of the samples' differences."""
 STEPS_ROOM, NARROW_BYTES = 2, 2
-"""The same for quantized integers, and the number of bytes that those have at most."""
+"""The same for quantized integers, and the maximum number of bytes of these integers."""
 MORE_ITERATIONS, LEAST_ITERATIONS = 4, 1000
-"""Iterations of the loops of a perturbed run, as a multiple of those of the exact run, and the least such bound."""
+"""Maximum iterations of the loops of a perturbed run: a multiple of those of the exact run, and a number added to it."""
 NEAR_POLE, OF_ITSELF = 0.05, 0.3
-"""An element that moves by these parts of the usual magnitude and of its own is next to a pole: no error is small enough."""
+"""Fractions of the usual magnitude and of an element's own. An element that moves by both is next to a pole: no error is small
+enough."""
 NARROW = {"float16": 10, "bfloat16": 7, "float8_e4m3fn": 3, "float8_e5m2": 2, "float8_e4m3fnuz": 3,
           "float8_e5m2fnuz": 2, "float6_e2m3fn": 3, "float6_e3m2fn": 2, "float4_e2m1fn": 1, "float8_e8m0fnu": 0, "float64": 52}
-"""Bits of the fraction of types that are not float32, by NumPy's names."""
+"""Fraction bits of types other than float32, by NumPy's names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """By how much operators err: floats by their bound, at least by `units` of the last place; RESCALE by `steps`."""
+    """Errors of operators: floats err by their bound, at least by `units` of the last place; RESCALE by `steps`."""
     units: float = 0.0
     steps: int = 0
     at: frozenset[Value] = frozenset()
@@ -53,20 +54,21 @@ class Errors:
 
 
 COMPILED = Errors()
-"""Compiled code: what the specification allows."""
+"""Errors of compiled code: those that the specification allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallResults:
-    """What a call gave: outputs, variables after it, and the results of operators that a check of one operator cannot know."""
+    """Results of a call: outputs, variables after it, and the results of operators that a check of one operator cannot
+    predict."""
     outputs: Sequence[Array]
     state: Mapping[str, Array | None]
     observed: Mapping[Value, Array]
 
 
 class Samples:
-    """Erring runs of a function, each on a state of its own, as far as somebody has asked for them. `iterations` are those
-    that the loops of an exact call run at most."""
+    """Perturbed runs of a function, each on its own state, made as they are requested. `iterations` is the maximum number of
+    iterations of the loops of an exact call."""
 
     def __init__(self, module: Module, function: Function, calls: Sequence[Sequence[Array]], errors: Errors = COMPILED) -> None:
         self.calls, self.iterations = calls, 0
@@ -75,11 +77,12 @@ class Samples:
         self.runs = [Later(make, n) for n in range(len(SAMPLES))]
 
     def most_iterations(self) -> int:
-        """How often the loops of an erring call may run: an error in a loop's condition may make it endless."""
+        """Return the maximum iterations of the loops of a perturbed call: an error in a loop's condition may make it
+        endless."""
         return MORE_ITERATIONS * self.iterations + LEAST_ITERATIONS
 
     def pairs(self, call: int) -> Iterator[list[CallResults | None]]:
-        """The outcomes of a call: of two samples, of four, of all; None for a run that ended with a Problem."""
+        """Yield the outcomes of a call: of two samples, of four, of all; None for a run that ended with a Problem."""
         found: list[CallResults | None] = []
         for first in range(0, len(SAMPLES), PAIR):
             found += [run.after(self.calls, call) for run in self.runs[first:first + PAIR]]
@@ -87,7 +90,7 @@ class Samples:
 
 
 class Later:
-    """A run that is made, and goes on, when its outcome is asked for."""
+    """A run that is created, and continued, when its outcome is requested."""
 
     def __init__(self, make: Callable[[int], PerturbedRun], number: int) -> None:
         self.make, self.number = make, number
@@ -103,7 +106,7 @@ class Later:
 
 def bound_of(errors: Errors, operation: Operation, operands: Sequence[Array], exact: Array,
              element: ElementType) -> Array | None:
-    """By how much a float result errs."""
+    """Return the error bound of a float result."""
     allowed = bound(operation.op, operands, exact, element)
     if operation.op.name == "tosa.resize" and allowed is not None:
         unit = 2.0 ** -FRACTION_BITS[element.name]
@@ -121,12 +124,12 @@ EXACT = frozenset({"reshape", "transpose", "slice", "concat", "pad", "tile", "re
 
 
 def rounds(operation: Operation, element: ElementType) -> bool:
-    """True if a float result is a rounded one."""
+    """True if a float result is rounded."""
     return operation.op.name.startswith("tosa.") and operation.op.name.removeprefix("tosa.") not in EXACT and element.is_float
 
 
 class PerturbedRun:
-    """One erring run, call after call; runs that are given the same `variables` share them."""
+    """One perturbed run, call after call; runs that get the same `variables` share them."""
 
     def __init__(self, module: Module, name: str, errors: Errors, seed: int, sign: int, wild: float,
                  variables: InterpreterVariables | None = None, iterations: Callable[[], int | None] = lambda: None) -> None:
@@ -154,7 +157,7 @@ class PerturbedRun:
         return CallResults(outputs, self.interpreter.variables.snapshot(), observed)
 
     def erred(self, operation: Operation, operands: tuple[Array, ...]) -> Any:
-        """The results of an operation, off by random parts of its bounds."""
+        """Return the results of an operation, off by random parts of its bounds."""
         found = operation.op.reference(*operands)
         if not isinstance(found, tuple):
             return self.off(operation, 0, np.asarray(found), operands)
@@ -178,7 +181,7 @@ class PerturbedRun:
         direction = direction * self.numbers.uniform(0.25, 1, exact.shape)  # so that two errors do not just cancel
         allowed = bound_of(self.errors, operation, operands, exact, element)
         moved = exact if allowed is None else self.moved(exact, np.broadcast_to(allowed, exact.shape), direction)
-        if exact.dtype.kind in "iu" or element.name == "f8E8M0FNU":  # which have no sign of a zero
+        if exact.dtype.kind in "iu" or element.name == "f8E8M0FNU":  # types without a signed zero
             return moved
         signed = np.copysign(moved.astype(np.float64), direction).astype(exact.dtype)
         return np.where(exact.astype(np.float64) == 0, signed, moved)
@@ -189,17 +192,17 @@ class PerturbedRun:
         return np.asarray(np.where(allowed == np.inf, np.asarray(self.wild, exact.dtype), result))
 
 
-# ---- what may differ -------------------------------------------------------------------------------------------------------
+# ---- limits ----------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far each element may be, and which may be anything."""
+    """Limit of each element's difference, and a mask of the elements that may have any value."""
     allowed: Array
     free: Array
 
 
 def limits(exact: Array, samples: Sequence[Array | None], has_steps: bool = False) -> Limits:
-    """The limits of a result whose exact value is `exact`; a sample of None is a run that ended with a Problem. With
-    `has_steps`, narrow integers stand for real numbers, and may be a few times as far as samples are."""
+    """Return the limits of a result with the exact value `exact`; a sample of None is a run that ended with a Problem. With
+    `has_steps`, narrow integers represent real numbers, and may differ by a few times the samples' differences."""
     if any(s is None or s.shape != exact.shape for s in samples):
         return Limits(np.zeros(exact.shape), np.ones(exact.shape, bool))
     if has_steps and exact.dtype.kind in "iu" and exact.dtype.itemsize <= NARROW_BYTES:
@@ -225,8 +228,8 @@ def limits(exact: Array, samples: Sequence[Array | None], has_steps: bool = Fals
 
 
 def least(spread: Array, finite: Array, dtype: str) -> Array:
-    """An element may have been spared by chance, or lie just behind a clamp: each may be off by a unit of its last place, and
-    by as much as the usual element moves."""
+    """Return the minimum difference to allow: a unit of the last place, and the usual element's movement. An element may not
+    have moved by chance, or may be just beyond a clamp."""
     if not spread.any():
         return spread
     usual = float(np.median(spread[spread > 0]))

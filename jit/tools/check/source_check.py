@@ -1,8 +1,8 @@
-"""The graph of a model against the model in its own dialect, in this package's interpreter of that: the stage of `check` that
-needs no other system.
+"""Comparison of a model's graph with the model in its own dialect, in this package's interpreter of that dialect: the stage of
+`check` that needs no other system.
 
-Results and variables are compared call by call, each operation of the source with its own reference on the operands that it had
-(`source_operators`), and where only the whole differs, the first operation whose values leave those of the source is named
+Results and variables are compared call by call, each operation of the source with its own reference on its actual operands
+(`source_operators`). If only the whole differs, the first operation whose values depart from the source's is named
 (`value_traces`).
 """
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .value_traces import Trace, first_apart
 
 @dataclass(frozen=True, slots=True)
 class SourceCheck:
-    """The verdict: the number of elements of results and variables that were compared, and of operations that were compared
-    with their own references; those that have none, by name; the first difference, and the operation that makes it."""
+    """The verdict: the number of compared elements of results and variables, and of operations that were compared with their
+    own references; the operations without a reference, by name; the first difference, and the operation that causes it."""
     kind: str
     elements: int
     operators: int
@@ -68,8 +68,7 @@ class SourceCheck:
 
 def check_source(source: Source, translation: RecordedTranslation, module: Module, function: Function,
                  calls: Sequence[Sequence[Array]]) -> SourceCheck:
-    """Hold `function` of a module against the source that it was made from, on calls; `translation` is the making with its
-    record."""
+    """Compare `function` of a module with its source, on calls; `translation` is the translation with its record."""
     whole = SourceComparison(module, function, calls, source(), "its source", goes_on=True)
     difference = whole.run()
     checks = OperatorChecks(translation)
@@ -83,7 +82,7 @@ def check_source(source: Source, translation: RecordedTranslation, module: Modul
 
 
 def follow_operators(source: Source, checks: OperatorChecks, calls: Sequence[Sequence[Array]]) -> None:
-    """Interpret the translation call by call, and compare each operation on its operands, as far as calls give results."""
+    """Interpret the translation call by call, and compare each operation on its operands, as long as calls return results."""
     run = TranslatedRun(source, checks.translation)
     for number, arrays in enumerate(calls):
         checks.call = number
@@ -92,7 +91,7 @@ def follow_operators(source: Source, checks: OperatorChecks, calls: Sequence[Seq
 
 
 def first_to_leave(source: Source, checks: OperatorChecks, calls: Sequence[Sequence[Array]]) -> Operation | None:
-    """The first operation whose values leave those of the source: both run with all their values."""
+    """Return the first operation whose values depart from the source's: run both with all their values."""
     translation, run = TranslatedRun(source, checks.translation), source()
     places = {r.operation.position: r.operation for r in checks.translation.records}
     for arrays in calls:

@@ -1,6 +1,6 @@
-"""Each operation of the source against its own reference: the graph that it was translated to is interpreted, and every
-operation is computed again from the operands that it had there. So an error is found where it is made, however much or little
-becomes of it later, and none is carried from one operation to the next.
+"""Comparison of each operation of the source with its own reference: the translated graph is interpreted, and every operation
+is computed again from its actual operands. So an error is found at the operation that causes it, whatever its later effect, and
+no error carries over to the next operation.
 """
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .operator_bounds import Compute, plain, wrong_elements
 
 NAMES = "translated", "source"
 MOST_SAME = 64
-"""How often one operation is compared: in a loop of more iterations the later ones are not."""
+"""Maximum number of comparisons of one operation: later iterations of a loop are not compared."""
 
 
 @dataclass(slots=True, eq=False)
 class OperatorChecks:
-    """What the comparison of operations has found so far."""
+    """Results so far of the comparison of operations."""
     translation: RecordedTranslation
     call: int = 0
     compared: Counter[Operation] = field(default_factory=Counter)
     absent: dict[Operation, str] = field(default_factory=dict)
-    """Operations whose results no independent reference has, by their names."""
+    """Operations whose results no independent reference computes, by their names."""
     differing: set[Operation] = field(default_factory=set)
     difference: Difference | None = None
     operator: str | None = None
@@ -43,7 +43,7 @@ class OperatorChecks:
             self.makers.update((d, record) for d in record.results if isinstance(d, Value) and d not in record.operands)
 
     def complete(self, follower: Follower, record: Translated) -> None:
-        """Compare an operation whose results have come."""
+        """Compare an operation whose results are complete."""
         operation = record.operation
         if self.compared[operation] >= MOST_SAME or self.translation.is_followed(operation):
             return
@@ -63,7 +63,8 @@ class OperatorChecks:
                 self.compare(operation, [term.result(results[0])], given, lambda g: [term.compute(g)], term.steps, term.label)
 
     def operand(self, follower: Follower, datum: Datum) -> Any:
-        """What an operand is; by the reference of what makes it, where the translation has looked through that."""
+        """Return an operand; if the translation has folded it away, compute it by the reference of the operation that defines
+        it."""
         found = follower.datum(datum)
         record = self.makers.get(datum) if found is MISSING and isinstance(datum, Value) else None
         if record is None:
@@ -104,16 +105,16 @@ class OperatorChecks:
 
     @property
     def operators(self) -> int:
-        """How many operations of the source were compared."""
+        """Number of operations of the source that were compared."""
         return len(self.compared)
 
     def right(self) -> set[Operation]:
-        """Operations that give what their references give."""
+        """Return the operations that agree with their references."""
         return {o for o in self.compared if o not in self.differing}
 
 
 def computed(compute: Compute, operands: Sequence[Any]) -> Sequence[Any] | None:
-    """What a reference gives; None where it has none for such operands."""
+    """Return the results of a reference; None if it has none for these operands."""
     try:
         with np.errstate(all="ignore"):
             return compute(operands)

@@ -1,4 +1,4 @@
-"""Counts of the elements that a comparison has compared, and of those about which it says nothing, by reason."""
+"""Counts of the elements that a comparison has compared, and of those that it could not decide, by reason."""
 from __future__ import annotations
 
 from collections import Counter
@@ -15,7 +15,7 @@ NANS = "NaN on both sides"
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Elements that were compared, and those that could not be, by reason."""
+    """Number of compared elements, and of elements that could not be compared, by reason."""
     compared: int = 0
     uncompared: tuple[tuple[str, int], ...] = ()
 
@@ -25,7 +25,7 @@ class Elements:
 
     @property
     def reasons(self) -> str:
-        """How many could not be compared and why; nothing where all could."""
+        """Number of elements that could not be compared and why; empty if all could be."""
         if not self.uncompared:
             return ""
         listed = ", ".join(f"{reason} ({count:,})" for reason, count in self.uncompared)
@@ -34,13 +34,13 @@ class Elements:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts elements while they are compared."""
+    """A counter of elements while they are compared."""
     compared: int = 0
     uncompared: Counter[str] = field(default_factory=Counter)
 
     def add(self, actual: Array, expected: Array, free: Array | bool, reason: str) -> int:
-        """Count the elements of a result, of which those that are `free` say nothing for that reason, and NaN beside NaN says
-        nothing either. Return the number of those that were compared."""
+        """Count the elements of a result; elements that are `free` count as not comparable for that reason, as do pairs of NaN.
+        Return the number of compared elements."""
         is_free = np.broadcast_to(free, expected.shape)
         nans = both_nan(actual, expected) & ~is_free
         for why, mask in ((reason, is_free), (NANS, nans)):
@@ -56,7 +56,7 @@ class Tally:
 
 
 def both_nan(actual: Array, expected: Array) -> Array:
-    """True where both elements are no number: a NaN says little about how it was computed."""
+    """Return a mask of elements that are NaN in both: a NaN tells little about its computation."""
     if actual.dtype.kind in "iub" or expected.dtype.kind in "iub" or actual.shape != expected.shape:
         return np.zeros(expected.shape, bool)
     return np.isnan(actual.astype(np.float64)) & np.isnan(expected.astype(np.float64))

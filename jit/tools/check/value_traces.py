@@ -1,6 +1,6 @@
-"""Where the values of a translation leave those of its source: both are run with all their values, and what operations of the
-source give, call by call and iteration by iteration, is compared in the source's order. It finds what no operation alone has
-wrong: a branch, what a loop carries, which write comes first, whether something runs at all.
+"""The operation at which the values of a translation depart from those of its source: both are run with all their values, and
+the results of the source's operations are compared in the source's order, call by call and iteration by iteration. It finds
+errors that no operation alone shows: a branch, a loop-carried value, the order of writes, whether something runs at all.
 """
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ DRIFT = 1e-2
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """What the values of the source were in one call, in time, and what was written to variables. `order` is when each value
-    first came, as the source has it."""
+    """The values of the source in one call, over time, and the writes to variables. `order` holds the operations by the time of
+    their first result, in the source's order."""
     values: dict[Value, list[Any]] = field(default_factory=dict)
     writes: dict[str, list[tuple[Operation, Array]]] = field(default_factory=dict)
     order: list[Operation] = field(default_factory=list)
     seen: set[Operation] = field(default_factory=set)
     carried: set[Value] = field(default_factory=set)
-    """Values that a loop carries: they come once in each iteration, from the first on."""
+    """Loop-carried values: they appear once in each iteration, from the first on."""
 
     def came(self, operation: Operation, results: Sequence[Any]) -> None:
-        """An operation of the source has run; results that are dead are None."""
+        """Record an operation of the source that has run; dead results are None."""
         if operation not in self.seen:
             self.seen.add(operation)
             self.order.append(operation)
@@ -48,7 +48,7 @@ class Trace:
             self.order.append(operation)
 
     def complete(self, follower: Follower, record: Translated) -> None:
-        """A record of the translation is complete."""
+        """Record the results of a complete record of the translation."""
         found = [follower.datum(d) for d in record.results]
         self.carried.update(v for v, d in zip(record.operation.results, record.results)
                             if d in follower.arguments and d not in record.operands)
@@ -56,8 +56,8 @@ class Trace:
 
 
 def first_apart(source: Trace, translated: Trace, right: set[Operation]) -> Operation | None:
-    """The first operation of the source whose results or writes are others in the translation; those that are `right` follow
-    from others."""
+    """Return the first operation of the source whose results or writes differ in the translation; operations in `right` differ
+    because of others."""
     writes = writes_apart(source.writes, translated)
     found = next((o for o in source.order if o in writes or (o not in right and any(
         apart(source.values.get(v), translated.values.get(v), v in translated.carried) for v in o.results))), None)
@@ -68,7 +68,7 @@ def first_apart(source: Trace, translated: Trace, right: set[Operation]) -> Oper
 
 
 def writes_apart(source: Mapping[str, Sequence[tuple[Operation, Array]]], translated: Trace) -> list[Operation]:
-    """Writes to variables that the other side has not, or has with another value."""
+    """Return the writes to variables that the other side lacks, or has with another value."""
     found: list[Operation] = []
     for name in dict.fromkeys((*source, *translated.writes)):
         one, other = source.get(name, ()), translated.writes.get(name, ())
@@ -82,8 +82,8 @@ def writes_apart(source: Mapping[str, Sequence[tuple[Operation, Array]]], transl
 
 
 def apart(source: Sequence[Any] | None, translated: Sequence[Any] | None, is_carried: bool) -> bool:
-    """True if what a value was, one time after the other, differs; of values that one side has computed at other times nothing
-    is known, but of those that a loop carries."""
+    """True if the values over time differ. Values that one side has computed a different number of times are not compared,
+    unless a loop carries them."""
     if not source or not translated or (len(source) != len(translated) and not is_carried):
         return False
     return any(differs(a, b) for a, b in zip(source, translated))

@@ -1,5 +1,5 @@
-"""The verdict of a comparison: `Agrees` or `Differs`. `Agrees` exists only where at least one element was compared, so that
-nothing can say yes to nothing; elements about which a comparison says nothing are counted by their reason.
+"""The verdict of a comparison: `Agrees` or `Differs`. `Agrees` requires that at least one element was compared, so an empty
+comparison cannot succeed; elements that a comparison could not decide are counted by their reason.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tally import Elements
 
 @dataclass(frozen=True, slots=True)
 class Agrees:
-    """All elements that could be compared agree. Raises a Problem where none was compared."""
+    """All elements that could be compared agree. Raises a Problem if none was compared."""
     elements: Elements
 
     def __post_init__(self) -> None:
@@ -27,7 +27,7 @@ class Agrees:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """An element, or how a call ends, is not the reference's."""
+    """An element, or the end of a call, differs from the reference."""
     elements: Elements
     difference: Difference
 
@@ -36,11 +36,11 @@ Verdict: TypeAlias = Agrees | Differs
 
 
 def verdict(elements: Elements, difference: Difference | None) -> Verdict:
-    """The verdict over what was compared; a Problem where nothing was."""
+    """Return the verdict over the compared elements. Raise a Problem if nothing was compared."""
     return Agrees(elements) if difference is None else Differs(elements, difference)
 
 
 def nothing_compared(reason: str) -> Problem:
-    """The Problem of a check without a comparison."""
+    """Return the Problem of a check without a comparison."""
     return Problem(f"nothing was compared: {reason}", kind="argument", help="give inputs for which the function returns "
                    "numbers, or keeps them in variables")

@@ -1,7 +1,7 @@
-"""The memory report: what a compiled function needs, made after lowering and before anything runs.
+"""The memory report: the memory needs of a compiled function, computed after lowering and before any run.
 
 `build_report` makes a `Report` from the program and its plan; `text`, `page` and `saved` show it as text, as one HTML page and
-as JSON; `fit` holds it against limits, `judge_boards` a function against boards, `diff` a report against another.
+as JSON; `fit` compares it with limits, `judge_boards` a function with boards, `diff` a report with another.
 """
 from .build_report import report
 from .shown_report import Report

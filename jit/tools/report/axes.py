@@ -1,5 +1,5 @@
-"""Scales of a picture: bytes to height, columns to width, and where their labels stand. A picture is drawn in three sizes, for
-a phone, for paper and for a desktop, because letters of a picture that is made smaller are smaller, too.
+"""Scales of a picture: bytes to height, columns to width, and the positions of their labels. A picture is drawn in three sizes,
+for a phone, for paper and for a desktop, because shrinking a picture shrinks its letters, too.
 """
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RIGHT = 12
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A size of a picture: its width and the heights of its parts in its own units, which are about pixels; the most rectangles
-    and the most steps of the scale of offsets."""
+    """A size of a picture: its width and the heights of its parts in its own units, which are about pixels; the maximum number
+    of rectangles, and of steps of the scale of offsets."""
     name: str
     width: int
     plan_height: int
@@ -30,7 +30,7 @@ class Layout:
 
 LAYOUTS = (Layout("wide", 1040, 350, 130, 800, 8), Layout("medium", 680, 250, 90, 400, 8),
            Layout("narrow", 330, 260, 90, 200, 6))
-"""For desktops, for paper and tablets, for phones; `page.css` says which is shown where."""
+"""For desktops, for paper and tablets, for phones; `page.css` selects the one to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ByteScale:
         return "KiB" if self.most >= KIB else "bytes"
 
     def ticks(self, count: int) -> list[int]:
-        """Round numbers of bytes, at most `count` steps."""
+        """Return round numbers of bytes, at most `count` steps."""
         step = 1
         while self.most / step > count:
             step *= 2
@@ -58,7 +58,7 @@ class ByteScale:
         return f"{nbytes / KIB:,.10g}" if self.unit == "KiB" else str(nbytes)
 
     def margin(self, count: int) -> float:
-        """What the labels need to the left."""
+        """Return the width of the labels to the left."""
         return max(width(self.label(nbytes)) for nbytes in self.ticks(count)) + 10
 
 
@@ -79,7 +79,7 @@ class TimeScale:
 
 
 def kernel_labels(report: Figures, scale: TimeScale, y: float) -> Iterator[Label]:
-    """Numbers of kernels, in the middle of their columns; none in stretches by rows, which have a label of their own."""
+    """Yield numbers of kernels, in the middle of their columns; none in stretches by rows, which have a label of their own."""
     taken = {c for (first, end), _ in scale.columns.stretches for c in range(first, end + 1)}
     for column, (tick, _) in enumerate(scale.columns.spans):
         kernel = report.timeline[tick].kernel
@@ -88,7 +88,7 @@ def kernel_labels(report: Figures, scale: TimeScale, y: float) -> Iterator[Label
 
 
 def stretch_labels(report: Figures, scale: TimeScale, y: float) -> Iterator[tuple[float, float, list[Label]]]:
-    """From where to where kernels run by rows, and what may be written there, the longest first."""
+    """Yield the start and end of each stretch of kernels that run by rows, with the possible labels, the longest first."""
     for (first, end), count in scale.columns.stretches:
         start, stop = scale.x(first), scale.x(end + 1)
         begin, last = scale.columns.spans[first][0], scale.columns.spans[end][1]
@@ -99,5 +99,5 @@ def stretch_labels(report: Figures, scale: TimeScale, y: float) -> Iterator[tupl
 
 
 def title_of_axis(scale: ByteScale, what: str, above: float) -> Label:
-    """What a scale of bytes shows, so much above it."""
+    """Return the title of a scale of bytes, `above` units above it."""
     return Label(f"{what}, {scale.unit}", 0, scale.top - above)

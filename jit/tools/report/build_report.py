@@ -1,4 +1,5 @@
-"""From a lowered function to its report: the plan's buffers with the kernels that write and read them, and the peaks."""
+"""The conversion of a lowered function to its report: the plan's buffers with the kernels that write and read them, and the
+peaks."""
 from __future__ import annotations
 
 import math
@@ -32,19 +33,20 @@ if TYPE_CHECKING:
 
 NOTHING: Mapping[Buffer, Traffic] = {}
 FLOAT16_INSTRUCTIONS = 2
-"""That a float16 takes more than a float32 on a Cortex-M: it is loaded, moved to the unit for floats and converted there."""
+"""Additional instructions of a float16 over a float32 on a Cortex-M: it is loaded, moved to the floating-point unit and
+converted there."""
 INT4_INSTRUCTIONS, INT4_SHIFTS = 1, 3
-"""That two numbers in a byte take more than two bytes, with an instruction that takes bits out of a register and extends their
-sign, and without. Counted in LLVM's code."""
+"""Additional instructions of two numbers in a byte over two bytes, with an instruction that extracts bits of a register and
+sign-extends them, and without it. Counted in LLVM's code."""
 PAIR_INSTRUCTIONS = 3 / 16
-"""That bytes take more, for each byte that is read of pairs, which nothing widens. Counted: 3 for eight weights."""
+"""Additional instructions of bytes, per byte read, over pairs, which need no widening. Counted: 3 for eight weights."""
 SOURCE_WIDTH = 120
-"""Characters of a line of the model that a kernel shows at most."""
+"""Maximum number of characters of a model's line that a kernel shows."""
 
 
 def report(lowered: LoweredData, ladder: bool = False, code: bool = False, boards: Sequence[BoardFit] = ()) -> Report:
-    """The report of a function after lowering; with its `ladder` and the sizes of its object file (`code`), where asked, and
-    with the verdicts for boards (`judge_boards`)."""
+    """Return the report of a function after lowering; on request with its `ladder` and the sizes of its object file (`code`),
+    and with the verdicts for boards (`judge_boards`)."""
     from .ladder import ladder_of
     from .object_size import object_size
     program, plan = lowered.program, lowered.plan
@@ -70,8 +72,8 @@ def report(lowered: LoweredData, ladder: bool = False, code: bool = False, board
 
 
 def in_line(steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps in one line, as `lowering.memory.lifetimes` numbers them: the parts of a branch one after the other, of a
-    loop its test, its condition, its body. A branch or loop stands where its condition is looked at."""
+    """Yield the steps in linear order, as `lowering.memory.lifetimes` numbers them: the parts of a branch one after the other;
+    of a loop its test, its condition, its body. A branch or loop has the position at which its condition is tested."""
     for step in steps:
         match step:
             case Branch(_, then, otherwise):
@@ -86,7 +88,7 @@ def in_line(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def narrow_constants(program: Program, moved: Mapping[Buffer, Traffic], target: Target) -> Iterator[NarrowConstants]:
-    """What constants save that the target keeps narrow, and cost."""
+    """Yield the savings and the costs of constants that the target keeps narrow."""
     halves = [b for b in program.constants if b.dtype == "float16" and target.keeps_float16]
     bytes_of_two = [b for b in program.constants if has_nibbles(b) and target.keeps_int4]
     pairs = [b for b in program.constants if has_pairs(b)]
@@ -102,12 +104,12 @@ def narrow_constants(program: Program, moved: Mapping[Buffer, Traffic], target: 
 
 
 def ticks(steps: Sequence[Step]) -> Iterator[StepLine]:
-    """What each of the steps in one line does."""
+    """Yield the line of each step in linear order."""
     for step in in_line(steps):
         match step:
             case Compute(kernel, rows):
                 yield StepLine("compute", kernel, rows)
-            case Parallel(tasks):  # one step, named after the kernel that the others are for
+            case Parallel(tasks):  # one step, named after the kernel that the others serve
                 yield StepLine("compute", tasks[0][-1].kernel)
             case Branch() | Loop():
                 yield StepLine("test")
@@ -129,7 +131,7 @@ def pool_lines(plan: Plan, buffers: Sequence[BufferLine], timeline: Sequence[Ste
 
 def planned_lines(program: Program, plan: Plan, timeline: Sequence[StepLine],
                   moved: Mapping[Buffer, Traffic] = NOTHING) -> Iterator[BufferLine]:
-    """The buffers of the plan, in the order of the program's names for them."""
+    """Yield the buffers of the plan, in the order of the program's names for them."""
     places = {b.name: b for b in plan.buffers}
     producers, readers = users(program, timeline)
     for buffer, name in names_of(program).items():
@@ -144,7 +146,7 @@ def planned_line(buffer: Buffer, place: PlannedBuffer, producer: int | None, rea
 
 
 def users(program: Program, timeline: Sequence[StepLine]) -> tuple[dict[Buffer, int], dict[Buffer, int]]:
-    """The kernel that writes each buffer first, and the one that reads it last; of scratch the first and last that use
+    """Return the kernel that writes each buffer first, and the one that reads it last; for scratch the first and last that use
     it."""
     accesses = [access_of(f) for f in program.functions]
     first: dict[Buffer, int] = {}
@@ -159,12 +161,12 @@ def users(program: Program, timeline: Sequence[StepLine]) -> tuple[dict[Buffer, 
 
 
 def labelled(line: BufferLine, called: Mapping[str, str]) -> BufferLine:
-    """The same, with what the model calls it."""
+    """Return the same line, with the model's name for the buffer."""
     return replace(line, label=called.get(line.name))
 
 
 def kernel_lines(program: Program, called: Mapping[str, str]) -> Iterator[KernelLine]:
-    """The kernels, each with its line of the model."""
+    """Yield the kernels, each with its line of the model."""
     texts: dict[Source, list[str]] = {}
     for kernel in program.kernels:
         place, out = kernel.position, kernel.out
@@ -174,7 +176,7 @@ def kernel_lines(program: Program, called: Mapping[str, str]) -> Iterator[Kernel
 
 
 def place_text(position: Position | None) -> str | None:
-    """A place in the model; in one file without lines, without the file's name."""
+    """Return a position in the model as text; in a file without lines, without the file's name."""
     match position:
         case FilePosition(path=path) if path:
             return printable(", ".join(path))
@@ -185,7 +187,7 @@ def place_text(position: Position | None) -> str | None:
 
 
 def source_line(position: Position, texts: dict[Source, list[str]]) -> str | None:
-    """The line of the model at a position, cut to a line's length; `texts` remembers the lines of each source."""
+    """Return the line of the model at a position, truncated; `texts` caches the lines of each source."""
     source = position.source
     if source not in texts:
         texts[source] = [] if source.text is None else source.text.split("\n")
@@ -196,7 +198,7 @@ def source_line(position: Position, texts: dict[Source, list[str]]) -> str | Non
 
 
 def variable_lines(lines: Sequence[BufferLine], plan: Plan) -> tuple[BufferLine, ...]:
-    """The variables, with the pools that they are pinned to."""
+    """Return the variables, with the pools that they are pinned to."""
     pools = {v.name: v.pool for v in plan.variables}
     return tuple(replace(line, pool=pools.get(line.name)) for line in lines)
 
@@ -209,5 +211,5 @@ def line(buffer: Buffer, moved: Traffic, numbers: Mapping[Buffer, Quantized]) ->
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Of a row-major array, in elements."""
+    """Return the strides of a row-major array, in elements."""
     return tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))

@@ -1,7 +1,7 @@
-"""The time axis of a picture: ticks gathered into columns, so that a program of thousands of steps stays readable.
+"""The time axis of a picture: ticks merged into columns, so that a program of thousands of steps stays readable.
 
-A stretch of kernels that run by rows, a few of each at a time, would take nearly all of an even axis; it gets a few columns
-for each of its kernels instead. If there are still too many, neighbours share a column.
+A stretch of kernels that run by rows, a few of each at a time, would take nearly all of an even axis; instead it gets a few
+columns for each of its kernels. If there are still too many columns, neighbours share one.
 """
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from .figures import Span, StepLine
 
 PER_KERNEL = 4
-"""Columns of a stretch by rows, for each of its kernels."""
+"""Number of columns of a stretch by rows, for each of its kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of an axis: each is a span of ticks. `stretches` are the spans of columns in which kernels run by rows,
-    with the number of ticks that each stands for."""
+    """The columns of an axis: each is a span of ticks. `stretches` are the spans of columns in which kernels run by rows, each
+    with its number of ticks."""
     spans: tuple[Span, ...]
     stretches: tuple[tuple[Span, int], ...]
     of: tuple[int, ...]
-    """The column of each tick."""
+    """Column of each tick."""
 
     def __len__(self) -> int:
         return len(self.spans)
 
     def cover(self, live: Iterable[Span]) -> list[Span]:
-        """Spans of ticks as spans of columns, neighbours joined."""
+        """Return spans of ticks as spans of columns, neighbours joined."""
         found: list[Span] = []
         for first, last in live:
             start, end = self.of[first], self.of[min(last, len(self.of) - 1)]
@@ -38,12 +38,12 @@ class Columns:
         return found
 
     def highest(self, curve: Sequence[int]) -> list[int]:
-        """The highest value of a curve over ticks in each column."""
+        """Return the highest value of a curve over ticks in each column."""
         return [max(curve[first:last + 1]) for first, last in self.spans]
 
 
 def columns(timeline: Sequence[StepLine], most: int) -> Columns:
-    """The columns of a program's ticks, at most `most`."""
+    """Return the columns of a program's ticks, at most `most`."""
     pieces = [(piece, split(piece, timeline)) for piece in pieces_of(timeline)]
     fine = [span for _, spans in pieces for span in spans]
     group = -(-len(fine) // most)
@@ -55,7 +55,7 @@ def columns(timeline: Sequence[StepLine], most: int) -> Columns:
 
 
 def split(piece: Span, timeline: Sequence[StepLine]) -> list[Span]:
-    """The columns of a piece: one a tick, but few for a long stretch."""
+    """Return the columns of a piece: one per tick, but few for a long stretch."""
     first, last = piece
     count = last - first + 1
     kernels = {timeline[t].kernel for t in range(first, last + 1)}
@@ -64,7 +64,7 @@ def split(piece: Span, timeline: Sequence[StepLine]) -> list[Span]:
 
 
 def pieces_of(timeline: Sequence[StepLine]) -> Iterator[Span]:
-    """The ticks, those of kernels that run by rows in one piece for each group of kernels."""
+    """Yield the ticks as pieces: one piece for each group of kernels that run by rows."""
     last_step = {step.kernel: tick for tick, step in enumerate(timeline) if step.rows is not None}
     start = end = -1
     for tick, step in enumerate(timeline):

@@ -1,4 +1,5 @@
-"""What changes from one report to another: totals, pools, buffers that came, went, grew or shrank, and where the peak is."""
+"""The changes from one report to another: totals, pools, buffers that were added, removed, grew or shrank, and the position of
+the peak."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,12 @@ from .shown_report import Report
 from .text import step_text, table
 
 SHOWN = 20
-"""How many buffers of a list the text shows."""
+"""Maximum number of buffers in a list of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """A figure in both reports; None where a report has no such thing."""
+    """A figure in both reports; None if a report lacks it."""
     name: str
     before: int | None
     after: int | None
@@ -58,7 +59,7 @@ class Diff:
 
 
 def diff(before: Report, after: Report) -> Diff:
-    """What changes from `before` to `after`; buffers are matched by what the model calls them, or by name."""
+    """Return the changes from `before` to `after`; buffers are matched by the model's names for them, or by their own."""
     return Diff(tuple(totals(before, after)),
                 changes({f"pool {p.name}": p.nbytes for p in before.pools}, {f"pool {p.name}": p.nbytes for p in after.pools}),
                 changed(before.buffers, after.buffers), changed(before.constant_buffers, after.constant_buffers),
@@ -76,12 +77,12 @@ def totals(before: Report, after: Report) -> Iterator[FigureChange]:
 
 
 def changes(before: dict[str, int], after: dict[str, int]) -> tuple[FigureChange, ...]:
-    """The figures of both, by name in the order of appearance."""
+    """Return the figures of both, by name in the order of appearance."""
     return tuple(FigureChange(name, before.get(name), after.get(name)) for name in {**before, **after})
 
 
 def changed(before: Sequence[BufferLine], after: Sequence[BufferLine]) -> tuple[FigureChange, ...]:
-    """Buffers whose size differs, or that only one report has."""
+    """Return buffers whose size differs, or that only one report has."""
     both = changes({b.called: b.nbytes for b in before}, {b.called: b.nbytes for b in after})
     return tuple(sorted((c for c in both if c.before != c.after), key=lambda c: (-abs(c.difference), c.name)))
 
@@ -105,7 +106,7 @@ def signed(value: int) -> str:
 
 
 def lists(title: str, changes: Sequence[FigureChange]) -> Iterator[list[str]]:
-    """The changes as lists: added, removed, grew, shrank."""
+    """Yield the changes as lists: added, removed, grew, shrank."""
     kinds = {"added": [c for c in changes if c.before is None], "removed": [c for c in changes if c.after is None],
              "grew": [c for c in changes if None not in (c.before, c.after) and c.difference > 0],
              "shrank": [c for c in changes if None not in (c.before, c.after) and c.difference < 0]}

@@ -1,8 +1,8 @@
-"""The figures of a report, as frozen data: sizes and places in bytes, moments as ticks.
+"""The figures of a report, as frozen data: sizes and offsets in bytes, times as ticks.
 
 A tick is one executed step of the program in its linear order (a kernel or some rows of one, a test of a branch or loop, a
-check of a variable); lifetimes are spans of ticks, both ends included. Everything a picture, a comparison or a fit needs is
-here, so that they can be made from a saved report as well.
+check of a variable); lifetimes are spans of ticks, both ends included. These figures suffice for a picture, a comparison or a
+fit, so that each can be made from a saved report as well.
 """
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 FORMAT = "tosaic report 1"
-"""What a saved report says that it is."""
+"""Format name and version in a saved report."""
 
 BRIEF = 3
-"""Operators that a short name of a kernel holds."""
+"""Maximum number of operators in a short name of a kernel."""
 
 Span = tuple[int, int]
 StepKind = Literal["compute", "test", "check", "mark"]
@@ -21,11 +21,11 @@ StepKind = Literal["compute", "test", "check", "mark"]
 
 @dataclass(frozen=True, slots=True)
 class BufferLine:
-    """A buffer of the program, by its name in the plan; `label` is what the model calls it. One that is planned lies at
-    `offset` in `pool`, for the spans of ticks in `live`; `kind` is intermediate, scratch (inside one kernel), input, output or
-    constant. `producer` is the kernel that writes it first, `last_reader` the one that reads it last, where there are such. A
-    run reads and writes `read` and `written` bytes of it. Inputs, outputs, variables and constants say what their integers
-    stand for, where the model does: `scales` and `zero_points`, one of each or as many as indices along `axis`."""
+    """A buffer of the program, by its name in the plan; `label` is the model's name for it. A planned buffer is at `offset` in
+    `pool`, for the spans of ticks in `live`; `kind` is intermediate, scratch (inside one kernel), input, output or constant.
+    `producer` is the kernel that writes it first, `last_reader` the one that reads it last, if there are any. A run reads and
+    writes `read` and `written` bytes of it. Inputs, outputs, variables and constants have the quantization of their integers,
+    if the model has it: `scales` and `zero_points`, one of each or as many as indices along `axis`."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class BufferLine:
 
     @property
     def called(self) -> str:
-        """What the model calls it; where that is not known, its name in the plan."""
+        """Name of the buffer in the model; if that is unknown, in the plan."""
         return self.label or self.name
 
     @property
@@ -55,14 +55,14 @@ class BufferLine:
 
     @property
     def end(self) -> int:
-        """Offset of the first byte behind it."""
+        """Offset of the first byte after the buffer."""
         return (self.offset or 0) + self.nbytes
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A kernel: what it writes, the operators that it computes (the last one first), their place in the model, the line of the
-    model there, cut to a line's length, and what the model calls the result."""
+    """A kernel: the buffer that it writes, the operators that it computes (the last one first), their position in the model,
+    the line of the model there, truncated, and the model's name for the result."""
     writes: str
     operators: str
     place: str | None
@@ -78,7 +78,7 @@ class KernelLine:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """One tick: kernel number `kernel`, all of it or some `rows`; or a test, check or mark, which no kernel does."""
+    """One tick: kernel number `kernel`, all of it or some `rows`; or a test, check or mark, which belongs to no kernel."""
     kind: StepKind
     kernel: int | None = None
     rows: Span | None = None
@@ -86,7 +86,7 @@ class StepLine:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The first tick at which the most bytes are live: how many, the kernel that runs, the buffers alive (largest first)."""
+    """The first tick at which the most bytes are live: their number, the kernel that runs, the live buffers (largest first)."""
     tick: int
     kernel: int | None
     nbytes: int
@@ -95,9 +95,9 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class PoolLine:
-    """A pool: what its buffers need, what it may hold (None: any), the most bytes that are live at once by this schedule
-    (whatever may share bytes counts once), the peak (None for one of constants, or one that is empty), and the bytes that
-    a run reads and writes in it: each load and store that is executed, as without a cache."""
+    """A pool: the bytes that its buffers need, its limit (None: any), the maximum bytes live at once by this schedule (shared
+    bytes count once), the peak (None for a pool of constants, or an empty one), and the bytes that a run reads and writes in
+    it: each load and store that is executed, as without a cache."""
     name: str
     kind: str
     nbytes: int
@@ -110,7 +110,7 @@ class PoolLine:
 
     @property
     def moved(self) -> int:
-        """Bytes that a run moves through it."""
+        """Bytes that a run moves through the pool."""
         return self.read + self.written
 
     @property
@@ -121,8 +121,8 @@ class PoolLine:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One way to hold what lies between operators, from the simplest to the plan: the bytes it takes, and the most
-    of the same buffers that are live at once."""
+    """One way to hold the values between operators, from the simplest to the plan: the bytes it takes, and the maximum bytes of
+    the same buffers live at once."""
     name: str
     nbytes: int
     live_bytes: int
@@ -131,9 +131,9 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class NarrowConstants:
-    """Constants of a type that is narrower than the one computed in, "float16" or "int4", because the processor converts them
-    when it reads them: the bytes saved, and for that the conversions of a run, and its instructions more. Of bytes that are
-    kept as "int16", so that nothing converts them, all three are negative."""
+    """Constants of a type narrower than the one computed in, "float16" or "int4", because the processor converts them when it
+    reads them: the bytes saved, and in return the conversions of a run, and its additional instructions. For bytes kept as
+    "int16", so that nothing converts them, all three are negative."""
     type: str
     saved: int
     conversions: int
@@ -143,9 +143,9 @@ class NarrowConstants:
 @dataclass(frozen=True, slots=True)
 class ObjectSize:
     """The sections of the object file for the target. `text` is code, `constants` the model's constants that are in no pool
-    (equal ones once; initial values of variables, too), `tables` what else is only read (of the compiler's making, and
-    padding), `data` what start-up code copies, of which tosaic makes none, `zero` variables. `stack` is the most that a call
-    of any of its functions takes, None where no bound is known."""
+    (equal ones once; including initial values of variables), `tables` all other read-only data (of the compiler, and padding),
+    `data` the bytes that start-up code copies (none in tosaic's objects), `zero` variables. `stack` is the maximum stack of a
+    call of any of its functions, None if no bound is known."""
     text: int
     constants: int
     tables: int
@@ -159,14 +159,14 @@ Memory = Literal["RAM", "flash", "stack"]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that takes bytes of a memory."""
+    """An item that takes bytes of a memory."""
     what: str
     nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class FitLine:
-    """A memory, what it may hold, and what was counted in it."""
+    """A memory, its limit, and the items counted in it."""
     name: str
     memory: Memory
     limit: int
@@ -178,7 +178,7 @@ class FitLine:
 
     @property
     def over(self) -> int:
-        """Bytes too many; 0 where it fits."""
+        """Bytes above the limit; 0 if it fits."""
         return max(0, self.nbytes - self.limit)
 
     @property
@@ -187,7 +187,7 @@ class FitLine:
 
     @property
     def sum(self) -> str:
-        """What was counted, in words."""
+        """Counted items, in words."""
         return " + ".join(f"{n.what} {n.nbytes:,}" for n in self.counted if n.nbytes) or "nothing"
 
     def as_dict(self) -> dict[str, Any]:
@@ -197,10 +197,10 @@ class FitLine:
 
 @dataclass(frozen=True, slots=True)
 class BoardFit:
-    """A board, judged with code for its own processor, the machine that `core` names: what the program needs of its flash, its
-    RAM and its stack, each against what there is. The stack's limit is the RAM that all else leaves. `source` says where the
-    sizes are from; `note` what is missing in the needs. For a program that cannot be compiled for it there are no `memories`,
-    and the note says why."""
+    """A board, judged with code for its own processor, the machine that `core` names: the program's needs of its flash, its RAM
+    and its stack, each against the available bytes. The stack's limit is the RAM that all else leaves. `source` is the source
+    of the sizes; `note` names the missing needs. If the program cannot be compiled for the board, there are no `memories`, and
+    the note gives the reason."""
     name: str
     chip: str
     core: str
@@ -214,7 +214,7 @@ class BoardFit:
 
     @property
     def verdict(self) -> str:
-        """True if it fits, and by how much it does not."""
+        """Verdict in words: that the program fits, or the bytes by which it does not."""
         if not self.memories:
             return "does not compile"
         over = [f"{line.memory} over by {line.over:,}" for line in self.memories if line.over and line.memory != "stack"]
@@ -230,15 +230,15 @@ class BoardFit:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a compiled function needs, in bytes.
+    """The memory needs of a compiled function, in bytes.
 
-    `arena` is what the planned buffers need in all workspace pools, to the byte; `live_bytes` is the most of them that is
-    live at once by this schedule, where bytes that may be shared count once; `lower_bound` is what every schedule of the
-    model's kernels on this machine needs (`lowering.memory.model_bound`); `undo` is room behind it for copies of
-    variables, in programs that may fail after they have written one (in this process a call has such room for loops that
-    Ctrl-C ends, too). `is_proved` says that no plan of this schedule, by the same rules of sharing, is better. `peak` is
-    that of all workspace pools together. `ladder`, `object` and `boards` are there where they were asked for: they need
-    more plans, a compile, and a compile for each processor. `objective` is what counted first among several pools.
+    `arena` is the exact size that the planned buffers need in all workspace pools; `live_bytes` is the maximum of them live at
+    once by this schedule, where bytes that may be shared count once; `lower_bound` is the minimum of every schedule of the
+    model's kernels on this machine (`lowering.memory.model_bound`); `undo` is room after the arena for copies of variables, in
+    programs that may fail after they have written one (in this process a call has this room also for loops that Ctrl-C ends).
+    `is_proved` is True if no plan of this schedule, by the same rules of sharing, is better. `peak` is that of all workspace
+    pools together. `ladder`, `object` and `boards` exist only on request: they need more plans, a compile, and a compile for
+    each processor. `objective` is the first criterion among several pools.
     """
     name: str
     inputs: tuple[BufferLine, ...]
@@ -276,7 +276,7 @@ class Figures:
 
     @property
     def moved(self) -> int:
-        """Bytes that a run moves through the workspace pools: through one of them, if everything lay there."""
+        """Bytes that a run moves through the workspace pools: those of a single pool, if it held everything."""
         return sum(p.moved for p in self.workspace_pools)
 
     @property
@@ -285,7 +285,7 @@ class Figures:
         return sum(v.nbytes for v in self.variables)
 
     def state_in(self, pool: str) -> int:
-        """Bytes of the variables that are pinned to a pool."""
+        """Return the bytes of the variables that are pinned to a pool."""
         return sum(v.nbytes for v in self.variables if v.pool == pool)
 
     @property
@@ -297,11 +297,11 @@ class Figures:
         return tuple(p for p in self.pools if p.kind == "constant")
 
     def held_by(self, pool: str) -> tuple[BufferLine, ...]:
-        """The buffers of a pool, by offset."""
+        """Return the buffers of a pool, by offset."""
         return tuple(sorted((b for b in self.buffers if b.pool == pool), key=lambda b: (b.offset or 0, b.name)))
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as dicts, lists, strings and numbers; what `tosaic report --json` prints, and `saved.read` reads.
+        """Return the report as dicts, lists, strings and numbers: the form of `tosaic report --json`, which `saved.read` reads.
 
         Keys: name, target, algorithm, seconds {stage: seconds}, format; arena, live_bytes, lower_bound, undo, constants,
         steps (numbers); inputs, outputs, variables, buffers, constant_buffers: lists of {name, dtype, shape, nbytes,
@@ -309,8 +309,8 @@ class Figures:
         zero_points, axis, label}; kernels: list of {writes, operators, place, source, label}; timeline: list of
         {kind, kernel, rows}; peak: null or {tick, kernel, nbytes, alive [names]}; pools: list of {name, kind, nbytes,
         limit, live_bytes, alignment, peak, read, written}; ladder: list of {name, nbytes, live_bytes, explanation};
-        object: null or {text, constants, tables, data, zero, stack}; in_float: list of strings; made_from: what an
-        ONNX file imports, and what wrote it; narrow: list of {type, saved, conversions, instructions}; is_proved; objective;
+        object: null or {text, constants, tables, data, zero, stack}; in_float: list of strings; made_from: imports
+        and producer of an ONNX file; narrow: list of {type, saved, conversions, instructions}; is_proved; objective;
         boards: those of `BoardFit.as_dict`. Kernels are numbers into `kernels`, ticks numbers into `timeline`; read
         and written are bytes in a run.
         """

@@ -1,8 +1,8 @@
-"""Does it fit: what a program needs in each kind of memory, held against limits that a user or a board gives.
+"""The needs of a program in each kind of memory, compared with limits that a user or a board gives.
 
-Every need is counted once. A limit named like a pool of the plan counts that pool; the first limit for RAM counts, besides,
+Every need is counted once. A limit with the name of a pool of the plan counts that pool. The first limit for RAM also counts
 all that is written and in no pool so named (other workspace pools, variables, their copies, the caller's inputs and outputs
-unless they lie in the workspace, or elsewhere by `io_elsewhere`), the first for flash all that is only read (other constants,
+unless they are in the workspace, or elsewhere by `io_elsewhere`); the first for flash all that is only read (other constants,
 code, tables, initial values of variables).
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .text import table
 MEMORIES: dict[str, Memory] = {
     **dict.fromkeys(("ram", "sram", "dram", "psram", "sdram", "dtcm", "tcm", "ccm", "workspace", "data"), "RAM"),
     **dict.fromkeys(("flash", "rom", "nor", "qspi", "xip", "mram", "constants", "code"), "flash")}
-"""Names of memories that say what they are, also with a number behind them (`sram1`)."""
+"""Names that tell the kind of a memory, also with a number after them (`sram1`)."""
 
 SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -27,19 +27,19 @@ EXAMPLE = "write for example --fit sram:256K,flash:1M; K, M and G are powers of 
 
 UNCOUNTED = "not counted: {stack}, the program around it"
 IO = ("input", "output")
-"""Kinds of buffers that the caller has, unless they lie in the workspace."""
+"""Kinds of buffers that the caller has, unless they are in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A memory and how many bytes it has."""
+    """A memory and its size in bytes."""
     name: str
     nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The verdict for each memory, and what nobody asked about."""
+    """The verdict for each memory, and notes on needs that it leaves out."""
     lines: tuple[FitLine, ...]
     notes: tuple[str, ...]
 
@@ -57,7 +57,7 @@ class Fit:
 
 
 def parse_limits(text: str) -> tuple[Limit, ...]:
-    """The limits of `sram:256K,flash:1M`; a Problem where it is something else."""
+    """Return the limits of `sram:256K,flash:1M`. Raise a Problem for any other text."""
     limits = tuple(parse_limit(part) for part in text.split(","))
     names = [x.name for x in limits]
     for name in names:
@@ -74,9 +74,8 @@ def parse_limit(text: str) -> Limit:
 
 
 def fit(report: Figures, limits: Sequence[Limit], io_elsewhere: bool = False) -> Fit:
-    """Return the needs of the program in each of these memories, without the caller's inputs and outputs where these lie
-    elsewhere (`io_elsewhere`). Raises a Problem where a name says nothing: it is no pool, no kind of memory, and not one of the
-    first two."""
+    """Return the needs of the program in each of these memories, without the caller's inputs and outputs if these are elsewhere
+    (`io_elsewhere`). Raises a Problem for an unknown name: it is no pool, no kind of memory, and not one of the first two."""
     memories = [memory_of(report, limit, i) for i, limit in enumerate(limits)]
     named = {limit.name for limit in limits}
     ram = (*written(report, named, io_elsewhere), *stack(report, memories))
@@ -90,9 +89,9 @@ def fit(report: Figures, limits: Sequence[Limit], io_elsewhere: bool = False) ->
 
 
 def fit_board(report: Figures, ram: int, flash: int, io_elsewhere: bool = False) -> tuple[FitLine, ...]:
-    """Flash, RAM and stack of a board against what the program needs of them: all that is only read; all that is written
-    (without the caller's inputs and outputs by `io_elsewhere`), and the stack of a call; the stack against what the rest leaves
-    of the RAM."""
+    """Compare flash, RAM and stack of a board with the program's needs of them: all that is only read; all that is written
+    (without the caller's inputs and outputs by `io_elsewhere`), and the stack of a call; the stack with the RAM that the rest
+    leaves."""
     data = tuple(written(report, set(), io_elsewhere))
     rest = max(0, ram - sum(n.nbytes for n in data))
     call = tuple(stack(report, ["RAM"]))
@@ -101,7 +100,7 @@ def fit_board(report: Figures, ram: int, flash: int, io_elsewhere: bool = False)
 
 
 def memory_of(report: Figures, limit: Limit, position: int) -> Memory:
-    """What a limit is about: the pool of that name, the kind of memory that the name says, or the place in the list."""
+    """Return the kind of a limit: that of the pool of that name, of the name itself, or of its position in the list."""
     pool = pool_named(report, limit.name)
     if pool:
         return "RAM" if pool.kind == "workspace" else "flash"
@@ -120,14 +119,14 @@ def pool_named(report: Figures, name: str) -> PoolLine | None:
 
 
 def in_pool(report: Figures, pool: PoolLine) -> Iterator[Need]:
-    """What lies in a pool that a limit names: its buffers, and the variables that are pinned to it."""
+    """Yield the contents of a pool that a limit names: its buffers, and the variables that are pinned to it."""
     yield Need(f"pool {pool.name}", pool.nbytes)
     if report.state_in(pool.name):
         yield Need(f"state in {pool.name}", report.state_in(pool.name))
 
 
 def written(report: Figures, named: set[str], io_elsewhere: bool) -> Iterator[Need]:
-    """Needs of RAM, but for the pools named and for inputs and outputs that lie elsewhere."""
+    """Yield needs of RAM, except for the named pools and for inputs and outputs that are elsewhere."""
     for pool in report.workspace_pools:
         if pool.name not in named:
             yield Need(pool.name, pool.nbytes)
@@ -141,7 +140,7 @@ def written(report: Figures, named: set[str], io_elsewhere: bool) -> Iterator[Ne
 
 
 def memory_of_the_caller(report: Figures) -> Iterator[Need]:
-    """Inputs and outputs, but for those that the plan holds in the workspace."""
+    """Yield inputs and outputs, except for those that the plan holds in the workspace."""
     planned = {b.kind for b in report.buffers}
     for kind, buffers in (("input", report.inputs), ("output", report.outputs)):
         if buffers and kind not in planned:
@@ -149,13 +148,13 @@ def memory_of_the_caller(report: Figures) -> Iterator[Need]:
 
 
 def stack(report: Figures, memories: Sequence[Memory]) -> Iterator[Need]:
-    """The stack of a call, where there is one RAM that it can be in."""
+    """Yield the stack of a call, if exactly one RAM can hold it."""
     if memories.count("RAM") == 1 and report.object and report.object.stack:
         yield Need("stack", report.object.stack)
 
 
 def read_only(report: Figures, named: set[str]) -> Iterator[Need]:
-    """What lies in flash, but for the pools named."""
+    """Yield needs of flash, except for the named pools."""
     for pool in report.constant_pools:
         if pool.name not in named:
             yield Need(pool.name, pool.nbytes)
@@ -183,7 +182,7 @@ def notes(report: Figures, memories: Sequence[Memory], io_elsewhere: bool) -> It
 
 
 def placed_io(report: Figures, io_elsewhere: bool) -> Iterator[str]:
-    """Where inputs and outputs were counted, if not as memory of the caller."""
+    """Yield where inputs and outputs were counted, if not as memory of the caller."""
     if any(b.kind in IO for b in report.buffers):
         yield "inputs and outputs lie in the workspace, and count there"
     elif io_elsewhere:

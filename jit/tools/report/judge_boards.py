@@ -1,10 +1,10 @@
-"""A lowered function -> what it needs of each board, with code for the board's own processor.
+"""The needs of a lowered function on each board, with code for the board's own processor.
 
-What can be shared is: the graph and its fusion by all processors of which graph passes see the same (`seen_by_graph`), the
-loops and the plan by all that lowering does not tell apart (`lowering_key`), the object by all boards with one processor.
-Each board has one memory of each kind, whatever memories the function was lowered for; a schedule or tuning is for the
-machine that it was made for, and is not used. A processor gets no code where the constants or the RAM are too much for each
-of its boards already: the needs are then those without code.
+Work is shared as far as possible: the graph and its fusion by all processors that look the same to graph passes
+(`seen_by_graph`), the loops and the plan by all that lowering does not distinguish (`lowering_key`), the object by all boards
+with one processor. Each board has one memory of each kind, whatever memories the function was lowered for; a schedule or tuning
+is for the machine that it was made for, and is not used. A processor gets no code if the constants or the RAM already exceed
+each of its boards: the needs are then those without code.
 """
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ NO_STACK = "no bound of the stack is known"
 IO_ELSEWHERE = "inputs and outputs lie elsewhere, as --io-elsewhere says"
 
 FUSED = passes_until("fuse")
-"""The passes of which some look at a machine, and only at what `seen_by_graph` has of it."""
+"""The passes through fusion: those that depend on a machine use only `seen_by_graph` of it."""
 
 
 def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS, io_elsewhere: bool = False) -> tuple[BoardFit, ...]:
-    """The verdict for each board, without the caller's inputs and outputs where these lie elsewhere. The seconds that all take
-    are noted as those of a stage, boards."""
+    """Return the verdict for each board, without the caller's inputs and outputs if these are elsewhere. Record the seconds of
+    all as those of a stage, boards."""
     clock, begin = Clock(lowered.seconds), time.perf_counter()
     judge = Judge(lowered, io_elsewhere)
     machines = list(dict.fromkeys(board.machine for board in boards))
@@ -52,7 +52,7 @@ def judge_boards(lowered: LoweredData, boards: Sequence[Board] = BOARDS, io_else
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a function needs on a machine; None and why, where it cannot be compiled for it."""
+    """The needs of a function on a machine; None and the reason if it cannot be compiled for it."""
     figures: Report | None
     note: str = ""
 
@@ -65,15 +65,15 @@ def fit(board: Board, needs: Needs, io_elsewhere: bool) -> BoardFit:
 
 @dataclass(slots=True)
 class Judge:
-    """One function, lowered for one machine after the other. `fused` and `lowerings` are those made so far, by what passes see
-    of a machine."""
+    """One function, lowered for one machine after the other. `fused` and `lowerings` hold the results so far, by the properties
+    of a machine that the passes see."""
     lowered: LoweredData
     io_elsewhere: bool
     fused: dict[SeenByGraph, State] = field(default_factory=dict)
     lowerings: dict[Hashable, tuple[LoweredData, Report]] = field(default_factory=dict)
 
     def needs(self, machine: str, boards: Sequence[Board]) -> Needs:
-        """What the function needs on a machine that these boards have."""
+        """Return the needs of the function on a machine that these boards have."""
         target = MACHINES[machine].target
         try:
             lowered, figures = self.lowered_for(target)
@@ -91,8 +91,8 @@ class Judge:
         return any(line.over for line in fit_board(figures, board.ram, board.flash, self.io_elsewhere))
 
     def lowered_for(self, target: Target) -> tuple[LoweredData, Report]:
-        """The function for a machine, and its report without code: those of one that lowering does not tell from it, where
-        there is such."""
+        """Return the function for a machine, and its report without code; reuse those of a machine that lowering does not
+        distinguish."""
         key = lowering_key(target)
         if key not in self.lowerings:
             lowered = self.lower(target)
@@ -111,23 +111,24 @@ class Judge:
 
 
 def for_boards(options: CompileOptions, target: Target) -> CompileOptions:
-    """The options for a board: one RAM, one flash, one thread, no schedule that was made for another machine, and weights as
-    pairs only where these are multiplied."""
+    """Return the options for a board: one RAM, one flash, one thread, no schedule that was made for another machine, and
+    weights as pairs only if the processor multiplies pairs."""
     memory = replace(options.memory, pools=(PoolInfo("workspace"),), constant_pools=(), pins={}, accessor=None, alignment=None)
     weights = options.weights if target.keeps_pairs else "int8"
     return replace(options, target=target, threads=1, tuning=(), schedule=None, memory=memory, weights=weights)
 
 
 def lowering_key(target: Target) -> Hashable:
-    """What the passes from fusion to the plan may see of a microcontroller: all but its name, and of its features those that
-    they ask for, or that products are made of. A test holds this for every pair of machines that boards have."""
+    """Return the properties of a microcontroller that the passes from fusion to the plan may see: all but its name, and of its
+    features those that they ask for, or that products are made of. A test checks this for every pair of machines that boards
+    have."""
     return (seen_by_graph(target), replace(target, triple="", cpu="", features=""), target.micro_kernels,
             target.has_slow_integer_products, target.has_float16, target.keeps_float16, target.keeps_int4,
             target.integer_registers)
 
 
 def distinct_bytes(lowered: LoweredData) -> int:
-    """Bytes of the constants that kernels read, equal ones once: the least that an object has of them."""
+    """Return the bytes of the constants that kernels read, equal ones once: the minimum that an object has of them."""
     initial = {use.initial for use in lowered.program.variables}
     return sum({(b.dtype, b.data.tobytes()): b.nbytes for b in lowered.program.constants
                 if b.data is not None and b not in initial}.values())

@@ -1,8 +1,8 @@
-"""The ladder: bytes for what lies between operators, from every value in memory of its own to the plan.
+"""The ladder: bytes for the values between operators, from every value in memory of its own to the plan.
 
-A rung is a row of `RUNGS`: a name, what it means, and a function that gives its bytes and those live at once. The rungs before
-fusion see the graph as an interpreter would run it, one operator after the other; they count what the plan counts (the
-inputs and outputs only where the plan holds them).
+A rung is a row of `RUNGS`: a name, its meaning, and a function that returns its bytes and those live at once. The rungs before
+fusion see the graph as an interpreter would run it, one operator after the other; they count what the plan counts (the inputs
+and outputs only if the plan holds them).
 """
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ...stage_data import LoweredData
 
 Size = tuple[int, int]
-"""Bytes that a rung needs, and the most that are live at once of the same buffers."""
+"""Bytes that a rung needs, and the maximum bytes of the same buffers live at once."""
 
 
 def ladder_of(lowered: LoweredData) -> tuple[Rung, ...]:
-    """The rungs of a function, the most wasteful first."""
+    """Return the rungs of a function, the most wasteful first."""
     return tuple(Rung(name, *size(lowered), explanation) for name, explanation, size in RUNGS)
 
 
@@ -51,7 +51,7 @@ def order(lowered: LoweredData) -> Size:
 
 
 def stored(lowered: LoweredData, kernels: Kernels) -> Size:
-    """What kernels store, each run as a whole."""
+    """Return the size of the buffers that kernels store, each kernel run as a whole."""
     steps, accesses = whole_kernels(kernels)
     return planned(infos(steps, accesses, counted(lowered), alignment(lowered)))
 
@@ -64,7 +64,7 @@ def scratch(lowered: LoweredData) -> Size:
 
 
 def rows(lowered: LoweredData) -> Size:
-    """The buffers of the plan, each with bytes of its own while it is live."""
+    """Return the size of the plan's buffers, each with bytes of its own while it is live."""
     return planned(with_conflicts([BufferInfo(b.name, b.size_bytes, b.alignment, kind=b.kind, live=b.live)
                                    for b in lowered.plan.buffers if b.kind != "constant"]))
 
@@ -85,8 +85,8 @@ RUNGS: tuple[tuple[str, str, Callable[[LoweredData], Size]], ...] = (
 
 
 def unfused_buffers(lowered: LoweredData) -> tuple[BufferInfo, ...]:
-    """Every value of the graph that is made when the function runs: of the graph as it was read, or where its extents are
-    not all known, as it was made static."""
+    """Return every value of the graph that is made when the function runs: of the graph as read, or, if its extents are not all
+    known, as made static."""
     traced = lowered.traced.function
     function = traced if compilable(traced) else lowered.module.function(traced.name)
     unfused = Unfused(function)
@@ -94,24 +94,24 @@ def unfused_buffers(lowered: LoweredData) -> tuple[BufferInfo, ...]:
 
 
 def whole_kernels(kernels: Kernels) -> tuple[tuple[Step, ...], list[KernelAccess]]:
-    """The kernels in their order, each run once from its first row to its last."""
+    """Return the kernels in their order, each run once from its first row to its last."""
     accesses = [KernelAccess(tuple(dict.fromkeys(x.buffer for x in loads(k.value))), (k.out,)) for k in kernels.kernels]
     return kernels.steps, accesses
 
 
 def counted(lowered: LoweredData) -> set[str]:
-    """The roles of buffers that the plan holds, besides scratch."""
+    """Return the roles of buffers that the plan holds, besides scratch."""
     kinds = {b.kind for b in lowered.plan.buffers}
     return {"temporary", *({"argument", "result"} if kinds & {"input", "output"} else ())}
 
 
 def alignment(lowered: LoweredData) -> int:
-    """The most that the plan aligns a buffer to, in bytes."""
+    """Return the plan's maximum alignment of a buffer, in bytes."""
     return max((b.alignment for b in lowered.plan.buffers), default=1)
 
 
 def infos(steps: Iterable[Step], accesses: Sequence[KernelAccess], roles: set[str], most: int) -> tuple[BufferInfo, ...]:
-    """The buffers of these roles, aligned to `most` bytes at most, with the conflicts that their lifetimes make. Inputs are
+    """Return the buffers of these roles, aligned to at most `most` bytes, with the conflicts of their lifetimes. Inputs are
     live from the start, outputs to the end."""
     live = lifetimes(steps, accesses)
     end = max((spans[-1][1] for spans in live.values()), default=0)
@@ -129,7 +129,7 @@ def infos(steps: Iterable[Step], accesses: Sequence[KernelAccess], roles: set[st
 
 
 def planned(buffers: Sequence[BufferInfo]) -> Size:
-    """What these buffers need in one pool."""
+    """Return the size that these buffers need in one pool."""
     pools = (PoolInfo("workspace"),)
     found = make_plan("ladder", "portfolio", buffers, pools, run_algorithm(buffers, pools, "portfolio"))
     return found.size_bytes, found.live_bytes

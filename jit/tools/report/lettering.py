@@ -1,7 +1,7 @@
-"""Text in a picture: how wide it is, where it stands, and what of it is in the way of what.
+"""Text in a picture: its width, its position, and its overlaps.
 
-Nobody knows the reader's font when a picture is drawn, so widths are estimates from above: of DejaVu Sans and Verdana, than
-which fonts for screens are seldom wider. A label is written only where its box is free, and inside of what it is the label of.
+The reader's font is unknown when a picture is drawn, so widths are upper estimates: those of DejaVu Sans and Verdana, which
+screen fonts seldom exceed. A label is written only where its box is free, and inside the object that it labels.
 """
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Literal
 from .markup import Markup, tag
 
 SIZE = 11
-"""Of all letters of a picture, in its units."""
+"""Font size of all text in a picture, in its units."""
 ABOVE, BELOW = 0.95 * SIZE, 0.25 * SIZE
-"""What letters take above and below the line that they stand on."""
+"""Extent of letters above and below their base line."""
 LINE = ABOVE + BELOW
 BOLD = 1.12
-"""Bold letters are wider."""
+"""Width of bold letters relative to regular ones."""
 GAP = 3.0
-"""Between a label and what it is beside, at least."""
+"""Minimum distance between a label and its neighbours."""
 LEAST = 5
-"""Letters of a name that is cut, at least."""
+"""Minimum number of letters of a name that is cut."""
 
 NARROW, WIDE = frozenset("fijlrtIJ .,:;/\\()[]'|!-\""), frozenset("mwMW%=+<>~@#^&…")
 Anchor = Literal["start", "middle", "end"]
 
 
 def width(text: str, bold: bool = False) -> float:
-    """The width of a text, or more."""
+    """Return an upper bound of the width of a text."""
     return sum(map(width_of, text)) * SIZE * (BOLD if bold else 1.0)
 
 
 def width_of(letter: str) -> float:
-    """Of the size."""
+    """Return the width of a letter, as a fraction of the font size."""
     if letter in NARROW:
         return 0.46
     if letter in WIDE or not letter.isascii():
@@ -60,7 +60,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Text at a place: `x` and `y` are where its line begins (or has its middle or end); `upright` is written upwards."""
+    """Text at a position: `x` and `y` are the start of its line (or its middle or end); `upright` text is written upwards."""
     text: str
     x: float
     y: float
@@ -84,13 +84,13 @@ class Label:
 
 @dataclass(slots=True)
 class Lettering:
-    """The labels of a picture of that size."""
+    """The labels of a picture of this size."""
     width: float
     height: float
     taken: list[Box] = field(default_factory=list)
 
     def write(self, label: Label, css: str) -> Markup | None:
-        """The label, where its place is free, with a gap to those beside it."""
+        """Return the label if its position is free, with a gap to its neighbours; None otherwise."""
         box = label.box
         wide = Box(box.left - GAP, box.top, box.right + GAP, box.bottom)
         if not Box(0, 0, self.width, self.height).holds(box) or any(wide.meets(other) for other in self.taken):
@@ -99,13 +99,13 @@ class Lettering:
         return label.markup(css)
 
     def first(self, labels: Iterable[Label], css: str) -> Markup | None:
-        """The first label that has a free place."""
+        """Return the first label whose position is free."""
         return next((found for label in labels if (found := self.write(label, css))), None)
 
 
 def names_in(name: str, box: Box, telling: Telling) -> Iterator[Label]:
-    """The places for a name, or what there is room for of it, inside of a box, across or upwards. What is cut less comes
-    first."""
+    """Yield the positions for a name, or for the part of it that fits, inside a box, across or upwards. Less shortened forms
+    come first."""
     across, upward = box.right - box.left - 2 * GAP, box.bottom - box.top - 2 * GAP
     forms = [(telling.cut(name, across), False), (telling.cut(name, upward), True)]
     room = {False: box.bottom - box.top >= LINE, True: box.right - box.left >= LINE}
@@ -115,7 +115,8 @@ def names_in(name: str, box: Box, telling: Telling) -> Iterator[Label]:
 
 
 def places(text: str, upright: bool, box: Box) -> Iterator[Label]:
-    """Where a text may stand in a box: its line in the middle or at an edge, on it at the beginning, the middle, the end."""
+    """Yield the possible positions of a text in a box: its line in the middle or at an edge; on the line the start, the middle,
+    the end."""
     long = width(text)
     if upright:
         low, high = box.left + ABOVE, box.right - BELOW
@@ -130,7 +131,8 @@ def places(text: str, upright: bool, box: Box) -> Iterator[Label]:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """How to shorten names that are paths so that they differ: the number of names with each part, and with each end."""
+    """Counts for shortening names that are paths so that they stay distinct: the number of names with each part, and with each
+    end."""
     parts: Counter[str]
     ends: Counter[str]
 
@@ -140,8 +142,8 @@ class Telling:
         return cls(Counter(part for path in paths for part in set(path)), Counter(end for path in paths for end in ends(path)))
 
     def cut(self, name: str, room: float) -> str:
-        """What there is room for of a name: all of it, an end that no other name has, the part that the fewest others have, the
-        beginning and the end of that part; nothing."""
+        """Return the longest form of a name that fits: all of it, an end that no other name has, the part that the fewest
+        others have, the beginning and the end of that part; else an empty text."""
         path = name.split("/")
         part = min((part for part in reversed(path) if part), key=lambda part: self.parts[part], default=name)
         whole = [name, *(f"…/{end}" for end in ends(path) if end and self.ends[end] == 1), part]
@@ -149,12 +151,12 @@ class Telling:
 
 
 def ends(path: Sequence[str]) -> list[str]:
-    """The ends of a path, the longest first, without all of it."""
+    """Return the ends of a path, the longest first, without the whole path."""
     return ["/".join(path[first:]) for first in range(1, len(path))]
 
 
 def shorter(part: str) -> Iterator[str]:
-    """A part of a name with less and less of its middle: numbers are at its end."""
+    """Yield a part of a name with less and less of its middle: numbers are at its end."""
     for length in range(len(part) - 2, LEAST - 1, -1):
         last = (length + 1) // 2
         yield f"{part[:length - last]}…{part[-last:]}"

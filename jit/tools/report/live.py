@@ -1,7 +1,7 @@
-"""How many bytes are live when: the curve under a picture of a plan, and its peak.
+"""The number of live bytes over time: the curve under a picture of a plan, and its peak.
 
-A byte counts once however many buffers hold it, so that buffers which share bytes on purpose (one computed in place of
-another, a view) are not counted twice. Computed from places and lifetimes alone.
+A byte counts once however many buffers hold it, so that buffers which share bytes on purpose (one computed in place of another,
+a view) are not counted twice. Computed from offsets and lifetimes alone.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .figures import BufferLine, Peak, StepLine
 
 
 def live_bytes(buffers: Sequence[BufferLine], count: int) -> list[int]:
-    """Bytes in use at each of `count` ticks, by the planned buffers given."""
+    """Return the bytes in use at each of `count` ticks, by the planned buffers given."""
     found: list[int] = []
     total = 0
     starts, ends = edges(buffers, count)
@@ -27,7 +27,7 @@ def live_bytes(buffers: Sequence[BufferLine], count: int) -> list[int]:
 
 
 def edges(buffers: Sequence[BufferLine], count: int) -> tuple[list[list[int]], list[list[int]]]:
-    """For each tick the numbers of the buffers that become live, and of those that were live until the one before."""
+    """Return for each tick the numbers of the buffers that become live, and of those that were live until the tick before."""
     starts: list[list[int]] = [[] for _ in range(count + 1)]
     ends: list[list[int]] = [[] for _ in range(count + 1)]
     for i, b in enumerate(buffers):
@@ -39,7 +39,7 @@ def edges(buffers: Sequence[BufferLine], count: int) -> tuple[list[list[int]], l
 
 
 def bytes_covered(buffers: Sequence[BufferLine]) -> int:
-    """Bytes that at least one of the buffers holds, over all pools."""
+    """Return the bytes that at least one of the buffers holds, over all pools."""
     total, pool, top = 0, None, 0
     for b in sorted(buffers, key=lambda b: (b.pool or "", b.offset or 0)):
         if b.pool != pool:
@@ -50,7 +50,7 @@ def bytes_covered(buffers: Sequence[BufferLine]) -> int:
 
 
 def peak_of(buffers: Sequence[BufferLine], timeline: Sequence[StepLine]) -> Peak | None:
-    """The first tick at which these buffers take the most bytes; None where they never take any."""
+    """Return the first tick at which these buffers take the most bytes; None if they never take any."""
     curve = live_bytes(buffers, len(timeline))
     most = max(curve, default=0)
     if not most:
@@ -61,7 +61,7 @@ def peak_of(buffers: Sequence[BufferLine], timeline: Sequence[StepLine]) -> Peak
 
 
 def bytes_shared(buffers: Sequence[BufferLine], peak: Peak) -> int:
-    """How many bytes less the buffers at a peak take than they would each on their own."""
+    """Return the bytes that sharing saves at a peak: the sum of the live buffers' sizes minus the bytes that they take."""
     alive = set(peak.alive)
     return sum(b.nbytes for b in buffers if b.name in alive) - peak.nbytes
 
@@ -71,7 +71,7 @@ def alive_at(buffer: BufferLine, tick: int) -> bool:
 
 
 def sharing(buffers: Sequence[BufferLine]) -> dict[str, list[str]]:
-    """For each buffer the names of those that hold some of its bytes at a time when it is live, in the order in which they are
+    """Return for each buffer the names of those that hold some of its bytes while it is live, in the order in which they are
     found."""
     found: dict[str, dict[str, None]] = {}
     planned = [b for b in buffers if b.nbytes and b.live]

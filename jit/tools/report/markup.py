@@ -1,4 +1,4 @@
-"""HTML as nested calls: text is escaped wherever it comes from, and only what `tag` made is not."""
+"""HTML as nested calls: all text is escaped, except for the results of `tag`."""
 from __future__ import annotations
 
 import html
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from ....runtime.errors import printable
 
 NAME_CHARACTERS = 90
-"""Characters of a name that a page shows at most: names come from models."""
+"""Maximum number of characters of a name on a page: names come from models."""
 
 VOID = frozenset({"meta", "wbr", "rect", "line", "path", "circle", "polyline"})
-"""Elements that hold nothing."""
+"""Elements without content."""
 
 
 class Markup(str):
-    """A piece of HTML that is finished."""
+    """A finished piece of HTML."""
     __slots__ = ()
 
 
@@ -23,24 +23,24 @@ Child = str | Markup | Iterable[Markup] | None
 
 
 def escaped(text: str) -> Markup:
-    """Text as HTML, without anything that could be taken for markup or that a page must not hold."""
+    """Return text as HTML, without anything that could be taken for markup or that a page must not hold."""
     return Markup(html.escape("\n".join(map(printable, text.split("\n")))))
 
 
 def shortened(name: str) -> str:
-    """A name on one line, cut in its middle if it is very long."""
+    """Return a name on one line, cut in its middle if it is very long."""
     name = printable(name)
     return name if len(name) <= NAME_CHARACTERS else f"{name[:NAME_CHARACTERS * 2 // 3]}…{name[-NAME_CHARACTERS // 3 + 1:]}"
 
 
 def breaking(text: str) -> Markup:
-    """A name that may be broken behind the parts of its path, or of a processor's."""
+    """Return a name that may be broken after the parts of its path, or of a processor's."""
     return Markup(re.sub("[/+]", rf"\g<0>{tag('wbr')}", escaped(text)))
 
 
 def tag(name: str, /, *children: Child, **attributes: object) -> Markup:
-    """An element. `class_` stands for class, `aria_label` for aria-label; an attribute that is None is left out, numbers lose
-    their last digits."""
+    """Return an element. `class_` is the attribute class, `aria_label` aria-label; an attribute that is None is omitted,
+    numbers lose their last digits."""
     given = "".join(f' {key.rstrip("_").replace("_", "-")}="{attribute(value)}"' for key, value in attributes.items()
                     if value is not None)
     if name in VOID:
@@ -67,8 +67,8 @@ def attribute(value: object) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Child]], numbers: Iterable[int] = ()) -> Markup:
-    """A table; `numbers` are the columns to be aligned to the right. On a phone, rows are cards, and what stands in the head
-    stands before each cell."""
+    """Return a table; `numbers` are the columns to be aligned to the right. On a phone, rows are cards, and each cell follows
+    its column's title."""
     right, titles = set(numbers), tuple(head)
 
     def cells(kind: str, row: Iterable[Child], titles: Sequence[str] | None = None) -> Iterable[Markup]:

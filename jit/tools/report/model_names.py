@@ -1,8 +1,8 @@
-"""What the model calls the buffers of a program: the names of tensors in its file, where it has names for them.
+"""The model's names for the buffers of a program: the names of tensors in its file, if it has names for them.
 
-A buffer has the name of the value that is stored in it, and parts of its own behind a dot where one value has several; a value
-of an imported model is a number. What the model calls it is the name at the position of the operation that computes it. What an
-operator needs on the way to its result has another number of elements, and the plan's name behind the operator's.
+A buffer has the name of the value that is stored in it, followed by a dot and a part's name if one value has several; a value
+of an imported model is a number. The model's name for it is the name at the position of the operation that computes it. An
+operator's intermediate values have another number of elements; their names are the operator's followed by the plan's name.
 """
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from ...stage_data import LoweredData
 
 NUMBERED = re.compile(r"_\d+$")
-"""What is behind the name of a buffer that another has, too."""
+"""Suffix of the name of a buffer whose name another buffer has, too."""
 
 
 def model_names(lowered: LoweredData) -> dict[str, str]:
-    """By a buffer's name what the model calls it: no two the same, and none the name of another buffer."""
+    """Return the model's name for each buffer, by the buffer's name: all distinct, and none the name of another buffer."""
     program, planned = lowered.program, names_of(lowered.program)
     known = Known.of(lowered)
     taken = {*planned.values(), *(b.name for b in planned), *(use.buffer.name for use in program.variables)}
     found: dict[str, str] = {}
-    for is_constant in (False, True):  # results first: a constant may be called as the operator is that reads it
+    for is_constant in (False, True):  # results first: a constant may have the name of the operator that reads it
         buffers = {n: b for b, name in sorted(planned.items(), key=lambda item: item[1])
                    if (b.role == "constant") is is_constant for n in (b.name, name)}
         called = {name: label for name, b in buffers.items() if (label := known.of_buffer(b)) and label != name}
@@ -45,13 +45,13 @@ def model_names(lowered: LoweredData) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the model calls the values of a function by their names, of which blocks may have the same; what it calls what
-    kernels write; and its results."""
+    """The model's names for the values of a function, by the values' names, which several blocks may use; for the buffers that
+    kernels write; and for its results."""
     values: Mapping[str, Sequence[tuple[str | None, Type]]]
     written: Mapping[Buffer, str]
     results: Mapping[Buffer, str]
     sizes: Mapping[str, int]
-    """Elements of what is called so: of the last value that is."""
+    """Number of elements of the last value with each of the model's names."""
 
     @classmethod
     def of(cls, lowered: LoweredData) -> Known:
@@ -70,14 +70,14 @@ class Known:
         return cls(values, written, {b: name for b, name in zip(program.outputs, results) if name}, sizes)
 
     def is_whole(self, label: str, buffer: Buffer) -> bool:
-        """True if the value in a buffer may be all of what is called so: in any layout, and type."""
+        """True if the value in a buffer may be all of the tensor of that name: in any layout, and type."""
         names = (buffer.name, NUMBERED.sub("", buffer.name))
         types = [type for name in names for called, type in self.values.get(name, ()) if called == label]
         own, wanted = [t for t in types if is_type_of(t, buffer)] or types, self.sizes.get(label)
         return not own or wanted is None or any(isinstance(t, TensorType) and t.size == wanted for t in own)
 
     def of_buffer(self, buffer: Buffer) -> str | None:
-        """What the model calls a buffer: a result, a value, or a part of one."""
+        """Return the model's name for a buffer: a result, a value, or a part of one."""
         if buffer in self.results:
             return self.results[buffer]
         whole, dot, part = buffer.name.rpartition(".")
@@ -89,8 +89,8 @@ class Known:
         return found
 
     def of_value(self, buffer: Buffer, name: str) -> str | None:
-        """What the model calls the value of that name in a buffer. Where several have the name, and all buffers but the first a
-        number behind it, it is the one of the buffer's type, or the one that is written there."""
+        """Return the model's name for the value of that name in a buffer. If several values have the name (all buffers but the
+        first then have a number after it), choose the value of the buffer's type, or the one that is written there."""
         found = self.values.get(name, ())
         if len(found) > 1 or not found:
             found = [*found, *self.values.get(NUMBERED.sub("", name), ())]
@@ -105,6 +105,6 @@ def is_type_of(type: Type, buffer: Buffer) -> bool:
 
 
 def names_of_results(function: Function) -> Iterator[str | None]:
-    """What the model calls the results of a function, where it says it."""
+    """Yield the model's names for the results of a function; None for a result without one."""
     for attributes in function.result_attributes or ({},) * len(function.body.yields):
         yield name_of_result(attributes)

@@ -1,5 +1,5 @@
-"""A report, and a graph, as pieces of HTML for a notebook: the pictures and figures of the page (`page`), with its style for
-themselves alone, and without its script.
+"""HTML of a report, and of a graph, for a notebook: the pictures and figures of the page (`page`), with its style limited to
+them, and without its script.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .picture import pool_picture
 from .sections import buffer_table, kernel_table, size
 
 LAYOUT = LAYOUTS[1]
-"""The size of the pictures: that of paper and tablets fits the width of a notebook's cell."""
+"""Size of the pictures: that of paper and tablets fits the width of a notebook's cell."""
 OWN = """
 & { margin: 0; padding: 12px 14px; max-width: 860px; border-radius: 8px; }
 h1 { font-size: 17px; } h2 { font-size: 15px; }
@@ -28,19 +28,20 @@ pre { max-height: 320px; overflow: auto; font-size: 12px; line-height: 1.4; back
 
 
 def framed(*content: Child) -> str:
-    """A piece of a notebook, whose style is its own."""
+    """Return a piece of a notebook, with its own style."""
     return tag("div", tag("style", style()), *content, class_="tosaic")
 
 
 @functools.cache
 def style() -> Markup:
-    """The page's style sheet and what differs here, inside the rule for pieces of ours: the notebook keeps its own."""
+    """Return the page's style sheet and the differences for notebooks, inside the rule for our own elements: the notebook keeps
+    its own."""
     page = re.sub(r"(?m)^(\s*)(:root|html|body)(?= \{)", r"\1&", asset("page.css"))
     return Markup(f".tosaic {{{page}{OWN}}}")
 
 
 def report_html(report: Figures) -> str:
-    """The figures, a picture of each pool, kernels and buffers."""
+    """Return the figures, a picture of each pool, kernels and buffers."""
     return framed(*sections(report))
 
 
@@ -57,7 +58,7 @@ def sections(report: Figures) -> Iterator[Markup]:
 
 
 def pool_section(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: str) -> Iterator[Markup]:
-    """A pool's figures, and its picture; its patterns have names of their own among all of a notebook."""
+    """Yield a pool's figures, and its picture; the names of its patterns are unique in a notebook."""
     yield tag("h2", f"Pool {shortened(pool.name)}")
     yield tag("p", f"{size(pool.nbytes)}, live at once {pool.live_bytes:,}, waste {pool.waste:,}.", class_="note")
     if not pool.peak:

@@ -1,5 +1,5 @@
-"""How large the sections of an object file are: code, constants, variables. Needs a compile for the target. Of C source, the
-constants alone are known."""
+"""The sizes of the sections of an object file: code, constants, variables. Needs a compile for the target. For C source only
+the constants are known."""
 from __future__ import annotations
 
 import tempfile
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def object_size(lowered: LoweredData) -> ObjectSize | None:
-    """The sizes of the object file that `Lowered.save` writes; None where the target's objects are not ELF."""
+    """Return the sizes of the object file that `Lowered.save` writes; None if the target's objects are not ELF."""
     from ...aot import ArtifactForm, save
     with tempfile.TemporaryDirectory(prefix="tosaic-") as folder:
         artifact = save([lowered], folder, lowered.traced.name, ArtifactForm(namespace=namespace(lowered)))
@@ -24,7 +24,7 @@ def object_size(lowered: LoweredData) -> ObjectSize | None:
 
 
 def source_size(lowered: LoweredData) -> ObjectSize:
-    """The constants of the C source that `Lowered.save` writes."""
+    """Return the size of the constants in the C source that `Lowered.save` writes."""
     from ...aot import ArtifactForm, interface_of, model_files
     form = ArtifactForm(namespace=namespace(lowered), emit="c")
     made = model_files(interface_of([lowered], lowered.traced.name, form), form)
@@ -32,12 +32,13 @@ def source_size(lowered: LoweredData) -> ObjectSize:
 
 
 def namespace(lowered: LoweredData) -> str | None:
-    """One for variables that another program declares: such are a namespace's."""
+    """Return a namespace if another program declares variables, as these belong to one; else None."""
     return "report" if any(use.external for use in lowered.program.variables) else None
 
 
 def sizes_of(code: bytes, constants: int, stack: int | None) -> ObjectSize:
-    """The sizes of an ELF object of which `constants` bytes are the model's, and whose calls take that `stack`."""
+    """Return the sizes of an ELF object with `constants` bytes of the model's constants and calls that take `stack` bytes of
+    stack."""
     sizes = {"text": 0, "read": 0, "data": 0, "zero": 0}
     for section in ElfObject(code).sections:
         if section.flags & ALLOCATE:
@@ -46,7 +47,7 @@ def sizes_of(code: bytes, constants: int, stack: int | None) -> ObjectSize:
 
 
 def role(kind: int, flags: int) -> str:
-    """What a section that is loaded is for."""
+    """Return the role of a section that is loaded."""
     if flags & EXECUTE:
         return "text"
     if not flags & WRITE:

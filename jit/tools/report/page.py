@@ -1,7 +1,7 @@
 """A report as one HTML page: nothing is loaded from anywhere, names are escaped, the same report gives the same bytes.
 
-Everything is in the page as text and drawings; the script only shows what a rectangle is as soon as it is pointed at, and moves
-between them by the arrow keys.
+Everything is in the page as text and drawings; the script only describes a rectangle when the pointer is over it, and moves
+between rectangles by the arrow keys.
 """
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .sections import (
 from .text import step_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""What a browser may load for the page: nothing."""
+"""Content that a browser may load for the page: nothing."""
 
 
 def page(report: Figures, title: str, verdict: Fit | None = None) -> str:
-    """The page of a report; `verdict` is what it is held against, some boards if None."""
+    """Return the page of a report; `verdict` is the comparison with limits; None compares with some boards."""
     head = tag("head", tag("meta", charset="utf-8"),
                tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
                tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
@@ -48,18 +48,18 @@ def page(report: Figures, title: str, verdict: Fit | None = None) -> str:
 
 @functools.cache
 def asset(name: str) -> Markup:
-    """A style sheet or script that lies beside this file."""
+    """Return a style sheet or script from this file's folder."""
     return Markup("\n" + Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def in_script(value: object) -> Markup:
-    """JSON that cannot end the script that it stands in."""
+    """Return JSON that cannot end the script that contains it."""
     text = json.dumps(value, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def step_labels(report: Figures) -> list[str]:
-    """What runs in each column of the pictures."""
+    """Return a description of the steps in each column of the pictures."""
     def label(first: int, last: int) -> str:
         text = step_text(report, first)
         return text if first == last else f"{text}, and {last - first:,} steps more"
@@ -146,7 +146,7 @@ def legend(held: Sequence[BufferLine], shared: dict[str, list[str]]) -> Iterator
 
 
 def lines(pool: PoolLine) -> Iterator[Markup]:
-    """What the lines across a picture are."""
+    """Yield the legend of the lines across a picture."""
     yield tag("li", tag("i", class_="line planned"), f"planned: {pool.nbytes:,} bytes")
     yield tag("li", tag("i", class_="line bound"), f"live at once: {pool.live_bytes:,}")
     if pool.limit is not None and pool.limit <= capacity(pool):

@@ -1,5 +1,5 @@
-"""A pool as a picture (SVG): steps across, offsets up, a rectangle for each time that a buffer lies there; below it the bytes
-live at each step, with the peak, what is live at once and what the plan needs above it.
+"""A pool as a picture (SVG): steps across, offsets up, a rectangle for each lifetime of a buffer. Below it the live bytes at
+each step, with the peak, the maximum live at once and the plan's size above it.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .text import kernel_text
 MOST_COLUMNS = 600
 
 PLAN_TOP, GAP, FOOT = 36, 38, 40
-"""Above the plan there is room for two lines, between it and the curve for one, below for two."""
+"""Space above the plan for two lines, between the plan and the curve for one, below for two."""
 
 THIN = 3.5
 
 
 def pool_pictures(report: Figures, pool: PoolLine, shared: dict[str, list[str]], number: int) -> Iterator[Markup]:
-    """The picture of a pool in each size. `shared` names the buffers that each one shares bytes with on purpose."""
+    """Yield the picture of a pool in each size. `shared` names the buffers that each buffer shares bytes with on purpose."""
     for layout in LAYOUTS:
         yield pool_picture(report, pool, shared, f"{number}-{layout.name}", layout)
 
@@ -48,7 +48,7 @@ def pool_picture(report: Figures, pool: PoolLine, shared: dict[str, list[str]], 
 
 
 def shown(held: Sequence[BufferLine], most: int) -> list[BufferLine]:
-    """The buffers of a picture: those with bytes and a life, the largest if there are too many, in their order."""
+    """Return the buffers of a picture: those with bytes and a lifetime, the largest if there are too many, in their order."""
     drawn = [b for b in held if b.nbytes and b.live]
     largest = sorted(drawn, key=lambda b: (-b.nbytes * sum(last - first + 1 for first, last in b.live), b.name))[:most]
     names = {b.name for b in largest}
@@ -56,14 +56,14 @@ def shown(held: Sequence[BufferLine], most: int) -> list[BufferLine]:
 
 
 def capacity(pool: PoolLine) -> int:
-    """Bytes at the top of the picture: the limit, if it is near enough to be drawn."""
+    """Return the bytes at the top of the picture: the limit, if it is near enough to be drawn."""
     near = pool.limit is not None and pool.limit <= pool.nbytes * 1.4
     return max(pool.nbytes, pool.live_bytes, pool.limit if near and pool.limit else 0, 1)
 
 
 # ---- axes ------------------------------------------------------------------------------------------------------------
 def frame(scale: ByteScale, times: TimeScale, count: int, letters: Lettering, title: Label) -> Iterator[Markup]:
-    """Lines and labels of the bytes."""
+    """Yield lines and labels of the bytes."""
     yield from written(letters, title)
     for nbytes in scale.ticks(count):
         y = scale.y(nbytes)
@@ -72,14 +72,14 @@ def frame(scale: ByteScale, times: TimeScale, count: int, letters: Lettering, ti
 
 
 def written(letters: Lettering, *labels: Label, css: str = "axis") -> Iterator[Markup]:
-    """The first of some labels for which there is room."""
+    """Yield the first of some labels that fits."""
     found = letters.first(labels, css)
     if found is not None:
         yield found
 
 
 def time_axis(report: Figures, times: TimeScale, scale: ByteScale, letters: Lettering) -> Iterator[Markup]:
-    """Numbers of kernels, and brackets under those that run by rows."""
+    """Yield numbers of kernels, and brackets under those that run by rows."""
     line = scale.bottom + 5 + SIZE
     for start, end, labels in stretch_labels(report, times, line):
         yield tag("path", d=f"M{start + 1:.1f} {scale.bottom + 2:.1f}v3H{end - 1:.1f}v-3", class_="bracket")
@@ -95,7 +95,7 @@ HATCHES = {"scratch": "M-1 5L5 -1M3 9L9 3", "waste": "M-1 3L3 -1M5 9L9 5M-1 -1L9
 
 
 def hatch(number: str) -> Iterator[Markup]:
-    """The patterns of scratch and of waste."""
+    """Yield the patterns of scratch and of waste."""
     for name, lines in HATCHES.items():
         pattern = tag("pattern", tag("path", d=lines, class_=f"{name}-line"), id=f"{name}-{number}", width=8, height=8,
                       patternUnits="userSpaceOnUse")
@@ -104,7 +104,7 @@ def hatch(number: str) -> Iterator[Markup]:
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
 def boxes_of(buffer: BufferLine, times: TimeScale, scale: ByteScale) -> list[Box]:
-    """Where a buffer lies: a box for each time."""
+    """Return the boxes of a buffer: one for each lifetime."""
     top, bottom = scale.y(buffer.end), scale.y(buffer.offset or 0)
     return [Box(times.x(first), top, times.x(last + 1), bottom) for first, last in times.columns.cover(buffer.live)]
 
@@ -120,7 +120,7 @@ def rectangles(report: Figures, held: Sequence[BufferLine], shared: dict[str, li
 
 
 def rectangle(buffer: BufferLine, box: Box, number: str) -> Iterator[Markup]:
-    """A rectangle; one too small for a border has none, and is as large as can be seen."""
+    """Yield a rectangle; one too small for a border has none, and is at least large enough to be visible."""
     wide, high = box.right - box.left, box.bottom - box.top
     size = {"x": box.left, "y": min(box.top, box.bottom - 1.2), "width": max(wide, 1.0), "height": max(high, 1.2)}
     yield tag("rect", **size, class_="thin" if wide < THIN or high < THIN else None)
@@ -135,8 +135,8 @@ def css(buffer: BufferLine, at_peak: bool, is_shared: bool) -> str:
 
 def names(held: Sequence[BufferLine], shared: dict[str, list[str]], boxes: dict[str, list[Box]],
           letters: Lettering) -> Iterator[Markup]:
-    """What the buffers are called, the largest first, each in its widest box; where buffers share bytes, beside the others if
-    there is room, and across no edge of theirs."""
+    """Yield the names of the buffers, the largest first, each in its widest box. If buffers share bytes, prefer a position
+    outside the others' boxes, and never cross their edges."""
     largest = {b.name: max(boxes[b.name], key=lambda box: box.right - box.left) for b in held}
     telling = Telling.of(shortened(b.called) for b in held)
     for b in sorted(held, key=lambda b: -area(largest[b.name])):
@@ -152,7 +152,7 @@ def area(box: Box) -> float:
 
 
 def description(report: Figures, b: BufferLine, shared: Sequence[str]) -> str:
-    """All that is known of a buffer, a line for each fact."""
+    """Return all that is known of a buffer, a line for each fact."""
     known = {other.name: other.called for other in report.buffers} if shared else {}
     lines = [f"{shortened(b.called)}: {b.type}", f"{b.nbytes:,} bytes at {b.offset or 0:,}" + (f", {b.kind}" if b.kind else "")]
     if b.producer is not None and b.kind != "scratch":
@@ -168,7 +168,7 @@ def description(report: Figures, b: BufferLine, shared: Sequence[str]) -> str:
 
 # ---- live bytes ------------------------------------------------------------------------------------------------------
 def live_curve(report: Figures, pool: PoolLine, times: TimeScale, scale: ByteScale, number: str) -> Iterator[Markup]:
-    """The curve, and the band between what is live at once and what the plan needs."""
+    """Yield the curve, and the band between the maximum live at once and the plan's size."""
     curve = times.columns.highest(live_bytes(report.held_by(pool.name), len(report.timeline)))
     if pool.waste > 0:
         yield tag("rect", x=times.left, y=scale.y(pool.nbytes), width=times.right - times.left,
@@ -186,7 +186,7 @@ def live_curve(report: Figures, pool: PoolLine, times: TimeScale, scale: ByteSca
 
 
 def peak_band(pool: PoolLine, times: TimeScale, plan: ByteScale, curve: ByteScale, letters: Lettering) -> Iterator[Markup]:
-    """The column of the peak, through both parts, with what runs there."""
+    """Yield the column of the peak, through both parts, with a description of its step."""
     if not pool.peak:
         return
     wide = max(times.step, 2.0)
@@ -198,13 +198,13 @@ def peak_band(pool: PoolLine, times: TimeScale, plan: ByteScale, curve: ByteScal
 
 
 def over(text: str, x: float, y: float, most: float) -> Label:
-    """A label with its middle at `x`, or as near to it as the picture allows."""
+    """Return a label with its middle at `x`, or as near to it as the picture allows."""
     long = width(text, bold=True)
     return Label(text, max(0.0, min(x - long / 2, most - long)), y, bold=True)
 
 
 def limits(pool: PoolLine, plan: ByteScale, curve: ByteScale, times: TimeScale) -> Iterator[Markup]:
-    """Lines across for what the plan needs, what is live at once and the limit; the legend has their numbers."""
+    """Yield lines across for the plan's size, the maximum live at once and the limit; the legend has their numbers."""
     yield across(curve, times, pool.nbytes, "planned")
     yield across(curve, times, pool.live_bytes, "bound")
     if pool.limit is not None and pool.limit <= plan.most:

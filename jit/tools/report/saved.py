@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def read(data: bytes, name: str) -> Report:
-    """The report in the bytes of a file; a Problem where they hold something else."""
+    """Return the report in the bytes of a file. Raise a Problem for any other content."""
     try:
         found = json.loads(data)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -29,7 +29,7 @@ def read(data: bytes, name: str) -> Report:
 
 
 def built(kind: Any, value: Any) -> Any:
-    """A value of JSON as the type that a field has; ValueError where it is another."""
+    """Return a value of JSON as the type of a field. Raise ValueError if it has another type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         return instance(kind, value)
@@ -58,7 +58,7 @@ def sequence(arguments: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
 
 
 def instance(kind: Any, value: Any) -> Any:
-    """A dataclass from an object with its fields."""
+    """Return a dataclass from an object with its fields."""
     given = expect(value, dict)
     hints = typing.get_type_hints(kind)
     for f in dataclasses.fields(kind):
@@ -74,7 +74,7 @@ def expect(value: Any, kind: type[T]) -> T:
 
 
 def check(report: Report) -> None:
-    """ValueError where numbers point to kernels, ticks or buffers that are not there."""
+    """Raise ValueError if numbers refer to kernels, ticks or buffers that do not exist."""
     names = {b.name for b in report.buffers}
     kernels, ticks = len(report.kernels), len(report.timeline)
     peaks = [p for p in (report.peak, *(pool.peak for pool in report.pools)) if p]

@@ -1,4 +1,4 @@
-"""The sections of a page that are tables: what is alive at the peak, the ladder, what fits, all bytes, kernels and buffers."""
+"""The sections of a page that are tables: buffers live at the peak, the ladder, the fit, all bytes, kernels and buffers."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ from .markup import Child, Markup, breaking, escaped, shortened, table, tag
 from .text import KINDS, moved_rows, narrow_text, noted, sharing_text, step_text
 
 ROWS = 500
-"""Rows of a table at most."""
+"""Maximum number of rows in a table."""
 
 
 # ---- sizes ---------------------------------------------------------------------------------------------------------
 def short(nbytes: int) -> str:
-    """A size in the unit that suits it."""
+    """Return a size in a suitable unit."""
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if nbytes >= factor:
             return f"{nbytes / factor:.3g} {unit}" if nbytes < 1000 * factor else f"{nbytes / factor:,.0f} {unit}"
@@ -57,7 +57,7 @@ def typed(buffer: BufferLine) -> Markup:
 
 
 def bar(value: int, most: int, mark: int | None = None, hot: bool = False) -> Markup:
-    """A bar of so much of the whole, with a line at `mark`."""
+    """Return a bar for `value` of `most`, with a line at `mark`."""
     def percent(nbytes: int) -> str:
         return f"{min(100.0, 100 * nbytes / max(most, 1)):.2f}%"
 
@@ -85,7 +85,7 @@ def share(nbytes: int, whole: int) -> str:
 
 
 def moved_section(report: Figures) -> Iterator[Markup]:
-    """Bytes moved, with several pools."""
+    """Yield the bytes moved, if there are several pools."""
     yield tag("h2", "Moved in a run")
     yield tag("p", "Each load and store that is executed, as without a cache.", class_="note")
     rows = list(moved_rows(report))
@@ -113,14 +113,14 @@ def fit_section(report: Figures, verdict: Fit | None) -> Iterator[Markup]:
 
 
 def limit_table(verdict: Fit) -> Markup:
-    """What a user gave, a row for each memory."""
+    """Return the table of the user's limits, a row for each memory."""
     rows: Iterator[list[Child]] = ([shortened(x.name), f"{x.nbytes:,}", f"{x.limit:,}",
                                     bar(x.nbytes, x.limit, hot=bool(x.over)), fits(x), x.sum] for x in verdict.lines)
     return table(("memory", "needs", "has", "", "", "counted"), rows, numbers=(1, 2))
 
 
 def board_table(boards: Sequence[BoardFit]) -> Markup:
-    """The boards, a row for each."""
+    """Return the table of the boards, a row for each."""
     def verdict(board: BoardFit) -> Markup:
         mark, css = ("✓", "good") if board.fits else ("✗", "bad")
         return tag("span", f"{mark} {board.verdict}", class_=f"verdict {css}")
@@ -131,7 +131,7 @@ def board_table(boards: Sequence[BoardFit]) -> Markup:
 
 
 def memory(line: FitLine | None) -> Markup:
-    """What is needed of what there is."""
+    """Return the needed bytes of the available ones."""
     if line is None:
         return tag("span", "not known", class_="muted")
     text = tag("span", f"{line.nbytes:,} of {line.limit:,}", class_="type")
@@ -150,7 +150,7 @@ def fits(line: FitLine) -> Markup:
 
 
 def bytes_section(report: Figures) -> Iterator[Markup]:
-    """Each kind of bytes, and who gives the memory for it."""
+    """Yield each kind of bytes, and the provider of the memory for it."""
     yield tag("h2", "All bytes")
     yield table(("", "bytes", ""), ([name, f"{nbytes:,}", text] for name, nbytes, text in all_bytes(report)), numbers=(1,))
     largest = sorted(report.constant_buffers, key=lambda b: (-b.nbytes, b.name))
@@ -210,7 +210,7 @@ def buffer_table(report: Figures) -> Iterator[Markup]:
 
 
 def steps(buffer: BufferLine) -> str:
-    """When a buffer is live, its first spans."""
+    """Return the first spans of ticks in which a buffer is live."""
     shown = ", ".join(f"{first}–{last}" if first < last else str(first) for first, last in buffer.live[:3])
     return shown + (f" and {len(buffer.live) - 3} more" if len(buffer.live) > 3 else "") or "never"
 

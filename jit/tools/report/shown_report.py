@@ -1,4 +1,4 @@
-"""The report that users hold: its figures, which print as text and which notebooks show with pictures."""
+"""The report for users: its figures, which print as text and which notebooks show with pictures."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from .text import print_report
 
 @dataclass(frozen=True, slots=True)
 class Report(Figures):
-    """The figures of a compiled function, as users hold them: they print as text, and notebooks show them with pictures."""
+    """The figures of a compiled function, for users: they print as text, and notebooks show them with pictures."""
 
     def __repr__(self) -> str:
         return printable(f"<Report {self.name}: arena {self.arena:,} bytes (live {self.live_bytes:,}), constants "
@@ -20,6 +20,6 @@ class Report(Figures):
         return print_report(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the figures, a picture of each pool, kernels and buffers."""
+        """Return the HTML for a notebook: the figures, a picture of each pool, kernels and buffers."""
         from .notebook import report_html
         return report_html(self)

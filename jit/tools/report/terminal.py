@@ -1,5 +1,5 @@
-"""A pool as a picture of letters: steps across, bytes up, at each place the letter of the buffer that lies there. A line below
-marks the peak."""
+"""A pool as a picture of letters: steps across, bytes up, at each position the letter of the buffer there. A line below marks
+the peak."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from .columns import Columns, columns
 from .figures import BufferLine, Figures, PoolLine
 
 WIDTH, HEIGHT, WIDEST = 72, 12, 6
-"""Characters of a picture and of one of its columns at most."""
+"""Maximum number of characters of a picture's width, of its height, and of one of its columns."""
 
 LETTERS = ascii_lowercase + ascii_uppercase
 
 
 def picture(report: Figures, pool: PoolLine) -> list[str]:
-    """The lines of a pool's picture; none where nothing lies in it."""
+    """Return the lines of a pool's picture; none if the pool is empty."""
     axis = columns(report.timeline, WIDTH)
     held = drawn(report, pool)
     if not held or not pool.nbytes:
@@ -33,17 +33,17 @@ def picture(report: Figures, pool: PoolLine) -> list[str]:
 
 
 def drawn(report: Figures, pool: PoolLine) -> list[BufferLine]:
-    """The buffers of a picture, in the order in which they come to life."""
+    """Return the buffers of a picture, in the order in which they become live."""
     return sorted((b for b in report.held_by(pool.name) if b.live and b.nbytes), key=lambda b: b.live[0])
 
 
 def letters(report: Figures, pool: PoolLine) -> dict[str, str]:
-    """A letter for each buffer of a picture, again from the first after the last."""
+    """Return a letter for each buffer of a picture, beginning again from the first after the last."""
     return {b.name: LETTERS[i % len(LETTERS)] for i, b in enumerate(drawn(report, pool))}
 
 
 def cells(held: Sequence[BufferLine], marks: Mapping[str, str], axis: Columns, nbytes: int) -> list[list[str]]:
-    """The letters of a picture, the lowest bytes first."""
+    """Return the letters of a picture, the lowest bytes first."""
     height = min(HEIGHT, nbytes)
     grid = [[" "] * len(axis) for _ in range(height)]
     for b in held:

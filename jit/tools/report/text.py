@@ -9,16 +9,16 @@ from .live import bytes_shared
 from .terminal import letters, picture
 
 ALIVE = 8
-"""How many of the buffers alive at a peak are named."""
+"""Maximum number of the buffers live at a peak that are named."""
 
 NAMED = 3
-"""How many boards a note names."""
+"""Maximum number of boards that a note names."""
 
 KINDS: tuple[Memory, ...] = ("flash", "RAM", "stack")
 
 
 def print_report(report: Figures) -> str:
-    """Figures, the ladder, a picture of each pool, kernels, buffers."""
+    """Return figures, the ladder, a picture of each pool, kernels, buffers."""
     return "\n".join(line.rstrip() for part in parts(report) for line in part)
 
 
@@ -71,7 +71,7 @@ def rows(report: Figures) -> Iterator[tuple[str, str]]:
 
 
 def bound(report: Figures) -> str:
-    """How far the arena is from the least there could be."""
+    """Return the distance of the arena from its lower bounds."""
     text = "all live at once" if not report.waste else f"live at once {report.live_bytes:,}, waste {report.waste:,}"
     if not report.is_proved:
         text += ", not proved to be the best plan of this schedule"
@@ -80,7 +80,8 @@ def bound(report: Figures) -> str:
 
 
 def objective_text(report: Figures) -> str:
-    """What counted first, and both figures: what lies in all pools but the first, and what a run moves there."""
+    """Return the first criterion and both figures: the bytes in all pools but the first, and the bytes that a run moves
+    there."""
     first, *others = report.workspace_pools
     other = "bytes" if report.objective == "traffic" else "traffic"
     slow = ", ".join(p.name for p in others)
@@ -93,7 +94,7 @@ def peak_text(report: Figures, peak: Peak) -> str:
 
 
 def step_text(report: Figures, tick: int) -> str:
-    """What runs at a tick: the kernel, its operators, its place in the model."""
+    """Return the description of a tick: the kernel, its operators, its position in the model."""
     step = report.timeline[tick]
     if step.kernel is None:
         return {"test": "the test of a branch or loop", "check": "the check of a variable"}.get(step.kind, "a mark")
@@ -150,13 +151,14 @@ def pool_table(report: Figures) -> list[str]:
 
 
 def moved_table(report: Figures) -> list[str]:
-    """What a run moves through each memory, and what one pool would move."""
+    """Return a table of the bytes that a run moves through each memory, and that one pool would move."""
     return table(("moved in a run", "read", "written", "bytes"),
                  [(name, str(read), str(written), str(read + written)) for name, read, written in moved_rows(report)])
 
 
 def moved_rows(report: Figures) -> Iterator[tuple[str, int, int]]:
-    """Each memory with the bytes that a run reads and writes there: the pools, workspace pools as one, what lies outside."""
+    """Yield each memory with the bytes that a run reads and writes there: the pools, workspace pools as one, memory outside
+    them."""
     for p in report.pools:
         yield p.name, p.read, p.written
     if len(report.workspace_pools) > 1:
@@ -178,14 +180,14 @@ def ladder(rungs: Sequence[Rung]) -> list[str]:
 
 
 def board_table(boards: Sequence[BoardFit]) -> list[str]:
-    """What each board has, and what the program needs of it with code for its own processor."""
+    """Return a table of each board's sizes, and the program's needs of them with code for the board's own processor."""
     head = ("board", "code for", "flash", "of", "RAM", "of", "stack", "of", "")
     return [*table(head, [(b.name, b.core, *(cell for line in memories(b) for cell in line), b.verdict) for b in boards]),
             *(f"  {where}: {note}" for note, where in noted(boards).items())]
 
 
 def noted(boards: Sequence[BoardFit]) -> dict[str, str]:
-    """What is missing in the needs, with the boards where it is."""
+    """Return the notes about missing needs, with the boards that each applies to."""
     notes = {note: [b.name for b in boards if b.note == note] for note in dict.fromkeys(b.note for b in boards if b.note)}
     return {note: ", ".join(names) if len(names) <= NAMED else f"{len(names)} boards" for note, names in notes.items()}
 
@@ -197,7 +199,7 @@ def memories(board: BoardFit) -> Iterator[tuple[str, str]]:
 
 
 def buffer_table(report: Figures) -> list[str]:
-    """By pool and offset, with the letters of the pictures."""
+    """Return the buffers by pool and offset, with the letters of the pictures."""
     several, named = len(report.pools) > 1, any(b.label for b in report.buffers)
     marks = {name: letter for pool in report.workspace_pools for name, letter in letters(report, pool).items()}
     ordered = sorted(report.buffers, key=lambda b: (pool_order(report, b), b.offset or 0, b.name))
@@ -221,7 +223,7 @@ def listed(buffers: Sequence[BufferLine]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in columns; numbers to the right."""
+    """Return rows in columns; numbers to the right."""
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     right = [bool(rows) and all(is_number(row[i]) for row in rows) for i in range(len(head))]

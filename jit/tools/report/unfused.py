@@ -1,6 +1,6 @@
-"""A function of the graph as steps, one for each operator, every value stored: what it would need without fusion.
+"""A function of the graph as steps, one for each operator, with every value stored: its needs without fusion.
 
-It borrows the planner's steps and buffers, so that lifetimes in branches and loops follow by the planner's own rules.
+It uses the planner's steps and buffers, so that lifetimes in branches and loops follow the planner's own rules.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compilable(function: Function) -> bool:
 
 
 class Unfused:
-    """The steps of a function, and what each accesses. `homes` says where a value lies: nowhere if it is a constant or a
+    """The steps of a function, and the buffers that each accesses. `homes` maps a value to its buffer: None for a constant or a
     shape."""
 
     def __init__(self, function: Function) -> None:
@@ -50,21 +50,21 @@ class Unfused:
     def branch(self, operation: Operation) -> Iterator[Step]:
         then, otherwise = (tuple(self.region(region, operation)) for region in operation.regions)
         condition = self.home(operation.operands[0])
-        if condition is None:  # it is known which of the two runs
+        if condition is None:  # a constant condition selects the branch that runs
             constant = operation.operands[0].constant
             yield from then if constant is not None and constant.reshape(-1)[0] else otherwise
         else:
             yield Branch(condition, then, otherwise)
 
     def region(self, region: Block, operation: Operation) -> Iterator[Step]:
-        """The steps of a branch; what it yields ends in the operator's results."""
+        """Yield the steps of a branch; the values that it yields are copied to the operator's results."""
         for argument, operand in zip(region.arguments, operation.operands[1:]):
             self.homes[argument] = self.home(operand)
         yield from self.block(region)
         yield from self.step(region.yields, operation.results)
 
     def loop(self, operation: Operation) -> Iterator[Step]:
-        """The results hold the carried values from iteration to iteration."""
+        """Yield the steps of a loop; its results hold the carried values from iteration to iteration."""
         yield from self.step(operation.operands, operation.results)
         test, body = operation.regions
         for region in (test, body):
@@ -75,7 +75,7 @@ class Unfused:
         yield from tested if condition is None else (Loop(tested, condition, iteration),)
 
     def step(self, reads: Iterable[Value], writes: Iterable[Value]) -> Iterator[Step]:
-        """One operator, or the copy of values to their places."""
+        """Yield one operator, or the copy of values to their buffers."""
         access = KernelAccess(tuple(self.buffers(reads)), tuple(self.buffers(writes)))
         if access.reads or access.writes:
             self.accesses.append(access)
@@ -91,7 +91,7 @@ class Unfused:
 
 
 def stored(value: Value, role: str) -> Buffer | None:
-    """The buffer of a value, if it has to be anywhere when the function runs."""
+    """Return the buffer of a value, if it needs memory when the function runs."""
     if value.constant is not None or not isinstance(value.type, TensorType):
         return None
     return Buffer(value.name, value.type.element.storage, value.type.dims, role)  # type: ignore[arg-type]

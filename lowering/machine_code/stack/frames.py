@@ -1,6 +1,6 @@
-"""The frame of one function: the most bytes of stack that it takes itself, found by following the stack pointer along every
-path of its machine code. It is known at each instruction as a distance from where it stood at first, or the function has no
-bound: all paths to an instruction must agree, and at a return it must be back. So a misread instruction does not pass unseen.
+"""The frame of one function: the maximum bytes of stack that it takes itself, found by following the stack pointer along every
+path of its machine code. At each instruction the stack pointer is a known distance from its initial value, or the function has
+no bound: all paths to an instruction must agree, and at a return the distance must be 0. So a misread instruction is detected.
 """
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .instruction import Family, Instruction, Move, UnknownStack
 
 
 class Known(NamedTuple):
-    """What is known of a register: a number, counted from the stack pointer's first value if it is `of_stack`."""
+    """The known value of a register: a number, relative to the initial stack pointer if it is `of_stack`."""
     of_stack: bool
     number: int
 
 
 Registers = Mapping[int, Known]
-"""The registers of which something is known."""
+"""The registers with known values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A function: its bytes, the spans of them that are data, and where relocations say that jumps go: into the function, or
-    out of it (None)."""
+    """A function: its bytes, the spans of them that are data, and the targets of relocated jumps: in the function, or outside
+    (None)."""
     name: str
     bytes: bytes
     data: Sequence[tuple[int, int]]
@@ -33,14 +33,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The bytes of stack that a function takes itself, with its return address, and whether it calls a function that it is
-    given by its address."""
+    """The bytes of stack that a function takes itself, with its return address, and whether it calls a function by an address
+    that it is given."""
     nbytes: int
     calls_given: bool
 
 
 def frame_of(family: Family, code: Code) -> Frame:
-    """The frame of a function. Raises UnknownStack where it cannot be known."""
+    """Return the frame of a function. Raises UnknownStack if it cannot be determined."""
     walk = Walk(family, code)
     walk.follow(0, {family.stack_pointer: Known(True, 0)})
     walk.follow_tables()
@@ -48,7 +48,7 @@ def frame_of(family: Family, code: Code) -> Frame:
 
 
 class Walk:
-    """Follows the paths of a function; `found` is what is known before each instruction that has been reached."""
+    """The walk along the paths of a function; `found` holds the known registers before each instruction that was reached."""
 
     def __init__(self, family: Family, code: Code) -> None:
         self.family, self.code = family, code
@@ -59,7 +59,7 @@ class Walk:
         self.ends, self.has_tables = 0, False
 
     def follow(self, first: int, registers: Registers, may_end: bool = False) -> None:
-        """All paths that begin at an instruction; padding `may_end` where no code is."""
+        """Follow all paths from an instruction; padding `may_end` at an offset without code."""
         pending = [(first, registers)]
         while pending:
             at, registers = pending.pop()
@@ -73,7 +73,7 @@ class Walk:
                 pending += self.step(at, joined)
 
     def joined(self, at: int, registers: Registers) -> Registers | None:
-        """What holds at an instruction on all paths so far; None where this path brings nothing new."""
+        """Return the registers known at an instruction on all paths so far; None if this path changes nothing."""
         known, pointer = self.found.get(at), self.family.stack_pointer
         if known is None or known is registers:
             return registers if known is None else None
@@ -86,7 +86,7 @@ class Walk:
         return not 0 <= at < len(self.code.bytes) or any(first <= at < end for first, end in self.code.data)
 
     def step(self, at: int, registers: Registers) -> Iterator[tuple[int, Registers]]:
-        """Where an instruction goes on, and with what."""
+        """Yield the successors of an instruction, with the registers there."""
         instruction = self.decoded(at)
         if instruction.guards:
             yield from self.guarded(at + instruction.nbytes, instruction.guards, registers)
@@ -99,7 +99,7 @@ class Walk:
             yield at + instruction.nbytes, after
 
     def left(self, at: int, instruction: Instruction, after: Registers) -> Iterator[tuple[int, Registers]]:
-        """Where it jumps."""
+        """Yield the targets of a jump, with the registers there."""
         match instruction.kind:
             case "call of a register":
                 self.calls_given = True
@@ -122,7 +122,7 @@ class Walk:
                     yield targets[0], after
 
     def relocated(self, at: int, instruction: Instruction) -> list[int]:
-        """Where in an instruction there is a relocation."""
+        """Return the offsets of relocations in an instruction."""
         return [i for i in range(at, at + instruction.nbytes) if i in self.code.jumps]
 
     def falls_through(self, at: int, instruction: Instruction) -> bool:
@@ -135,7 +135,7 @@ class Walk:
             raise UnknownStack(f"{self.code.name} returns at {at:#x} with another stack than it was called with")
 
     def guarded(self, at: int, count: int, registers: Registers) -> Iterator[tuple[int, Registers]]:
-        """Instructions that run under a condition: they may end the function, or leave the stack as it is."""
+        """Yield the successors of conditional instructions: these may end the function, or leave the stack as it is."""
         side, over = registers, False
         for _ in range(count):
             self.found[at] = registers
@@ -152,7 +152,7 @@ class Walk:
         yield at, {r: value for r, value in registers.items() if side.get(r) == value}
 
     def moved(self, instruction: Instruction, registers: Registers) -> Registers:
-        """The registers behind an instruction."""
+        """Return the registers after an instruction."""
         for move in instruction.moves:
             value = value_of(move, registers, self.family)
             registers = {r: known for r, known in registers.items() if r != move.to}
@@ -170,8 +170,8 @@ class Walk:
         return instruction
 
     def follow_tables(self) -> None:
-        """What has not been reached is where jumps to registers go, if there are some: then it has their stack. Otherwise
-        nothing reaches it, and it may not move the stack, so that no path is overlooked."""
+        """Follow code that was not reached. It is the target of jumps to registers, if there are any, and has their stack.
+        Otherwise nothing reaches it, and it must not move the stack, so that no path is overlooked."""
         while (at := self.not_reached()) is not None:
             if self.before_tables:
                 self.has_tables = True
@@ -183,12 +183,12 @@ class Walk:
                 raise UnknownStack(f"{self.code.name} moves the stack at {at:#x}, where nothing goes")
 
     def may_end_in_a_call(self) -> bool:
-        """True if a jump to a register that leaves no stack behind may be a call of a function that is given. Where there is
-        one such jump alone, and code that only it can reach, it goes there."""
+        """True if a jump to a register with an empty frame may be a call of a given function. If there is exactly one jump to a
+        register, and code that only it can reach, it goes to that code."""
         return self.ends > (1 if self.has_tables and len(self.before_tables) == 1 else 0)
 
     def not_reached(self) -> int | None:
-        """The first instruction that has not been read."""
+        """Return the offset of the first instruction that was not read."""
         spans = dict(self.code.data)
         at = 0
         while at < len(self.code.bytes):
@@ -200,7 +200,7 @@ class Walk:
 
 
 def value_of(move: Move, registers: Registers, family: Family) -> Known | None:
-    """What is known of the register that a move writes."""
+    """Return the known value of the register that a move writes; None if it is not known."""
     parts = [(registers.get(r), factor) for r, factor in ((move.source, 1), (move.other, move.factor)) if r is not None]
     if any(known is None for known, _ in parts):
         return None
@@ -214,7 +214,7 @@ def value_of(move: Move, registers: Registers, family: Family) -> Known | None:
 
 
 def rounded_down(number: int, multiple: int, family: Family) -> int:
-    """The lowest place to which an address on the stack may be rounded down."""
+    """Return the lowest value to which an address on the stack may be rounded down."""
     if multiple <= family.alignment:
         return number - (number - family.return_address) % multiple
     return number - (number - family.return_address) % family.alignment - (multiple - family.alignment)

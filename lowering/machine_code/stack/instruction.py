@@ -1,7 +1,7 @@
-"""What an instruction means for the stack: how it moves the stack pointer, or a register that it is restored from, and where
-it goes on. Each processor family has a decoder that makes these of machine code (`thumb`, `riscv`, `aarch64`, `x86`); they know
-all instructions that LLVM uses to move a stack pointer, and of others their length and which register for integers they write:
-what was known of that is known no longer.
+"""The effect of an instruction on the stack: how it moves the stack pointer, or a register from which that is restored, and its
+successors. Each processor family has a decoder that makes these of machine code (`thumb`, `riscv`, `aarch64`, `x86`). Decoders
+know all instructions that LLVM uses to move a stack pointer; of others they know the length and the integer registers written,
+whose known values are dropped.
 """
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Kind = Literal["plain", "return", "call", "call or jump", "call of a register", 
 
 
 class UnknownStack(Exception):
-    """The stack cannot be bounded, and why: a frame of a size that only the run knows, a function that nobody knows."""
+    """The reason why the stack cannot be bounded: a frame of a size that only the run knows, an unknown function."""
 
 
 ANYTHING = -1
-"""The number of a register of which nothing is ever known."""
+"""Number of a register whose value is never known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A register becomes `source + factor * other + number`, rounded down to a multiple; without a source it is the number.
-    Where one of them is not known, the register is not known either."""
+    """A register becomes `source + factor * other + number`, rounded down to a multiple; without a source it is the number. If
+    an operand is not known, the register is not known either."""
     to: int
     source: int | None = None
     number: int = 0
@@ -37,8 +37,8 @@ class Move:
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """An instruction of `nbytes`. It may jump to `target`; `falls_through` says whether the next one may follow. The next
-    `guards` instructions run under a condition (IT of Thumb). A "call or jump" is a jump to `target` unless a relocation says
-    that it goes elsewhere (Armv6-M has no other jump so far)."""
+    `guards` instructions run under a condition (IT of Thumb). A "call or jump" is a jump to `target` unless a relocation sends
+    it elsewhere (Armv6-M has no other jump so far)."""
     nbytes: int
     moves: tuple[Move, ...] = ()
     target: int | None = None
@@ -48,17 +48,16 @@ class Instruction:
 
 
 PLAIN = {n: Instruction(n) for n in range(1, 16)}
-"""Instructions that mean nothing for the stack, by their length."""
+"""Instructions without an effect on the stack, by their length."""
 CALLS = {n: Instruction(n, kind="call") for n in range(4, 8)}
-"""Calls of functions that are known, by their length."""
+"""Calls of known functions, by their length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of processors: the number of its stack pointer, its decoder, which takes the bytes of a section and an offset
-    there, what the stack is aligned to where a function is called, the registers that a function gives back as they were, the
-    bytes of a return address that a call puts on the stack, and those below the stack pointer that a function may use which
-    calls no other (the red zone of the System V ABI)."""
+    """A family of processors: the number of its stack pointer; its decoder, which takes the bytes of a section and an offset
+    there; the alignment of the stack at calls; the callee-saved registers; the bytes of a return address that a call pushes;
+    and the bytes below the stack pointer that a leaf function may use (the red zone of the System V ABI)."""
     stack_pointer: int
     decode: Callable[[bytes, int], Instruction]
     alignment: int
@@ -68,16 +67,16 @@ class Family:
 
 
 def stops(nbytes: int, kind: Kind = "plain", target: int | None = None, moves: tuple[Move, ...] = ()) -> Instruction:
-    """One that nothing follows."""
+    """Return an instruction that no other follows."""
     return Instruction(nbytes, moves, target, False, kind)
 
 
 @functools.lru_cache(maxsize=4096)
 def forgets(nbytes: int, *registers: int) -> Instruction:
-    """One that writes registers, nobody knows what."""
+    """Return an instruction that writes unknown values to registers."""
     return Instruction(nbytes, tuple(Move(register, ANYTHING) for register in registers))
 
 
 def signed(value: int, bits: int) -> int:
-    """A field of so many bits as a number with a sign."""
+    """Return a field of `bits` bits as a signed number."""
     return (value & (1 << bits) - 1) - ((value >> bits - 1 & 1) << bits)

@@ -20,7 +20,7 @@ def decode(code: bytes, at: int, has_int64: bool = False) -> Instruction:
 
 
 def bits(word: int, *fields: tuple[int, int, int]) -> int:
-    """A number whose bits lie apart: each field is (lowest bit in the word, how many, lowest bit in the number)."""
+    """A number with scattered bits: each field is (lowest bit in the word, width, lowest bit in the number)."""
     return sum((word >> at & (1 << count) - 1) << to for at, count, to in fields)
 
 
@@ -74,7 +74,7 @@ def register_jump(nbytes: int, to: int, register: int) -> Instruction:
 
 
 def short(word: int, at: int, has_int64: bool) -> Instruction:
-    """An instruction of two bytes, of which some depend on how many bits registers have."""
+    """An instruction of two bytes; some depend on the register width."""
     to, number = word >> 7 & 31, signed(bits(word, (2, 5, 0), (12, 1, 5)), 6)
     match word & 3, word >> 13:
         case 0, 0 if word:  # c.addi4spn

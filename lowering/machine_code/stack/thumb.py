@@ -147,7 +147,7 @@ def several(first: int, second: int) -> Instruction:
 
 
 def immediate(first: int, second: int) -> Instruction:
-    """Arithmetic with a number, as far as it concerns the stack pointer or what it is restored from."""
+    """Arithmetic with a number, as far as it concerns the stack pointer or a register from which that is restored."""
     to, source = second >> 8 & 15, first & 15
     number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
     match first & 0xFBF0:
@@ -181,7 +181,7 @@ def expanded(number: int) -> int:
 
 
 def branch(first: int, second: int, at: int) -> Instruction:
-    """Branches, calls, and what else has the second half begin with a 1."""
+    """Branches, calls, and other instructions whose second half begins with a 1."""
     sign, low = first >> 10 & 1, second & 0x7FF
     if second & 0x1000:  # b.w, bl
         first_bit, second_bit = (~(second >> n ^ sign) & 1 for n in (13, 11))

@@ -1,5 +1,6 @@
 """x86-64 instructions, as far as the stack goes (Intel 64 and IA-32 Architectures Software Developer's Manual, Volume 2). Their
-length must be found, too: prefixes, opcode, ModRM with its displacement, immediate."""
+length must be found, too: prefixes, opcode, ModRM with its displacement, immediate.
+"""
 from __future__ import annotations
 
 from .instruction import ANYTHING, CALLS, PLAIN, Family, Instruction, Move, forgets, signed, stops
@@ -17,9 +18,9 @@ WORDS = frozenset((*(8 * row + 5 for row in range(8)), 0x68, 0x69, 0x81, 0xA9, *
 """Opcodes of one byte with an immediate of one byte; of four, or of two after the prefix 0x66."""
 ALONE = frozenset((0x05, 0x06, 0x08, 0x09, 0x0B, 0x0E, *range(0x30, 0x38), 0x77, *range(0x80, 0x90), 0xA0, 0xA1, 0xA2, 0xA8,
                    0xA9, 0xAA, *range(0xC8, 0xD0)))
-"""Opcodes behind 0x0F without a ModRM byte."""
+"""Opcodes after 0x0F without a ModRM byte."""
 BYTES_BEHIND = frozenset((0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6))
-"""Opcodes behind 0x0F with an immediate of one byte."""
+"""Opcodes after 0x0F with an immediate of one byte."""
 
 
 def decode(code: bytes, at: int) -> Instruction:
@@ -55,7 +56,7 @@ def decode(code: bytes, at: int) -> Instruction:
 
 
 def behind_modrm(code: bytes, at: int) -> int:
-    """The first byte behind ModRM, SIB and displacement."""
+    """Return the offset of the first byte after ModRM, SIB and displacement."""
     mod, rm, end = code[at] >> 6, code[at] & 7, at + 1
     if mod == 3:
         return end
@@ -66,7 +67,7 @@ def behind_modrm(code: bytes, at: int) -> int:
 
 
 def vector(code: bytes, at: int, first: int) -> Instruction:
-    """An instruction with a VEX or EVEX prefix."""
+    """Return an instruction with a VEX or EVEX prefix."""
     is_short = code[first] == 0xC5
     table = 1 if is_short else code[first + 1] & (0x1F if code[first] == 0xC4 else 7)
     place = first + {0xC5: 2, 0xC4: 3, 0x62: 4}[code[first]]
@@ -81,7 +82,7 @@ def vector(code: bytes, at: int, first: int) -> Instruction:
 
 
 def two_bytes(code: bytes, at: int, end: int, wide: int, is_repeated: bool) -> Instruction:
-    """Instructions whose opcode begins with 0x0F."""
+    """Return an instruction whose opcode begins with 0x0F."""
     opcode, end = code[end], end + 1
     if opcode >> 4 == 8:
         return Instruction(end + 4 - at, target=end + 4 + signed(int.from_bytes(code[end:end + 4], "little"), 32))
@@ -100,7 +101,7 @@ def two_bytes(code: bytes, at: int, end: int, wide: int, is_repeated: bool) -> I
 
 
 def stack_instruction(nbytes: int, opcode: int, reg: int, rm: int, mod: int, number: int, wide: int) -> Instruction | None:
-    """What moves the stack pointer, or keeps it in another register."""
+    """Return an instruction that moves the stack pointer, or keeps it in another register."""
     match opcode:
         case _ if opcode >> 3 == 0b01010 or opcode in (0x68, 0x6A):  # push
             return Instruction(nbytes, (Move(SP, SP, -8),))
@@ -126,7 +127,7 @@ def stack_instruction(nbytes: int, opcode: int, reg: int, rm: int, mod: int, num
 
 
 def address(code: bytes, at: int, reg: int, rm: int, wide: int) -> Move:
-    """lea: of a register and a number, or of more, which nobody needs to know."""
+    """lea of a register and a number, or of more operands, whose result nobody needs."""
     mod, place, base = code[at] >> 6, at + 1, rm
     if code[at] & 7 == 4:
         index, place = code[at + 1], at + 2
@@ -140,7 +141,7 @@ def address(code: bytes, at: int, reg: int, rm: int, wide: int) -> Move:
 
 
 def flow(nbytes: int, opcode: int, reg: int, target: int) -> Instruction | None:
-    """Jumps, returns, calls."""
+    """Return a jump, a return or a call; None for other instructions."""
     match opcode:
         case 0xE8:
             return CALLS[nbytes]

@@ -1,6 +1,6 @@
-"""Which registers for integers an x86-64 instruction writes that does not concern the stack: `x86` finds its length and its
-fields, and asks here what is known no longer. Registers of vectors are none; a byte's number may name the second one
-of another.
+"""The integer registers that an x86-64 instruction without an effect on the stack writes: `x86` finds its length and its
+fields, and asks here which registers are no longer known. Vector registers are not counted; the number of a byte register may
+name the second byte of another register.
 """
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ ARITHMETIC = frozenset(8 * row + n for row in range(7) for n in range(6))
 TO_FIRST = frozenset((0x80, 0x81, 0x83, 0x86, 0x87, 0x88, 0x89, 0x8F, 0xC0, 0xC1, 0xC6, 0xC7, *range(0xD0, 0xD4), 0xFE))
 """Opcodes of one byte that write the register in the field rm of ModRM."""
 TO_SECOND = frozenset((0x63, 0x69, 0x6B, 0x86, 0x87, 0x8A, 0x8B, 0x8D))
-"""And in the field reg."""
+"""Opcodes of one byte that write the register in the field reg."""
 OF_BYTES = frozenset((0x80, 0x86, 0x88, 0x8A, 0xC0, 0xC6, 0xD0, 0xD2, 0xF6, 0xFE))
 STRINGS = frozenset((0xA4, 0xA5, 0xA6, 0xA7, 0xAA, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF))
 LONG_TO_SECOND = frozenset((0x02, 0x03, 0x2C, 0x2D, *range(0x40, 0x51), 0xAF, 0xB6, 0xB7, 0xB8, *range(0xBC, 0xC2), 0xC5, 0xD7))
-"""Opcodes behind 0x0F that write the register in the field reg."""
+"""Opcodes after 0x0F that write the register in the field reg."""
 LONG_TO_FIRST = frozenset((*range(0x90, 0xA0), 0xA4, 0xA5, 0xAB, 0xAC, 0xAD, 0xB0, 0xB1, 0xB3, 0xBA, 0xBB, 0xC0, 0xC1))
 VECTOR_TO_SECOND = frozenset(((1, 0x2C), (1, 0x2D), (1, 0x50), (1, 0x78), (1, 0x79), (1, 0x93), (1, 0xC5), (1, 0xD7), (3, 0xF0),
                               (5, 0x2C), (5, 0x2D), (5, 0x78), (5, 0x79), (2, 0xF2), (2, 0xF5), (2, 0xF6), (2, 0xF7)))
-"""(table, opcode) behind VEX and EVEX; table 2 has the arithmetic of BMI, which may write the register in vvvv, too."""
+"""(table, opcode) after VEX and EVEX; table 2 has the arithmetic of BMI, which may write the register in vvvv, too."""
 
 
 def written(opcode: int, reg: int, rm: int, mod: int, wide: int) -> tuple[int, ...]:
-    """Of an opcode of one byte."""
+    """Return the registers that an opcode of one byte writes."""
     if opcode in ARITHMETIC:
         return by_direction(opcode, reg, rm, mod, wide)
     if opcode >> 4 == 0xB or 0x91 <= opcode < 0x98 or (opcode == 0x90 and wide & 1):
@@ -45,7 +45,7 @@ def by_direction(opcode: int, reg: int, rm: int, mod: int, wide: int) -> tuple[i
 
 
 def fields(opcode: int, reg: int, rm: int, mod: int, wide: int) -> Iterator[int]:
-    """What is named in ModRM."""
+    """Yield the registers named in ModRM."""
     is_byte, kind = opcode in OF_BYTES, reg & 7
     if opcode in (0xF6, 0xF7) and kind >= 4:  # products and quotients
         yield from (A, D)
@@ -57,7 +57,7 @@ def fields(opcode: int, reg: int, rm: int, mod: int, wide: int) -> Iterator[int]
 
 
 def special(opcode: int, reg: int) -> Iterator[int]:
-    """What an opcode alone says."""
+    """Yield the registers that the opcode alone implies."""
     if opcode in STRINGS:
         yield from (A, C, SI, DI)
     elif opcode in (0x98, 0x99, 0xA0, 0xA1):
@@ -67,12 +67,13 @@ def special(opcode: int, reg: int) -> Iterator[int]:
 
 
 def register(number: int, is_byte: bool, wide: int) -> int:
-    """A register by its number in an instruction: without a REX prefix bytes 4 to 7 are the second ones of registers 0 to 3."""
+    """Return a register by its number in an instruction: without a REX prefix bytes 4 to 7 are the second bytes of registers 0
+    to 3."""
     return number - 4 if is_byte and not wide and 4 <= number < 8 else number
 
 
 def written_long(opcode: int, reg: int, rm: int, mod: int, wide: int, is_repeated: bool) -> tuple[int, ...]:
-    """Of an opcode behind 0x0F; `is_repeated` says whether a prefix 0xF3 is there."""
+    """Return the registers that an opcode after 0x0F writes; `is_repeated` says whether it has the prefix 0xF3."""
     found = [reg] if opcode in LONG_TO_SECOND else []
     if mod == 3 and (opcode in LONG_TO_FIRST or (opcode == 0x7E and not is_repeated)):
         found.append(register(rm, opcode in (*range(0x90, 0xA0), 0xB0, 0xC0), wide))
@@ -84,7 +85,7 @@ def written_long(opcode: int, reg: int, rm: int, mod: int, wide: int, is_repeate
 
 
 def written_by_vectors(table: int, opcode: int, prefix: int, reg: int, rm: int, mod: int, third: int) -> tuple[int, ...]:
-    """Behind a VEX or EVEX prefix; `third` is its field vvvv, `prefix` 2 stands for 0xF3."""
+    """Return the registers written after a VEX or EVEX prefix; `third` is its field vvvv, `prefix` 2 is 0xF3."""
     if (table, opcode) in VECTOR_TO_SECOND:
         return (reg, third) if table == 2 else (reg,)
     if (table, opcode) == (2, 0xF3):

@@ -1,9 +1,9 @@
-"""Names and types as C has them: of tensors, pools, variables and entry functions, in the code of an object (`entry`, `state`)
-and in its header (`header`).
+"""Names and types in C of tensors, pools, variables and entry functions, in the code of an object (`entry`, `state`) and in its
+header (`header`).
 
-Two spellings. Symbols of variables are seen by all of a program: distinct names are spelled such that they stay distinct
-(`runtime/c_symbols`). Members of structures and macros are seen beside each other only: they are spelled as a reader would
-(`c_name`), and where two of one model would be the same, nearly as in symbols (`distinct`).
+There are two spellings. Symbols of variables are visible to a whole program, so distinct names must stay distinct
+(`runtime/c_symbols`). Members of structures and macros only meet their neighbours: they are spelled readably (`c_name`), and
+where two of one model would be the same, almost as in symbols (`distinct`).
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ....runtime.errors import Problem
 from ...elements.expression import Buffer
 
 C_TYPES = {"bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double"}
-"""C types of elements that are no integers of C; floats of 8 bits and less are `uint8_t`, integers `int<n>_t`."""
+"""C types of elements that are not C integers; floats of 8 bits and less are `uint8_t`, integers `int<n>_t`."""
 
 WORDS = """
     alignas alignof and asm auto bitand bitor bool break case catch char class compl concept const constexpr
@@ -29,11 +29,11 @@ KEYWORDS = frozenset(WORDS.split())
 
 
 MACRO_WORD = re.compile(r"[0-9a-z]+")
-"""What stays as it is in a name of which a macro is made: that has no other letters than capitals."""
+"""The part of a name that needs no escape where a macro is made of it: a macro has no letters but capitals."""
 
 
 def c_name(text: str) -> str:
-    """A name as C takes it: what is no letter or digit becomes an underscore, two of them one."""
+    """Return a name as a C identifier: each run of characters that are not letters or digits becomes one underscore."""
     name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_") or "x"
     if name[0].isdigit():
         name = f"x{name}"
@@ -47,17 +47,17 @@ def c_type(dtype: str) -> str:
 
 
 def macro(name: str) -> str:
-    """A name of C as a part of a macro's name."""
+    """Return a C name as a part of a macro's name."""
     return name.upper().rstrip("_")
 
 
 def size_member(name: str) -> str:
-    """The member of a structure that holds the bytes behind the pointer `name`."""
+    """Return the member of a structure that holds the size in bytes of the memory at the pointer `name`."""
     return beside(name, "size")
 
 
 def written_member(name: str) -> str:
-    """The member of a structure that says whether the variable in the member `name` has been written."""
+    """Return the member of a structure that says whether the variable in the member `name` has been written."""
     return beside(name, "written")
 
 
@@ -66,8 +66,8 @@ def beside(name: str, what: str) -> str:
 
 
 def distinct(titles: Iterable[str], taken: Sequence[str] = (), used: Iterable[str] = ()) -> dict[str, str]:
-    """Each name in C, distinct without regard to capitals, since macros have no others, and from those `used` already. `taken`
-    are what members beside them are called: x leaves x_size to its size."""
+    """Return each name in C, distinct case-insensitively (macros are all capitals), and distinct from the names `used` already.
+    `taken` holds the suffixes of members beside them: x leaves x_size to its size."""
     names, before = {title: c_name(title) for title in titles}, [macro(name) for name in used]
     while True:
         counts = Counter([*before, *(key for name in names.values() for key in spellings(name, taken))])
@@ -78,18 +78,18 @@ def distinct(titles: Iterable[str], taken: Sequence[str] = (), used: Iterable[st
 
 
 def spellings(name: str, taken: Sequence[str]) -> list[str]:
-    """What a name takes up, as macros compare names."""
+    """Return the names that a name occupies, as macros compare them."""
     return [macro(name), *(macro(beside(name, what)) for what in taken)]
 
 
 def member_part(title: str, taken: Sequence[str]) -> str:
-    """A name for a member and a macro that no other title has: without capitals, and no word that begins with a digit first."""
+    """Return a name for a member and a macro that no other title has: without capitals, and never with a digit first."""
     found = spelled_apart(title, MACRO_WORD, KEYWORDS | frozenset(taken))
     return escape(title) if found[0].isdigit() else found
 
 
 def by_own_name(buffers: Iterable[Buffer], what: str) -> dict[str, Buffer]:
-    """Buffers by their own names; a Problem where two have the same."""
+    """Return the buffers by their own names; raise a Problem if two have the same."""
     found: dict[str, Buffer] = {}
     for buffer in buffers:
         if found.setdefault(buffer.name, buffer) is not buffer:
@@ -99,5 +99,5 @@ def by_own_name(buffers: Iterable[Buffer], what: str) -> dict[str, Buffer]:
 
 
 def cast(type: str, value: str) -> str:
-    """A conversion, as the header writes it for C and C++."""
+    """Return a cast, as the header writes it for C and C++."""
     return f"TOSAIC_CAST({type}, {value})"

@@ -17,40 +17,40 @@ from ...target.target import Target
 from .variables import CVariable
 
 INLINE_BYTES = 4096
-"""Constants up to this size are written as text."""
+"""Maximum number of bytes of a constant that is written as text."""
 
 
 def alignment_of(target: Target) -> int:
-    """What constants and variables are aligned to, in bytes: a vector, and at least eight."""
+    """Return the alignment of constants and variables, in bytes: a vector or a cache line, the smaller, and at least eight."""
     return max(8, min(target.vector_bytes, target.costs.cache_line_bytes))
 
 
 def bytes_of(array: Array) -> bytes:
-    """An array as it lies in the target's memory (little-endian)."""
+    """Return an array as the target's memory holds it (little-endian)."""
     return np.ascontiguousarray(array).tobytes()
 
 
 def workspace_lines(name: str, nbytes: int, alignment: int, target: Target) -> list[str]:
-    """Memory of the object's own, all zeros at first, in a section that a linker script can tell from others."""
+    """Return zero-initialized memory of the object, in a section of its own for linker scripts."""
     section = f".bss.{name}" if target.is_elf else ""
     return [data(name, "global", f"[{nbytes} x i8]", "zeroinitializer", section, alignment)]
 
 
 def initializer(data: bytes) -> str:
-    """Bytes as a constant of LLVM IR of type [n x i8]."""
+    """Return bytes as a constant of LLVM IR of type [n x i8]."""
     if not any(data):
         return "zeroinitializer"
     return 'c"\\' + data.hex("\\") + '"'
 
 
 def array(name: str, kind: str, contents: bytes, alignment: int, section: str = "") -> str:
-    """The definition of bytes."""
+    """Return the definition of an array of bytes."""
     return data(name, kind, f"[{len(contents)} x i8]", initializer(contents), section, alignment)
 
 
 class ObjectConstants:
-    """The constants of one object, equal ones once. A context: its files are gone when it ends, and the object must
-    have been made by then."""
+    """The constants of one object, equal ones once. A context: its files are deleted when it ends, and the object must have
+    been made by then."""
 
     def __init__(self, prefix: str, target: Target) -> None:
         self.prefix, self.target = prefix, target
@@ -67,7 +67,7 @@ class ObjectConstants:
         self._folder.cleanup()
 
     def symbol(self, array: Array) -> str:
-        """The symbol of a constant with these bytes."""
+        """Return the symbol of a constant with these bytes."""
         contents = bytes_of(array)
         key = len(contents), hashlib.sha256(contents).digest()
         if key not in self._symbols:
@@ -77,17 +77,16 @@ class ObjectConstants:
         return self._symbols[key]
 
     def pool(self, name: str, contents: bytes, alignment: int) -> None:
-        """Define the symbol of a constant pool, in a section that a linker script can tell from others."""
+        """Define the symbol of a constant pool, in a section of its own for linker scripts."""
         self.nbytes += len(contents)
         self._define(name, contents, alignment, f".rodata.{name}")
 
     def _define(self, name: str, contents: bytes, alignment: int, section: str = "") -> None:
-        """A symbol that other objects see if it has a `section` of its own."""
+        """Define a symbol, which other objects see if it has a `section` of its own."""
         self.lines += (self._included if self._is_included(contents) else self._written)(name, contents, alignment, section)
 
     def _is_included(self, contents: bytes) -> bool:
-        """True if the bytes come from a file: if they are many, and LLVM's assembler for the target is here (the
-        host's)."""
+        """True if the bytes come from a file: if they are many, and the host's LLVM assembler can write the target's code."""
         from ...target.presets import host
         same = self.target.architecture == host().architecture
         return len(contents) > INLINE_BYTES and same and "linux" in self.target.triple
@@ -110,17 +109,17 @@ class ObjectConstants:
 
 
 def in_assembly(text: str) -> str:
-    """Text between quotes for the assembler: what is not plain in octal."""
+    """Return text for an assembler string: characters that are not plain become octal escapes."""
     return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:03o}" for b in text.encode())
 
 
 def in_ir(text: str) -> str:
-    """Text between quotes for LLVM IR: what is not plain in hexadecimal."""
+    """Return text for an LLVM IR string: characters that are not plain become hexadecimal escapes."""
     return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())
 
 
 def variable_lines(variable: CVariable, target: Target) -> list[str]:
-    """The symbols of a variable: zeros, in sections that a linker script can place, and the checksum of its type."""
+    """Return the symbols of a variable: zeros, in sections that a linker script can place, and the checksum of its type."""
     if variable.use.external:
         return [data(variable.symbol, "external global", f"[{variable.nbytes} x i8]", align=variable.alignment),
                 data(variable.flag, "external global", "i8"), data(variable.type_symbol, "external constant", "i32")]

@@ -1,4 +1,4 @@
-"""The entry functions of an object, in LLVM IR: they check what the caller gives, put the pointers into a frame and run the
+"""The entry functions of an object, in LLVM IR: they check the caller's arguments, put the pointers into a frame and run the
 program's driver.
 """
 from __future__ import annotations
@@ -39,7 +39,8 @@ def linked(name: str, checksum: int) -> str:
 
 
 def checked(w: Writer, structures: Mapping[str, Value], given: Sequence[Given], word: str) -> Mapping[Given, Value]:
-    """Load what the caller gives, and return an error unless all of it is there, large enough and aligned. The pointers."""
+    """Load the caller's arguments, and return an error unless all are non-null, large enough and aligned. Return the
+    pointers."""
     needed = [g for g in given if g.nbytes]
     refuse(w, [w.compare("eq", structures[s], NULL) for s in dict.fromkeys(g.structure for g in needed)], codes.NULL)
     pointers = {g: member(w, structures, g, 0, "ptr") if g.nbytes else NULL for g in given}
@@ -55,7 +56,8 @@ def member(w: Writer, structures: Mapping[str, Value], given: Given, which: int,
 
 
 def checked_state(w: Writer, interface: CInterface, state: Value) -> list[Value]:
-    """The pointers to the structures that the caller holds variables in; returns an error unless all are there and aligned."""
+    """Return the pointers to the caller's structures of variables; the function returns an error unless all are non-null and
+    aligned."""
     layout = interface.caller_state
     assert layout is not None, "the caller holds no variables"
     found: list[Value] = []

@@ -73,8 +73,8 @@ INCLUDES = '#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nexte
 
 
 def header(interface: CInterface, checksum: int, needs: Sequence[str], stack: ModelStack | None = None) -> str:
-    """The header's text; `needs` are the functions that the object calls and does not define, `stack` what its calls take (None
-    of C source, whose compiler knows)."""
+    """Return the header's text. `needs` holds the functions that the object calls but does not define, `stack` the bounds of
+    its calls (None for C source, whose compiler knows them)."""
     guard = f"{interface.prefix.upper()}_H"
     sections = [f"#ifndef {guard}\n#define {guard}", introduction(interface, needs), INCLUDES, CODES,
                 *tile_sections(interface), belonging(interface, checksum)]
@@ -91,12 +91,12 @@ def header(interface: CInterface, checksum: int, needs: Sequence[str], stack: Mo
 
 
 def header_checksum(interface: CInterface) -> int:
-    """CRC-32 of all that the header says of the interface, and so of all that a program may rely on."""
+    """Return the CRC-32 of the header's text about the interface, and so of all that a program may rely on."""
     return zlib.crc32(header(interface, 0, ()).encode())
 
 
 def belonging(interface: CInterface, checksum: int) -> str:
-    """The checksum, and the names of the entry functions that contain it."""
+    """Return the checksum, and the names of the entry functions that contain it."""
     names = [f"{entry.name}_run" for entry in interface.entries]
     renamed = "".join(f"\n#define {name} {linked(name, checksum)}" for name in names)
     return (f"/* A program with this header links with the object that belongs to it, and with no other. */\n"
@@ -105,7 +105,7 @@ def belonging(interface: CInterface, checksum: int) -> str:
 
 
 def check_macros(text: str) -> None:
-    """A Problem where two macros have the same name."""
+    """Raise a Problem if two macros have the same name."""
     seen: set[str] = set()
     for name in re.findall(r"^#define (\w+)", text.replace(CODES, "").replace(COMMON, ""), re.MULTILINE):
         if name in seen:
@@ -115,7 +115,7 @@ def check_macros(text: str) -> None:
 
 
 def introduction(interface: CInterface, needs: Sequence[str]) -> str:
-    """What holds for all functions of the object."""
+    """Return the comment that applies to all functions of the object."""
     lines = [f"Written by tosaic for {comment(interface.target.triple)}, {comment(interface.target.cpu)}.",
              "Tensors are row-major. In each structure, a size is that of the memory behind the pointer before it, in bytes.",
              placing(interface), f"Nothing is allocated. {concurrency(interface)}",

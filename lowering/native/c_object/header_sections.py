@@ -20,17 +20,17 @@ from .saved_state import saved_state
 from .variables import CVariable, StateMember, StateStructure
 
 DATA_BYTES = 16384
-"""Constant pools up to this size are written into the header."""
+"""Maximum number of bytes of a constant pool that is written into the header."""
 
 DATA_COLUMNS = 20
-"""Bytes of a constant pool on a line."""
+"""Bytes of a constant pool per line."""
 
 
 COLUMNS = 120
 
 
 def comment(text: str) -> str:
-    """Text that is safe inside a comment of C, on one line."""
+    """Return text that is safe in a one-line C comment."""
     plain = printable(text.replace("\t", " ")).encode("ascii", "backslashreplace").decode()
     return re.sub(r"(?<=[*/?])(?=[*/?])", " ", plain)
 
@@ -40,13 +40,13 @@ def listed(values: Sequence[object]) -> str:
 
 
 def structure(name: str, members: Sequence[str]) -> list[str]:
-    """A structure; none where it has no members (C has no empty ones)."""
+    """Return a structure; none if it has no members (C has no empty structures)."""
     return [f"struct {name} {{" + "".join(f"\n    {m}" for m in members) + "\n};"] if members else []
 
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
 def tensor_sections(interface: CInterface, entry: CEntry) -> list[str]:
-    """Macros and structures of an entry function's inputs and outputs."""
+    """Return the macros and structures of an entry function's inputs and outputs."""
     prefix = entry.name.upper()
     lines = [f"/* {comment(entry.program.name)}: sizes in bytes, shapes and strides in elements */"]
     for kind, names in (("INPUT", entry.inputs), ("OUTPUT", entry.outputs)):
@@ -72,7 +72,7 @@ def tensor_macros(interface: CInterface, entry: CEntry, buffer: Buffer, name: st
 
 
 def quantization(name: str, element: Quantized | None) -> list[str]:
-    """What the integers stand for: real = scale * (stored - zero point)."""
+    """Return the macros of a quantization: real = scale * (stored - zero point)."""
     if element is None or not element.scales:
         return []
     scales, zeros = [real(s) for s in element.scales], [f"({z})" if z < 0 else f"{z}" for z in element.zero_points]
@@ -93,7 +93,7 @@ def tensor_structure(entry: CEntry, kind: str, names: Mapping[Buffer, str], qual
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
 def pool_sections(interface: CInterface) -> list[str]:
-    """Macros of every pool, and structures of those that the caller gives."""
+    """Return the macros of every pool, and structures of the pools that the caller provides."""
     sections: list[str] = []
     for kind, what, qualifier in (("workspace", "Memory that a run works in; it means nothing between runs.", ""),
                                   ("constant", "Memory that holds constants.", "const ")):
@@ -127,7 +127,7 @@ def pool_macro(interface: CInterface, pool: CPool) -> str:
 
 
 def pool_symbols(interface: CInterface, pools: Sequence[CPool]) -> list[str]:
-    """Arrays that hold pools: in the object, or in a file beside it (`pool_files`)."""
+    """Return the declarations of arrays that hold pools: in the object, or in a file beside it (`pool_files`)."""
     lines = []
     for pool in pools:
         symbol, size = interface.pool_symbol(pool), f"{pool_macro(interface, pool)}_SIZE"
@@ -139,13 +139,13 @@ def pool_symbols(interface: CInterface, pools: Sequence[CPool]) -> list[str]:
 
 
 def constant_file(interface: CInterface, pool: CPool) -> str:
-    """The name of the files of a constant pool, without an ending."""
+    """Return the name of the files of a constant pool, without a suffix."""
     return f"{interface.prefix.removeprefix('tosaic_')}_{pool.name}"
 
 
 # ---- entry functions -------------------------------------------------------------------------------------------------
 def functions(interface: CInterface, entry: CEntry) -> list[str]:
-    """The function that runs an entry, with its faults."""
+    """Return the function that runs an entry, with its faults."""
     faults = "".join(f"#define {entry.name.upper()}_FAULT_{i} {i} /* {comment(f.message)} */\n"
                      for i, f in enumerate(entry.program.faults, 1))
     return [f"{faults}/* Returns TOSAIC_OK, an error below 0, or a fault above 0; no variable changes then. */\n"
@@ -153,7 +153,7 @@ def functions(interface: CInterface, entry: CEntry) -> list[str]:
 
 
 def declaration(start: str, parameters: Sequence[str]) -> str:
-    """A function on a line, or on one for each parameter where that is too long."""
+    """Return a function declaration on one line, or with one line per parameter if that is too long."""
     line = f"{start}({', '.join(parameters) or 'void'})"
     return line if len(line) <= COLUMNS else f"{start}(" + ",".join(f"\n    {p}" for p in parameters) + ")"
 
@@ -166,8 +166,8 @@ def parameters(interface: CInterface, entry: CEntry) -> list[str]:
 
 
 def maps(interface: CInterface, entry: CEntry) -> list[str]:
-    """Functions that say where in the workspace inputs and outputs lie; they are in the header, so that no rule of how a
-    structure is returned has to be kept."""
+    """Return functions that return the addresses of inputs and outputs in the workspace. They are in the header, so that no
+    calling convention for returned structures matters."""
     if not entry.is_mapped:
         return []
     own = interface.self_contained
@@ -206,15 +206,15 @@ struct tosaic_thread_pool {
 
 
 def thread_sections(interface: CInterface) -> list[str]:
-    """How a C program gives threads to a model; nothing in headers of objects for one thread. The structure, and into how many
-    tasks a run divides its steps: threads beyond that have nothing to do."""
+    """Return the structure by which a C program gives threads to a model, and the number of tasks of a run's steps: more
+    threads than that have no work. Return nothing for an object for one thread."""
     lines = [f"#define {entry.name.upper()}_PARTS {most_tasks(entry.program)} /* of a step, at most; a null pool runs them one "
              "after the other */" for entry in interface.entries if is_parallel(entry.program)]
     return [POOL_STRUCTURE, "\n".join(lines)] if lines else []
 
 
 def tile_sections(interface: CInterface) -> list[str]:
-    """The error's name, in headers of objects that can return it."""
+    """Return the name of the tile error, for objects that can return it."""
     if not any(uses_tiles(entry.program) for entry in interface.entries):
         return []
     return [f"#ifndef TOSAIC_ERROR_MACHINE\n#define TOSAIC_ERROR_MACHINE ({MACHINE}) "
@@ -222,7 +222,7 @@ def tile_sections(interface: CInterface) -> list[str]:
 
 
 def stack_sections(interface: CInterface, stack: ModelStack | None) -> list[str]:
-    """The stack that calls take: of any function of the model, and of each that runs an entry."""
+    """Return the stack bounds of calls: of any function of the model, and of each that runs an entry."""
     if stack is None:
         return []
     if stack.unknown:
@@ -236,15 +236,15 @@ def stack_sections(interface: CInterface, stack: ModelStack | None) -> list[str]
 
 
 def said(bound: StackBound) -> str:
-    """A comment with what a bound rests on."""
+    """Return a comment with the assumptions of a bound."""
     text = besides(bound)
     return f" /* {comment(text)} */" if text else ""
 
 
 # ---- the model -------------------------------------------------------------------------------------------------------
 def variable_sections(interface: CInterface) -> list[str]:
-    """Declarations of the variables, so that a program may look at the state and set it: symbols of the object, or structures
-    that the caller holds."""
+    """Return the declarations of the variables, so that a program may read and set the state: symbols of the object, or
+    structures of the caller."""
     if interface.caller_state is not None:
         structures = interface.caller_state.structures
         return [section for s in reversed(structures) for section in state_structure(s, structures[0])]
@@ -266,7 +266,8 @@ def variable_symbols(variable: CVariable) -> list[str]:
 
 
 def state_structure(s: StateStructure, first: StateStructure) -> list[str]:
-    """A structure of variables that the caller holds, with assertions that the compiler lays it out as the object does."""
+    """Return a structure of variables that the caller holds, with assertions that the compiler lays it out as the object
+    does."""
     name = s.tag.upper()
     what = ("Variables that the caller holds: zeros, or what init has made of other memory. Anything else is undefined."
             if s is first else f"Variables in {s.pool}; struct {first.tag} points to them.")
@@ -288,12 +289,13 @@ def state_member(member: StateMember, alignment: int) -> str:
 
 
 def state_parameter(interface: CInterface, is_taken: bool) -> list[str]:
-    """What functions take first where the caller holds the state."""
+    """Return the first parameter of functions if the caller holds the state."""
     return [f"struct {interface.prefix}_state *{STATE_ARGUMENT}"] * is_taken
 
 
 def model_functions(interface: CInterface) -> list[str]:
-    """Reset, and save and load where there is something to save; where the caller holds the state, what makes one."""
+    """Return the declarations of reset, of save and load if there is state to save, and of init if the caller holds the
+    state."""
     prefix, given = interface.prefix, state_parameter(interface, interface.caller_state is not None)
     sections = []
     if interface.caller_state is not None:
@@ -313,7 +315,7 @@ def model_functions(interface: CInterface) -> list[str]:
 
 
 def checks(interface: CInterface) -> list[str]:
-    """The check of constant pools that the caller gives."""
+    """Return the declaration of the check of the caller's constant pools."""
     if not any(g.structure == "constant_pools" and g.nbytes for g in interface.pools_given):
         return []
     return [f"/* Whether the pools hold the model's constants; reads all of them. A run does not check that. */\n"

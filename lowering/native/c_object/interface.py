@@ -1,30 +1,30 @@
-"""The C interface of a model: which functions, structures and symbols its object has. `entry` and `state` write their
-code, `object_module` puts it together with the driver's and the kernels', `header` writes the C header that declares them.
+"""The C interface of a model: the functions, structures and symbols of its object. `entry` and `state` write their
+code, `object_module` links it with the driver's and the kernels', `header` writes the C header that declares them.
 
-There is one interface. For a model m with entry function f (an only one needs no name of its own) it is
+There is one interface. For a model m with entry function f (a single one needs no name of its own) it is
 
     int32_t tosaic_m_run(const struct tosaic_m_inputs *, const struct tosaic_m_outputs *,
                          const struct tosaic_m_workspace_pools *, const struct tosaic_m_constant_pools *);
 
-and an argument is there if the caller has something to give in it:
+and an argument is present if the caller has memory to pass in it:
 
-* inputs, outputs: a pointer to each tensor. They are left out where tensors lie in the workspace (`workspace_io`); then
-  `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, and say where.
-* workspace_pools: a pointer to each memory that a run works in. It is left out where the object is self-contained.
-* state: the memory of the variables, where the caller holds it (`variables`); then reset, save_state and load_state take it,
-  too, and tosaic_m_init makes it of any memory. It comes first.
-* thread_pool: how to run the tasks of a step at the same time (`header_sections`); null for one after the other. It comes last,
-  and is there where the model has been compiled for several threads and has steps with work enough for them.
-* constant_pools: a pointer to each memory that holds constants. It is there where the user has named such memories and the
+* inputs, outputs: a pointer to each tensor. They are absent if tensors are in the workspace (`workspace_io`); then
+  `tosaic_m_map_inputs(workspace_pools)` and `_map_outputs` return the same structures, with the tensors' addresses.
+* workspace_pools: a pointer to each memory that a run works in. It is absent if the object is self-contained.
+* state: the memory of the variables, if the caller holds it (`variables`); then reset, save_state and load_state take it,
+  too, and tosaic_m_init initializes it in any memory. It comes first.
+* thread_pool: the pool that runs the tasks of a step in parallel (`header_sections`); null runs them one after the other. It
+  comes last, and is present if the model was compiled for several threads and has steps with enough work for them.
+* constant_pools: a pointer to each memory that holds constants. It is present if the user has named such memories and the
   object is not self-contained; otherwise constants are symbols of the object.
 
 Variables that the object holds are symbols `tosaic_<namespace>_variable_<name>`, where the namespace is the model's name if the
 user gives none (`variables`). A self-contained object has its pools as symbols `tosaic_m_<pool>_workspace_pool`, each in a
 section of its own.
 
-Behind every pointer in a structure stands the size in bytes of what it points to, and a run refuses a wrong one as it refuses
-a null or misaligned pointer, with an error code and before it has written anything. Pools belong to the model and not to an
-entry function, so that functions of one model, or of several, can be given the same memory.
+After every pointer in a structure comes the size in bytes of its memory. A run refuses a wrong size, like a null or misaligned
+pointer, with an error code and before it writes anything. Pools belong to the model and not to an
+entry function, so that functions of one model, or of several, can share the same memory.
 
 A header belongs to one object: in it `tosaic_m_run` is another name for a symbol that ends in the interface's checksum, so
 that a program with the header of another object does not link. The object has the plain symbol too, for callers that use no
@@ -53,26 +53,26 @@ from .variables import CallerState, CVariable, StateForm, caller_state, variable
 __all__ = ["CEntry", "CInterface", "Given", "c_name", "c_type", "macro"]
 
 VERSION = 3
-"""Of the interface that this module describes; headers state it."""
+"""Version of the interface that this module describes; headers state it."""
 
 STATE_ARGUMENT = "state"
-"""The argument with which a caller gives the memory of the variables."""
+"""Argument by which a caller passes the memory of the variables."""
 
 THREAD_POOL = "thread_pool"
-"""The argument with which a caller gives threads; the last one, and the last pointer of the frame."""
+"""Argument by which a caller passes threads: the last argument, and the last pointer of the frame."""
 
 MODEL_FUNCTIONS = ("checksum", "init", "reset", "save_state", "load_state", "check_constants")
-"""Symbols of the model as a whole."""
+"""Symbols of the whole model."""
 
 NULL, ALIGNMENT, VARIABLE, SIZE, STATE, CONSTANTS, MACHINE = -1, -2, -3, -4, -5, -6, -7
-"""What functions return for a null pointer, a misaligned one, a variable that has another type elsewhere, a wrong size, a state
-that is no state of the model, constant pools that hold something else, a unit of the machine that may not be used."""
+"""Return codes for a null pointer, a misaligned one, a variable that has another type elsewhere, a wrong size, a saved state
+that does not belong to the model, constant pools with other contents, and a unit of the machine that may not be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Memory that the caller gives: pointer and size are members `2 * number` and `2 * number + 1` of a structure. It has
-    `nbytes` bytes where it is `exact`, else at least `nbytes`; where that is 0 the pointer means nothing."""
+    """Memory that the caller passes: pointer and size are members `2 * number` and `2 * number + 1` of a structure. It has
+    `nbytes` bytes if it is `exact`, else at least `nbytes`; if that is 0 the pointer is ignored."""
     structure: str
     number: int
     nbytes: int
@@ -82,9 +82,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CEntry:
-    """A program as C sees it. `name` begins all its names; `places` says which buffers lie in the model's pools, `rollback`
-    where copies of variables are kept; `elements` says element types that no dtype says, `quantized` what integers stand for.
-    """
+    """A program as C sees it. All its names begin with `name`. `places` locates the buffers in the model's pools, `rollback`
+    the copies of variables; `elements` gives element types that no dtype determines, `quantized` the quantization."""
     name: str
     program: Program
     places: Mapping[Buffer, At]
@@ -102,20 +101,20 @@ class CEntry:
 
     @property
     def is_mapped(self) -> bool:
-        """True if inputs and outputs lie in the workspace."""
+        """True if inputs and outputs are in the workspace."""
         tensors = (*self.program.inputs, *self.program.outputs)
         assert len({b in self.places for b in tensors}) < 2, "some inputs and outputs have a place in the plan, others have not"
         return any(b in self.places for b in tensors)
 
     def given(self) -> list[Given]:
-        """The tensors that the caller gives."""
+        """Return the tensors that the caller passes."""
         if self.is_mapped:
             return []
         return [Given(structure, i, b.nbytes, ITEM_SIZES[b.dtype], True)
                 for structure in ("inputs", "outputs") for i, b in enumerate(getattr(self.program, structure))]
 
     def type(self, buffer: Buffer) -> str:
-        """The buffer's type in MLIR."""
+        """Return the buffer's type in MLIR."""
         return tensor_text(buffer.shape, self.elements.get(buffer, MLIR_NAMES.get(buffer.dtype, buffer.dtype)))
 
     @staticmethod
@@ -154,7 +153,7 @@ class CInterface:
         return variables_of(uses, self.state, self.name, alignment_of(self.target), pinned, pools)
 
     def _check_symbols(self) -> None:
-        """A Problem where two of the object's symbols are the same."""
+        """Raise a Problem if two of the object's symbols are the same."""
         symbols = [s for v in self.variables.values() for s in v.symbols if self.caller_state is None]
         symbols += [f"{self.prefix}_{name}" for name in MODEL_FUNCTIONS]
         symbols += [self.pool_symbol(pool) for pool in self.memories.pools]
@@ -170,7 +169,7 @@ class CInterface:
         return [v for v in self.variables.values() if not v.use.external]
 
     def _caller_state(self) -> CallerState | None:
-        """The structures that the caller holds the variables in; None where the object holds them, or there are none."""
+        """Return the structures in which the caller holds the variables; None if the object holds them, or there are none."""
         if self.state.owner == "object" or not self.variables:
             return None
         return caller_state(self.prefix, list(self.variables.values()), self.pointer_bytes)
@@ -182,42 +181,42 @@ class CInterface:
 
     @property
     def initialize(self) -> str:
-        """The object's own function that gives them those values; it takes the structures of the caller."""
+        """The object's internal function that gives the variables their initial values; it takes the caller's structures."""
         return f"{self.prefix}.initialize"
 
     def takes_state(self, entry: CEntry) -> bool:
-        """True if the caller gives a run of `entry` the memory of the variables."""
+        """True if the caller passes the memory of the variables to a run of `entry`."""
         return self.caller_state is not None and bool(entry.program.variables)
 
     # ---- what the caller gives ---------------------------------------------------------------------------------------
     @property
     def pools_given(self) -> list[Given]:
-        """The pools that the caller gives."""
+        """The pools that the caller passes."""
         if self.self_contained:
             return []
         return [Given(f"{kind}_pools", i, pool.nbytes, pool.alignment, False) for kind in ("workspace", "constant")
                 for i, pool in enumerate(self.memories.of_kind(kind))]
 
     def given(self, entry: CEntry) -> list[Given]:
-        """The memory that a run of `entry` is given, in the order of its frame."""
+        """Return the memory that the caller passes to a run of `entry`, in the order of its frame."""
         return [*entry.given(), *self.pools_given]
 
     def structures(self, entry: CEntry) -> list[str]:
-        """The arguments of a run: pointers to structures."""
+        """Return the arguments of a run that are pointers to structures."""
         return list(dict.fromkeys(g.structure for g in self.given(entry)))
 
     def arguments(self, entry: CEntry) -> list[str]:
-        """All arguments of a run."""
+        """Return all arguments of a run."""
         state = [STATE_ARGUMENT] if self.takes_state(entry) else []
         return [*state, *self.structures(entry), *([THREAD_POOL] if is_parallel(entry.program) else [])]
 
     def pool_symbol(self, pool: CPool) -> str:
-        """The symbol of a pool, where the object or a file for the linker has it."""
+        """Return the symbol of a pool, if the object or a file for the linker defines it."""
         return f"{self.prefix}_{pool.stem}"
 
     @property
     def pointer_bytes(self) -> int | None:
-        """None where the C compiler decides it."""
+        """Bytes of a pointer; None if the C compiler decides."""
         return self.target.pointer_bytes
 
     @property

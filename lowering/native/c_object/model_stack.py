@@ -1,5 +1,5 @@
-"""The stack that calls of a model take, as header, command line and report say it: bounds that `machine_code/stack` reads from
-the object's code, for each entry function and for the model's functions together.
+"""The stack that calls of a model need, for the header, command line and report: bounds that `machine_code/stack` reads from
+the object's code, for each entry function and for all functions of the model.
 """
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .interface import CInterface
 
 @dataclass(frozen=True, slots=True)
 class ModelStack:
-    """`entries` are the bounds of the functions that run an entry, by the entry's name in C; `whole` is that of any function of
-    the model. Where nothing is known, `unknown` says why, and both are empty."""
+    """The stack bounds of a model. `entries` holds those of the functions that run an entry, by the entry's name in C; `whole`
+    is that of any function of the model. If nothing is known, `unknown` says why, and both are empty."""
     entries: Mapping[str, StackBound]
     whole: StackBound = StackBound(0)
     unknown: str = ""
 
 
 def model_stack(interface: CInterface, code: bytes) -> ModelStack:
-    """The bounds that the code of an object has."""
+    """Return the stack bounds of an object's code."""
     try:
         if not is_elf(code):
             raise UnknownStack("the object is not ELF")
@@ -33,6 +33,7 @@ def model_stack(interface: CInterface, code: bytes) -> ModelStack:
 
 
 def besides(bound: StackBound) -> str:
-    """What a bound counts by an allowance, and what it cannot count; empty where the object's own code is all."""
+    """Return the part of a bound that is an allowance, and the calls that it cannot count; empty if it is the object's own code
+    alone."""
     parts = [f"{bound.allowance} of them for {', '.join(bound.outside)}"] if bound.allowance else []
     return ", ".join([*parts, *["the thread pool's function comes on top"] * bound.calls_given])

@@ -65,7 +65,7 @@ def variable_places(interface: CInterface, name: str, first: int) -> tuple[Place
 
 
 def place_of(interface: CInterface, at: At, first: int) -> Place:
-    """Bytes of a pool: of a symbol, or behind a pointer of the frame, where pools begin at `first`."""
+    """Return bytes of a pool: at a symbol, or at a pointer of the frame, where pools begin at `first`."""
     if interface.self_contained:
         return SymbolAddress(interface.pool_symbol(interface.memories.pools[at.number]), at.offset)
     return Slot(first + at.number, at.offset)

@@ -1,8 +1,8 @@
-"""The memories of a model, as its C interface has them: the pools of the plans of all its entry functions as one list, with
-the place of every planned buffer in them, and the bytes of the constant pools.
+"""The memories of a model in its C interface: the pools of the plans of all its entry functions as one list, with the location
+of every planned buffer in them, and the bytes of the constant pools.
 
-Entry functions run one after the other, and a workspace means nothing between runs: a workspace pool is as large as the
-function that needs most of it. A constant pool holds what all of them read.
+Entry functions run one after the other, and a workspace means nothing between runs, so a workspace pool is as large as the
+function that needs most of it. A constant pool holds the constants that all of them read.
 """
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ROLLBACK_ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class CPool:
-    """A memory of a model. `title` is the user's name for it, `name` the one in C, `limit` the most bytes that it may have;
-    `data` is what a constant pool holds, `state` how many bytes variables take that are pinned to it, beside its own."""
+    """A memory of a model. `title` is the user's name for it, `name` its name in C, `limit` its maximum size in bytes; `data`
+    holds the bytes of a constant pool, `state` the number of bytes of variables pinned to the pool, beside its own."""
     title: str
     name: str
     kind: PoolKind
@@ -38,7 +38,7 @@ class CPool:
 
     @property
     def stem(self) -> str:
-        """What names of the pool end in; the pool that is there when the user names none is just the workspace."""
+        """The suffix of the pool's names; the default pool, when the user names none, is just the workspace."""
         return "workspace" if (self.title, self.kind) == ("workspace", "workspace") else f"{self.name}_{self.kind}_pool"
 
     @property
@@ -53,15 +53,15 @@ class CPool:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Bytes of a pool: `number` counts the pools of the model."""
+    """An offset in a pool; `number` is the pool's index in the model."""
     number: int
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """The pools of a model in the user's order, workspace pools first. `places[i]` is where the buffers of entry function i
-    lie, `rollbacks[i]` the room where it keeps copies of variables, if it needs that."""
+    """The pools of a model in the user's order, workspace pools first. `places[i]` locates the buffers of entry function i,
+    `rollbacks[i]` its copies of variables, if it needs them."""
     pools: tuple[CPool, ...]
     places: tuple[Mapping[Buffer, At], ...]
     rollbacks: tuple[At | None, ...]
@@ -72,7 +72,7 @@ class Memories:
 
 @dataclass(slots=True)
 class Growing:
-    """A pool while entry functions are added to it. `known` are constants that it holds, with their offsets."""
+    """A pool while entry functions are added. `known` maps the constants that it holds to their offsets."""
     planned: PlannedPool
     state: int = 0
     nbytes: int = 0
@@ -81,7 +81,7 @@ class Growing:
     known: dict[bytes, int] = field(default_factory=dict)
 
     def reserve(self, nbytes: int, alignment: int) -> None:
-        """Let it be that large; a Problem where it may not."""
+        """Grow the pool to that size; raise a Problem if it exceeds the limit."""
         limit = self.planned.limit_bytes
         if limit is not None and nbytes + self.state > limit:
             raise Problem(f"pool {self.planned.name} may hold {limit} bytes, and the entry functions of the model need "
@@ -90,14 +90,14 @@ class Growing:
         self.nbytes, self.alignment = max(self.nbytes, nbytes), max(self.alignment, alignment)
 
     def put(self, data: bytes, offset: int) -> None:
-        """Constant bytes at that offset."""
+        """Write constant bytes at that offset."""
         self.data.extend(bytes(max(0, offset + len(data) - len(self.data))))
         self.data[offset:offset + len(data)] = data
         self.known.setdefault(data, offset)
 
 
 def memories(programs: Sequence[tuple[Program, Plan]]) -> Memories:
-    """The memories of the entry functions of one model. Raises a Problem where names of pools clash in C, or pools are too
+    """Return the memories of the entry functions of one model. Raise a Problem if names of pools clash in C, or pools are too
     small for all functions together."""
     pinned = pinned_variables([plan for _, plan in programs])
     growing = {p.name: Growing(p, state_bytes(pinned, p.name)) for kind in ("workspace", "constant")
@@ -112,7 +112,7 @@ def memories(programs: Sequence[tuple[Program, Plan]]) -> Memories:
 
 
 def pinned_variables(plans: Iterable[Plan]) -> tuple[PlannedVariable, ...]:
-    """The variables of a model that are pinned to pools, each once."""
+    """Return the variables of a model that are pinned to pools, each once."""
     return in_order({v.name: v for plan in plans for v in plan.variables}.values())
 
 
@@ -123,8 +123,8 @@ def add_workspaces(growing: Mapping[str, Growing], plan: Plan) -> None:
 
 def located(growing: Mapping[str, Growing], numbers: Mapping[str, int], program: Program, plan: Plan,
             first: bool) -> dict[Buffer, At]:
-    """Where the buffers of a program lie. Constants of the `first` one lie as planned, those of others behind them, equal ones
-    once."""
+    """Return the locations of a program's buffers. Constants of the `first` program stay as planned; those of others follow
+    them, equal ones once."""
     planned, found = {b.name: b for b in plan.buffers}, {}
     for buffer, name in names_of(program).items():
         if name not in planned:
@@ -144,11 +144,11 @@ def located(growing: Mapping[str, Growing], numbers: Mapping[str, int], program:
 
 
 def room_for_rollback(growing: Mapping[str, Growing], numbers: Mapping[str, int], program: Program, plan: Plan) -> At | None:
-    """Room for copies of variables, behind the buffers of the first workspace pool that has it; None where none is needed."""
+    """Return room for copies of variables, after the buffers of the first suitable workspace pool; None if none is needed."""
     nbytes = rollback_of(program).nbytes
     if not nbytes:
         return None
-    for pool in sorted(plan.workspace_pools, key=lambda p: p.size_bytes == 0):  # one that is used anyway, if there is one
+    for pool in sorted(plan.workspace_pools, key=lambda p: p.size_bytes == 0):  # prefers a pool that is used anyway
         offset = aligned(pool.size_bytes, ROLLBACK_ALIGNMENT)
         if pool.limit_bytes is None or offset + nbytes + growing[pool.name].state <= pool.limit_bytes:
             growing[pool.name].reserve(offset + nbytes, max(pool.alignment, ROLLBACK_ALIGNMENT))
@@ -158,7 +158,7 @@ def room_for_rollback(growing: Mapping[str, Growing], numbers: Mapping[str, int]
 
 
 def finished(growing: Iterable[Growing]) -> Iterable[CPool]:
-    """The pools, with their names in C."""
+    """Yield the pools, with their names in C."""
     pools = list(growing)
     for kind in ("workspace", "constant"):
         own = [g for g in pools if g.planned.kind == kind]

@@ -1,8 +1,8 @@
-"""The recorded calls of an example, as data and as a header of C: what goes into each entry function of a model, call by
-call, and what must come out. `recorded_example` writes the program that compares; who records it is `jit/projects`.
+"""The recorded calls of an example, as data and as a C header: the inputs of each entry function of a model, call by call, and
+the expected outputs. `recorded_example` writes the program that compares them; `jit/projects` records them.
 
-Where compiled code may round otherwise, an element of an output lies between a `least` and a `most` one. Floats are compared as
-integers in the order of floats, so that no processor needs floating-point arithmetic to compare.
+Where compiled code may round differently, an element of an output must be between a `least` and a `most`. Floats are compared
+as integers in the order of floats, so that the comparison needs no floating-point arithmetic.
 """
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ COLUMNS = 120
 FLOATS = {"float16": (16, 0x7c00), "bfloat16": (16, 0x7f80), "float32": (32, 0x7f80_0000), "float64": (64, 0x7ff0 << 48),
           "float8_e4m3fn": (8, 0x7e), "float8_e5m2": (8, 0x7c), "float6_e2m3fn": (6, 0x1f), "float6_e3m2fn": (6, 0x1f),
           "float4_e2m1fn": (4, 7)}
-"""By dtype: bits of a float, and the largest that is a number, as bits without a sign; what is above is a NaN."""
+"""By dtype: bits of a float, and its largest non-NaN value, as bits without a sign; larger bits are a NaN."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedOutput:
-    """What an output must be: `values`, or between `least` and `most` where rounding may change it. An element whose least is
-    above its most may be anything."""
+    """The expected value of an output: `values`, or the range from `least` to `most` if rounding may change it. An element
+    whose least is above its most may have any value."""
     values: Array
     least: Array | None = None
     most: Array | None = None
@@ -45,7 +45,7 @@ class ExpectedOutput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedCall:
-    """A call of an entry function: its inputs, what it returns, and its outputs where that is 0."""
+    """A call of an entry function: its inputs, its return code, and its outputs if the code is 0."""
     inputs: tuple[Array, ...]
     outputs: tuple[ExpectedOutput, ...]
     code: int = 0
@@ -53,7 +53,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """The calls of each entry function of a model, as many of each; they are made in turns, one of each function."""
+    """The calls of each entry function of a model, the same number of each; they are made in turns, one of each function."""
     calls: tuple[tuple[RecordedCall, ...], ...]
 
     @property
@@ -62,7 +62,7 @@ class Recording:
 
 
 def data_header(interface: CInterface, recording: Recording) -> str:
-    """The header with the arrays."""
+    """Return the header with the arrays."""
     prefix = interface.prefix
     sections = [f"/* Recorded calls of {prefix}.h: what goes in, and what must come out. */",
                 f"#ifndef {prefix.upper()}_RECORDED_H\n#define {prefix.upper()}_RECORDED_H", "#include <stdint.h>",
@@ -75,7 +75,7 @@ def data_header(interface: CInterface, recording: Recording) -> str:
 
 
 def entry_arrays(entry: CEntry, calls: Sequence[RecordedCall]) -> list[str]:
-    """The arrays of an entry function, by call."""
+    """Return the arrays of an entry function, by call."""
     codes = ", ".join(str(call.code) for call in calls)
     sections = [f"/* {comment(entry.program.name)} */\n"
                 f"static const int32_t {entry.name}_recorded_codes[{len(calls)}] = {{{codes}}};"]
@@ -94,12 +94,12 @@ def entry_arrays(entry: CEntry, calls: Sequence[RecordedCall]) -> list[str]:
 
 
 def is_bounded(calls: Sequence[RecordedCall], number: int) -> bool:
-    """True if an output has bounds in some call."""
+    """True if an output has bounds in any call."""
     return any(call.outputs and call.outputs[number].least is not None for call in calls)
 
 
 def array_text(name: str, buffer: Buffer, arrays: Sequence[Array | None]) -> str:
-    """An array of C with the elements of each call; zeros where there is none."""
+    """Return a C array with the elements of each call; zeros for a missing array."""
     size, element = max(1, buffer.size), c_type(buffer.dtype)
     rows = [folded([number_text(v, buffer.dtype) for v in ([0] if a is None else stored(a).tolist())]) for a in arrays]
     text = ",\n".join(f"    {{{row}}}" for row in rows)
@@ -107,7 +107,7 @@ def array_text(name: str, buffer: Buffer, arrays: Sequence[Array | None]) -> str
 
 
 def stored(array: Array) -> Array:
-    """The elements as C stores them: floats that C has no type for as their bits."""
+    """Return the elements as C stores them: floats without a C type as their bits."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind == "b":
         return flat.astype(np.uint8)
@@ -117,7 +117,7 @@ def stored(array: Array) -> Array:
 
 
 def number_text(value: Any, dtype: str) -> str:
-    """An element as C writes it."""
+    """Return an element as a C literal."""
     if dtype in ("float32", "float64") and isinstance(value, float):
         if np.isnan(value):
             return "NAN"
@@ -134,7 +134,7 @@ def number_text(value: Any, dtype: str) -> str:
 
 
 def folded(words: Sequence[str]) -> str:
-    """Words with commas, on lines that fit."""
+    """Return the words, separated by commas, in lines filled to the line width."""
     lines, width = [""], 0
     for word in words:
         if width + len(word) + 2 > COLUMNS - 6:

@@ -1,6 +1,6 @@
-"""The C program of a project: it makes the recorded calls of a model (`recorded_data`), compares what comes out, and says OK or
-what differs. It prints through a function that it is given and needs no library, so that it is the same on every board; each
-system's `main` is a few lines around it.
+"""The C program of a project: it makes the recorded calls of a model (`recorded_data`), compares the outputs, and prints OK or
+the differences. It prints through a function of its caller and needs no library, so that it is the same on every board; the
+`main` of each system is a few lines around it.
 """
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ static long outside(say_function say, int call, const char *what, const void *go
 
 
 def example_header(interface: CInterface) -> str:
-    """What a `main` includes."""
+    """Return the header that a `main` includes."""
     prefix = interface.prefix
     return f"""\
 /* The example of {prefix}.h: recorded calls, compared with what they must give. */
@@ -118,7 +118,7 @@ long {prefix}_example(void (*say)(const char *text));
 
 
 def example_source(interface: CInterface, recording: Recording) -> str:
-    """The program, without its `main`."""
+    """Return the program, without its `main`."""
     prefix = interface.prefix
     bounded = [[is_bounded(calls, number) for number in range(len(entry.outputs))]
                for entry, calls in zip(interface.entries, recording.calls)]
@@ -135,7 +135,7 @@ def example_source(interface: CInterface, recording: Recording) -> str:
 
 
 def call_function(interface: CInterface, entry: CEntry, bounded: list[bool]) -> list[str]:
-    """The function that makes a recorded call of an entry function and says how many elements differ."""
+    """Return the function that makes a recorded call of an entry function and returns the number of elements that differ."""
     declared = [] if entry.is_mapped else outputs_of(entry)
     body = mapped_lines(interface, entry) if entry.is_mapped else given_lines(entry)
     passed = ", ".join("0" if s == THREAD_POOL else f"&{s}" for s in interface.arguments(entry))
@@ -156,7 +156,7 @@ def outputs_of(entry: CEntry) -> list[str]:
 
 
 def given_lines(entry: CEntry) -> list[str]:
-    """The structures of inputs, which stay where they are recorded, and outputs."""
+    """Return the structures of inputs, which point to the recorded data, and of outputs."""
     lines = []
     if entry.inputs:
         arrays = [f"{entry.name}_recorded_input_{name}[call]" for name in entry.inputs.values()]
@@ -174,7 +174,7 @@ def structure_line(head: str, arrays: list[str]) -> str:
 
 
 def mapped_lines(interface: CInterface, entry: CEntry) -> list[str]:
-    """The inputs are copied to where they lie in the workspace."""
+    """Return the lines that copy the inputs to their addresses in the workspace."""
     given = "" if interface.self_contained else "&workspace_pools"
     lines = [f"    const struct {entry.name}_{kind} {kind} = {entry.name}_map_{kind}({given});"
              for kind, names in (("inputs", entry.inputs), ("outputs", entry.outputs)) if names]
@@ -185,7 +185,7 @@ def mapped_lines(interface: CInterface, entry: CEntry) -> list[str]:
 
 
 def check_line(entry: CEntry, buffer: Buffer, name: str, bounded: bool) -> str:
-    """The comparison of an output."""
+    """Return the comparison of an output."""
     got = f"outputs.{name}" if entry.is_mapped else f"{entry.name}_output_{name}"
     size, signed = f"(int)sizeof({c_type(buffer.dtype)})", int(buffer.dtype.startswith("int"))
     what, expected = f'"output {name}"', f"{entry.name}_expected_{name}[call]"
@@ -199,7 +199,7 @@ def check_line(entry: CEntry, buffer: Buffer, name: str, bounded: bool) -> str:
 
 
 def call_text(head: str, words: list[str]) -> str:
-    """A call, on lines that fit."""
+    """Return a call in lines filled to the line width."""
     lines = [head]
     for number, word in enumerate(words):
         word += ");" if number == len(words) - 1 else ", "
@@ -211,7 +211,7 @@ def call_text(head: str, words: list[str]) -> str:
 
 
 def whole(interface: CInterface) -> str:
-    """The example's function."""
+    """Return the example's function."""
     prefix = interface.prefix
     lines = [f"long {prefix}_example(void (*say)(const char *text)) {{", "    long wrong = 0;", *begun(interface)]
     if any(g.structure == "constant_pools" and g.nbytes for g in interface.pools_given):
@@ -224,7 +224,7 @@ def whole(interface: CInterface) -> str:
 
 
 def begun(interface: CInterface) -> list[str]:
-    """Statements that give variables their initial values."""
+    """Return statements that give variables their initial values."""
     prefix = interface.prefix
     if interface.caller_state is None:
         return [failing(f"{prefix}_reset()", "the model has not been reset")]
@@ -234,5 +234,5 @@ def begun(interface: CInterface) -> list[str]:
 
 
 def failing(call: str, text: str) -> str:
-    """A call that ends the example where it does not return TOSAIC_OK."""
+    """Return a call that ends the example unless it returns TOSAIC_OK."""
     return f'    if ({call} != TOSAIC_OK) {{\n        say("{text}\\n");\n        return 1;\n    }}'

@@ -16,11 +16,12 @@ from .variables import CVariable
 OK = constant("i32", 0)
 
 POLYNOMIAL = -306674912
-"""Of CRC-32 (IEEE 802.3), reversed: 0xEDB88320."""
+"""Polynomial of CRC-32 (IEEE 802.3), reversed: 0xEDB88320."""
 
 
 class Variables:
-    """Where a function of the object finds variables: at their symbols, or behind pointers to the structures of the caller."""
+    """The addresses of variables in a function of the object: their symbols, or offsets from pointers to the caller's
+    structures."""
 
     def __init__(self, w: Writer, interface: CInterface, states: Sequence[Value]) -> None:
         self.w, self.layout, self.states = w, interface.caller_state, states
@@ -39,7 +40,7 @@ class Variables:
 
 
 def model_lines(interface: CInterface, constants: ObjectConstants, checksum: int, declared: dict[str, str]) -> list[str]:
-    """All functions of the model, and its checksum as a symbol."""
+    """Return all functions of the model, and its checksum as a symbol."""
     functions = [reset(interface, declared)]
     if interface.initialized:
         functions.append(initial_values(interface, constants, declared))
@@ -55,8 +56,8 @@ def model_lines(interface: CInterface, constants: ObjectConstants, checksum: int
 
 
 def model_function(interface: CInterface, name: str, declared: dict[str, str], **params: str) -> tuple[Function, list[Value]]:
-    """A function of the model that returns a code, and takes the state first where the caller holds it: also the pointers to
-    the caller's structures, which it has checked."""
+    """Return a function of the model that returns a code, and takes the state first if the caller holds it; also the pointers
+    to the caller's structures, which the function has checked."""
     given = {STATE_ARGUMENT: "ptr"} if interface.caller_state is not None else {}
     w = Function(f"{interface.prefix}_{name}", "i32", given | params, declared, linkage="")
     states = checked_state(w, interface, w.params[0]) if given else []
@@ -65,13 +66,13 @@ def model_function(interface: CInterface, name: str, declared: dict[str, str], *
 
 
 def init(interface: CInterface) -> list[str]:
-    """int32_t init(state), where the caller holds it: the same as a reset, which reads nothing."""
+    """int32_t init(state), if the caller holds the state: the same as a reset, which reads nothing."""
     name = f"@{interface.prefix}"
     return [] if interface.caller_state is None else [f"{name}_init = alias i32 (ptr), ptr {name}_reset"]
 
 
 def reset(interface: CInterface, declared: dict[str, str]) -> Function:
-    """int32_t reset(state): nothing has been written, and then initial values are."""
+    """int32_t reset(state): mark all variables as not written, then write the initial values."""
     w, states = model_function(interface, "reset", declared)
     at = Variables(w, interface, states)
     for variable in interface.own_variables:
@@ -84,7 +85,7 @@ def reset(interface: CInterface, declared: dict[str, str]) -> Function:
 
 
 def initial_values(interface: CInterface, constants: ObjectConstants, declared: dict[str, str]) -> Function:
-    """Gives each variable with an initial value that, unless it has been written."""
+    """Return the function that gives each variable its initial value, if it has one and has not been written."""
     structures = interface.caller_state.structures if interface.caller_state else ()
     w = Function(interface.initialize, "void", {f"state{i}": "ptr" for i in range(len(structures))}, declared)
     at = Variables(w, interface, w.params)
@@ -94,7 +95,7 @@ def initial_values(interface: CInterface, constants: ObjectConstants, declared: 
         with w.when(w.compare("eq", w.load(flag, "i8"), 0)):
             if len(set(contents)) > 1:
                 w.copy(at.data(variable), symbol(constants.symbol(variable.initial)), len(contents))
-            else:  # as zeros are, and the zero point of int8
+            else:  # such as zeros, and the zero point of int8
                 w.fill(at.data(variable), contents[0] if contents else 0, variable.nbytes)
             w.store(constant("i8", 1), flag)
     w.give()
@@ -115,7 +116,7 @@ def save(interface: CInterface, declared: dict[str, str]) -> Function:
 
 
 def load(interface: CInterface, declared: dict[str, str]) -> Function:
-    """int32_t load_state(state, const void *saved, size_t size): nothing changes unless what is saved is whole."""
+    """int32_t load_state(state, const void *saved, size_t size): changes nothing unless the saved state is intact."""
     w, states, at, layout = saving(interface, "load_state", declared)
     refuse(w, [w.compare("ne", w.load(at, "i32", align=1), layout.checksum)], codes.STATE)
     stated = w.load(w.address(at, 4), "i32", align=1)
@@ -127,8 +128,8 @@ def load(interface: CInterface, declared: dict[str, str]) -> Function:
 
 
 def saving(interface: CInterface, name: str, declared: dict[str, str]) -> tuple[Function, list[Value], Value, SavedState]:
-    """A function of a saved state and its size, which returns an error where these are wrong; the pointers to the caller's
-    structures and to what is saved, and how that is laid out."""
+    """Return a function of a saved state and its size, which returns an error if these are wrong; also the pointers to the
+    caller's structures and to the saved state, and its layout."""
     layout = saved_state(interface.own_variables)
     w, states = model_function(interface, name, declared, saved="ptr", size=interface.word)
     at, size = w.params[-2:]
@@ -138,7 +139,7 @@ def saving(interface: CInterface, name: str, declared: dict[str, str]) -> tuple[
 
 
 def memories(w: Writer, interface: CInterface, states: Sequence[Value]) -> list[tuple[Value, int]]:
-    """What a saved state is of, with its bytes: the variables, then their flags."""
+    """Return the memory that a saved state covers, with its bytes: the variables, then their flags."""
     at, ordered = Variables(w, interface, states), saved_state(interface.own_variables).variables
     return [(at.data(v), v.buffer.nbytes) for v in ordered] + [(at.flag(v), 1) for v in ordered]
 
@@ -149,7 +150,7 @@ def contents_checksum(w: Function, interface: CInterface, layout: SavedState, at
 
 # ---- constant pools --------------------------------------------------------------------------------------------------
 def constants_given(interface: CInterface) -> list[Given]:
-    """The constant pools that the caller gives."""
+    """Return the constant pools that the caller passes."""
     return [g for g in interface.pools_given if g.structure == "constant_pools" and g.nbytes]
 
 
@@ -171,7 +172,7 @@ def crc32_of(w: Writer, interface: CInterface, pointer: Value, nbytes: int) -> V
 
 
 def crc32(interface: CInterface) -> Function:
-    """`@<prefix>.crc32(pointer, bytes)` of at least one byte, a bit at a time: it runs rarely, and a table would be 1 KB."""
+    """`@<prefix>.crc32(pointer, bytes)` of at least one byte, bit by bit: it runs rarely, and a table would take 1 KB."""
     f = Function(f"{interface.prefix}.crc32", "i32", {"data": "ptr", "size": interface.word})
     (pointer, size), (next, done) = f.params, f.blocks("next", "done")
     f.jump(next(0, -1))

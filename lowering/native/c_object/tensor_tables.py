@@ -1,6 +1,6 @@
-"""What a header says of tensors besides macros: tables of descriptors, and functions that turn floats into stored integers and
-back. Each function is local to the program that includes the header, its data inside of functions: one that a program does not
-use takes no memory and gives no warning. The arithmetic is that of `Quantization` in `runtime/quantization.py`, without the
+"""The parts of a header on tensors besides macros: tables of descriptors, and functions that convert floats to stored integers
+and back. Each function is local to the program that includes the header, with its data inside the function: an unused function
+takes no memory and gives no warning. The arithmetic is that of `Quantization` in `runtime/quantization.py`, without the
 mathematics library.
 """
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .interface import CEntry, CInterface
 from .pools import CPool
 
 DTYPES = {dtype: f"TOSAIC_{dtype.upper()}" for dtype in MLIR_NAMES}
-"""How the enumeration names what stores a tensor."""
+"""Enumerator of each dtype that stores a tensor."""
 
 WIDE = ("int32", "uint32")
-"""Storage whose differences are no float without rounding: these functions take 64-bit integers and doubles."""
+"""Storage types whose differences a float cannot hold exactly: their functions use 64-bit integers and doubles."""
 
 COMMON = """\
 #ifndef TOSAIC_TENSOR
@@ -93,7 +93,7 @@ TOSAIC_INLINE int64_t tosaic_quantize_wide(float real, float scale, int64_t zero
 
 
 def table_sections(interface: CInterface) -> list[str]:
-    """All of it, for the entry functions and the variables of a model."""
+    """Return all tables and functions of a model's entry functions and variables."""
     sections = [COMMON]
     for entry in interface.entries:
         for kind, names in (("input", entry.inputs), ("output", entry.outputs)):
@@ -107,7 +107,7 @@ def table_sections(interface: CInterface) -> list[str]:
 
 
 def assertions(entry: CEntry, kind: str, names: Mapping[Buffer, str]) -> list[str]:
-    """What the object takes for granted of sizes."""
+    """Return assertions of the sizes that the object assumes."""
     lines = []
     for buffer, name in names.items():
         size = f"{entry.name.upper()}_{kind.upper()}_{macro(name)}_SIZE"
@@ -118,7 +118,7 @@ def assertions(entry: CEntry, kind: str, names: Mapping[Buffer, str]) -> list[st
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 def table(name: str, buffers: Sequence[Buffer], quantized: Mapping[Buffer, Quantized]) -> list[str]:
-    """The function that gives the descriptors of some tensors, and how many they are."""
+    """Return the function that returns the descriptors of some tensors, and their count."""
     if not buffers:
         return []
     arrays, rows = [], []
@@ -134,7 +134,7 @@ def table(name: str, buffers: Sequence[Buffer], quantized: Mapping[Buffer, Quant
 
 
 def described(number: int, buffer: Buffer, numbers: Quantization | None) -> tuple[list[str], str]:
-    """The arrays of a descriptor, and its row of the table."""
+    """Return the arrays of a descriptor, and its row of the table."""
     arrays = []
     if buffer.shape:
         steps = [math.prod(buffer.shape[axis + 1:]) for axis in range(len(buffer.shape))]
@@ -151,7 +151,8 @@ def described(number: int, buffer: Buffer, numbers: Quantization | None) -> tupl
 
 
 def constants(interface: CInterface, pool: CPool) -> list[str]:
-    """What a constant pool holds, as code reads it (weights may be packed), and at which bytes."""
+    """Return the table of a constant pool's contents, as code reads them (weights may be packed), and their offsets in
+    bytes."""
     number = interface.memories.pools.index(pool)
     found = {at.offset: buffer for entry in interface.entries for buffer, at in entry.places.items() if at.number == number}
     if not found:
@@ -164,8 +165,8 @@ def constants(interface: CInterface, pool: CPool) -> list[str]:
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 def functions_of(entry: CEntry, kind: str, number: int, buffer: Buffer, name: str) -> list[str]:
-    """From floats to stored integers and back: of one element, which needs its index where scales differ along an axis, and of
-    the whole tensor."""
+    """Return the conversions from floats to stored integers and back: of one element, which needs its index if scales differ
+    along an axis, and of the whole tensor."""
     numbers = quantization_of(entry.quantized.get(buffer))
     if numbers is None:
         return []
@@ -191,14 +192,14 @@ def functions_of(entry: CEntry, kind: str, number: int, buffer: Buffer, name: st
 
 
 def scale_and_zero_point(descriptor: str, numbers: Quantization) -> tuple[str, str]:
-    """Both as C has them: numbers, or elements of the descriptor's arrays."""
+    """Return scale and zero point in C: numbers, or elements of the descriptor's arrays."""
     if numbers.axis is None:
         return c_float(numbers.scales[0]), literal(numbers.zero_points[0])
     return f"{descriptor}.scales[index]", f"{descriptor}.zero_points[index]"
 
 
 def index_of(buffer: Buffer, axis: int) -> str:
-    """The index along an axis of element `i`."""
+    """Return the index of element `i` along an axis."""
     behind = math.prod(buffer.shape[axis + 1:])
     quotient = "i" if behind == 1 else f"i / {behind}"
     return f"{quotient} % {buffer.shape[axis]}" if axis else quotient
@@ -211,13 +212,13 @@ def loop(name: str, buffer: Buffer, parameters: str, body: str) -> list[str]:
 
 # ---- literals --------------------------------------------------------------------------------------------------------
 def c_float(x: float) -> str:
-    """The shortest decimal number that is the float32."""
+    """Return the shortest decimal number that reads back as the float32."""
     text = str(np.float32(x))
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
 
 
 def literal(n: int) -> str:
-    """An integer: the least of 32 bits has no literal of its own."""
+    """Return an integer; the least 32-bit integer has no literal of its own."""
     if n == -(1 << 31):
         return f"(-{(1 << 31) - 1} - 1)"
     return f"({n})" if n < 0 else f"{n}u" if n >= 1 << 31 else f"{n}"

@@ -1,11 +1,11 @@
-"""The variables of a model as C sees them: who holds their memory, what they are called there, and how the structures are laid
-out that a caller holds them in. Data alone: `data_symbols` and `state` write the object's code from it, `header_sections` the
+"""The variables of a model as C sees them: the owner of their memory, their names there, and the layout of the structures in
+which a caller holds them. Data alone: `data_symbols` and `state` write the object's code from it, `header_sections` the
 declarations.
 
-Where the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. Where the caller
-does, they are members of `struct tosaic_m_state`, and those that are pinned to a pool of `struct tosaic_m_<pool>_state`, to
-which that one has a pointer. Beside each variable there is a byte, its flag: whether it has been written. Initial values are
-constants: a variable that has one, and whose flag is 0, is given it by the next function that uses it.
+If the object holds them (`StateForm.owner`), each is a symbol, zero at first, in a section of its own. If the caller does, they
+are members of `struct tosaic_m_state`, and those that are pinned to a pool are members of `struct tosaic_m_<pool>_state`, to
+which the first structure has a pointer. Each variable has a flag byte: whether it has been written. Initial values are
+constants: the next function that uses a variable with a flag of 0 stores its initial value, if any.
 """
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Owner = Literal["object", "caller"]
 
 @dataclass(frozen=True, slots=True)
 class StateForm:
-    """Who holds the memory of a model's variables: the object, or the caller, who then gives it to each call. Objects of one
-    `namespace` share variables of one name; without one (None) a model's variables are its own."""
+    """The owner of a model's variables: the object, or the caller, who then passes their memory to each call. Objects of one
+    `namespace` share variables of one name; without a namespace (None) a model's variables are its own."""
     namespace: str | None = None
     owner: Owner = "object"
 
@@ -43,9 +43,9 @@ class StateForm:
 
 @dataclass(frozen=True, slots=True)
 class CVariable:
-    """A variable of a model. `member` is its name in a structure, `pool` the one (by its name in C) that it is pinned to,
-    `section` that of its symbol. Symbols are weak where the variable `is_shared` in a namespace: then a program may have those
-    of another object, and a run compares the checksum of the type."""
+    """A variable of a model. `member` is its name in a structure, `pool` the pool (by its name in C) that it is pinned to,
+    `section` the section of its symbol. Its symbols are weak if the variable `is_shared` in a namespace: then another object of
+    the program may define them, and a run compares the checksum of the type."""
     use: VariableUse
     namespace: str
     member: str
@@ -80,22 +80,22 @@ class CVariable:
 
     @property
     def count(self) -> int:
-        """Elements of the array that it is in C, where none is empty."""
+        """Number of elements of the variable's array in C, which is never empty."""
         return max(self.buffer.size, 1)
 
     @property
     def nbytes(self) -> int:
-        """Of that array."""
+        """Bytes of that array."""
         return self.count * ITEM_SIZES[self.buffer.dtype]
 
     @property
     def element(self) -> str:
-        """The type of an element in C."""
+        """C type of an element."""
         return c_type(self.buffer.dtype)
 
     @property
     def type(self) -> str:
-        """The type in MLIR."""
+        """MLIR type."""
         return tensor_text(self.buffer.shape, self.use.element)
 
     @property
@@ -110,7 +110,7 @@ class CVariable:
 # ---- structures of the caller ----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class StateMember:
-    """A member of a structure: `count` elements of a type of C; a pointer where it `points` to the structure of that tag."""
+    """A member of a structure: `count` elements of a C type, or a pointer that `points` to the structure of that tag."""
     name: str
     type: str
     count: int
@@ -119,7 +119,7 @@ class StateMember:
     comment: str = ""
     points: str | None = None
     alignment: int = 1
-    """What its declaration says, where order alone does not place it."""
+    """Alignment in the member's declaration, if its order alone does not place it."""
 
     @property
     def end(self) -> int:
@@ -128,9 +128,9 @@ class StateMember:
 
 @dataclass(frozen=True, slots=True)
 class StateStructure:
-    """A structure that the caller holds variables in. `pool` is the pool (by its name in C) that those are pinned to; None for
-    the one that the functions take, which has all flags and the pointers to the others. Members are in order, and there is no
-    padding but members."""
+    """A structure in which the caller holds variables. `pool` is the pool (by its name in C) that the variables are pinned to;
+    None for the structure that the functions take, which has all flags and the pointers to the others. Members are in order,
+    and all padding is members."""
     tag: str
     pool: str | None
     members: tuple[StateMember, ...]
@@ -143,36 +143,36 @@ class StateStructure:
 
 @dataclass(frozen=True, slots=True)
 class StateAt:
-    """Bytes of a structure of the caller's, by its number."""
+    """An offset in a structure of the caller, by its number."""
     structure: int
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class CallerState:
-    """The structures that a caller holds a model's state in, the one that functions take first. `data` and `flags` say where
-    each variable lies, by its name."""
+    """The structures in which a caller holds a model's state, first the one that functions take. `data` and `flags` locate each
+    variable by its name."""
     structures: tuple[StateStructure, ...]
     data: Mapping[str, StateAt]
     flags: Mapping[str, StateAt]
 
     @property
     def pointers(self) -> tuple[int, ...]:
-        """Where in the first structure the pointers to the others lie."""
+        """Offsets in the first structure of the pointers to the others."""
         return tuple(self.structures[0].member(pointer_member(s.pool)).offset for s in self.structures[1:] if s.pool)
 
 
 def pointer_member(pool: str) -> str:
-    """The member of the first structure that points to the one of a pool."""
+    """Return the member of the first structure that points to a pool's structure."""
     return beside(pool, "state")
 
 
 ANY_POINTER_BYTES = 8
-"""Room for a pointer, aligned to itself, where its size is not known: with pointers last the layout is one for all sizes."""
+"""Bytes, and alignment, of a pointer whose size is not known: with pointers last the layout is the same for all sizes."""
 
 
 def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int | None) -> CallerState:
-    """The structures for these variables, for pointers of that size (None: of any)."""
+    """Return the structures for these variables, for pointers of `pointer_bytes` bytes (None: of any size)."""
     pinned: dict[str | None, list[Laid]] = {None: []}
     for v in sorted(variables, key=lambda v: v.name):
         pinned.setdefault(v.pool, []).append(Laid(v.member, v.element, v.count, v.nbytes, v.alignment, v.type))
@@ -189,7 +189,7 @@ def caller_state(prefix: str, variables: Sequence[CVariable], pointer_bytes: int
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A member before it has an offset."""
+    """A member without an offset yet."""
     name: str
     type: str
     count: int
@@ -200,8 +200,8 @@ class Laid:
 
 
 def structure(tag: str, pool: str | None, laid: Sequence[Laid], last: Sequence[Laid] = ()) -> StateStructure:
-    """Members one behind the other, those that need most alignment first, with members for padding; then pointers of any size
-    each at a place of its own."""
+    """Lay out members in order of decreasing alignment, with members for padding; then pointers of any size, each in a slot of
+    its own."""
     members: list[StateMember] = []
     end = 0
     for m in (*sorted(laid, key=lambda m: -m.alignment), *last):
@@ -215,7 +215,7 @@ def structure(tag: str, pool: str | None, laid: Sequence[Laid], last: Sequence[L
 
 
 def padded(members: list[StateMember], end: int, alignment: int) -> int:
-    """Fill up to a multiple of the alignment, with a member where bytes are missing."""
+    """Pad to a multiple of the alignment, with a member if bytes are missing; return the new end."""
     missing = aligned(end, alignment) - end
     if missing:
         number = sum(m.name.startswith("padding_") for m in members)
@@ -226,8 +226,8 @@ def padded(members: list[StateMember], end: int, alignment: int) -> int:
 # ---- the variables of a model ----------------------------------------------------------------------------------------
 def variables_of(uses: Sequence[VariableUse], form: StateForm, model: str, alignment: int,
                  pinned: Sequence[PlannedVariable], pools: Mapping[str, str]) -> dict[str, CVariable]:
-    """The variables of the programs of a model by name, each once, aligned to no more than `alignment`; `pools` are the names
-    in C of those that some are pinned to. Raises a Problem where two declarations disagree, or one is another object's that
+    """Return the variables of a model's programs by name, each once, aligned to at most `alignment`; `pools` are the names in C
+    of the pools that some are pinned to. Raise a Problem if two declarations disagree, or if a variable is another object's and
     cannot be found."""
     found, places = distinct_uses(uses), {v.name: v for v in pinned}
     names = distinct(found, ("written",), {pointer_member(pools[v.pool]) for v in pinned})
@@ -244,7 +244,7 @@ def variables_of(uses: Sequence[VariableUse], form: StateForm, model: str, align
 
 
 def refuse_alone(use: VariableUse, form: StateForm) -> None:
-    """A Problem where a variable that another program declares could never be found."""
+    """Raise a Problem for a variable of another program that could never be found."""
     if not use.external or form.namespace is not None:
         return
     if form.owner == "caller":
@@ -255,7 +255,7 @@ def refuse_alone(use: VariableUse, form: StateForm) -> None:
 
 
 def distinct_uses(uses: Sequence[VariableUse]) -> dict[str, VariableUse]:
-    """The variables by name. What one program declares is not external to the others."""
+    """Return the variables by name. A variable that one program declares is not external to the others."""
     found: dict[str, VariableUse] = {}
     for use in sorted(uses, key=lambda use: use.external):
         same_declaration(found.setdefault(use.buffer.name, use), use)
@@ -263,7 +263,7 @@ def distinct_uses(uses: Sequence[VariableUse]) -> dict[str, VariableUse]:
 
 
 def same_declaration(first: VariableUse, second: VariableUse) -> None:
-    """A Problem unless two programs of one object declare a variable alike."""
+    """Raise a Problem unless two programs of one object declare a variable alike."""
     if (first.element, first.buffer.shape) == (second.element, second.buffer.shape):
         return
     raise Problem(f"variable {first.buffer.name} is declared with two types in one object", second.position,

@@ -1,5 +1,5 @@
-"""Constants in C: static arrays of their elements' types, with names from the model, type and shape in a comment. Equal ones
-of one type are one.
+"""Constants in C: static arrays of the element type, with names from the model, and type and shape in a comment. Equal
+constants of one type share an array.
 """
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .c_text import COLUMNS, float_text, memory_type, number
 
 
 def words_of(text: str) -> str:
-    """A name of the model as a part of a name in C."""
+    """Return a model name as a part of a C identifier."""
     return re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_") or "x"
 
 
 @dataclass(slots=True)
 class Constants:
-    """The constants of one file. `names` are by dtype and bytes; `taken` are all names of the file."""
+    """The constants of one file. `names` is keyed by dtype and bytes; `taken` holds all names of the file."""
     taken: set[str]
     names: dict[tuple[str, bytes], str] = field(default_factory=dict)
     definitions: list[str] = field(default_factory=list)
     nbytes: int = 0
 
     def name(self, buffer: Buffer) -> str:
-        """What the array is called that has the data of a constant buffer."""
+        """Return the name of the array that holds the data of a constant buffer."""
         assert buffer.data is not None
         contents = bytes_of(buffer.data)
         key = buffer.dtype, hashlib.sha256(contents).digest()
@@ -45,7 +45,7 @@ class Constants:
 
 
 def distinct_name(wanted: str, taken: set[str]) -> str:
-    """A name that the file does not have yet."""
+    """Return a name that the file does not use yet."""
     name, n = wanted, 1
     while name in taken:
         n += 1
@@ -62,7 +62,7 @@ def definition(name: str, buffer: Buffer, data: Array) -> str:
 
 
 def elements(data: Array) -> list[str]:
-    """The elements as C has them; at least one."""
+    """Return the elements as C literals; at least one."""
     flat = np.ascontiguousarray(data).reshape(-1)
     if not flat.size:
         return ["0"]
@@ -77,7 +77,7 @@ def elements(data: Array) -> list[str]:
 
 
 def rows(texts: Iterable[str]) -> list[str]:
-    """Elements with commas, as many on a line as fit."""
+    """Return the elements, separated by commas, in lines filled to the line width."""
     lines: list[str] = []
     line = "   "
     for text in texts:

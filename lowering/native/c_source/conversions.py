@@ -70,8 +70,8 @@ def by_instruction(to: str, body: list[str]) -> list[str]:
 
 
 def encoder(h: Helpers, dtype: str) -> str:
-    """The function that rounds a float32 to a small float, to nearest even; what is too large is infinity, or NaN if there is
-    none, or the largest number if there is no NaN (and a NaN is then a zero)."""
+    """Return the function that rounds a float32 to a small float, to nearest even; values that are too large become infinity,
+    or NaN if there is none, or the largest number if there is no NaN (and a NaN then becomes zero)."""
     name, t, of = f"f32_to_{SHORT[dtype]}", SCALARS[dtype], h.bits("float32", "uint32")
     if dtype == SCALE:
         body = scale_body()
@@ -84,7 +84,7 @@ def encoder(h: Helpers, dtype: str) -> str:
 
 
 def scale_body() -> list[str]:
-    """The nearest power of two, the larger one of two; NaN for what is not positive or too large."""
+    """The nearest power of two, on a tie the larger; NaN for values that are not positive or are too large."""
     return ["uint32_t code;", "if (bits == 0 || bits > 0x7fffffffu) return 255;",
             "code = bits < 0x800000u ? (uint32_t)(bits > 0x400000u) : (bits + 0x400000u) >> 23;",
             "return (uint8_t)(code < 255 ? code : 255);"]

@@ -1,6 +1,6 @@
 """The driver of a program in C: the functions that run its steps, as `driver.driver` writes them for LLVM. Kernels are called
-with pointers; long runs of calls are rows of a constant table that a loop walks; branches, loops and checks are C's own. Tasks
-are given to the caller's pool of threads, phase by phase, or run one after the other where there is none.
+with pointers. A long run of calls is rows of a constant table that a loop walks. Branches, loops and checks are C's own. Tasks
+go to the caller's thread pool, phase by phase, or run one after the other without a pool.
 """
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ INDENT = "    "
 
 @dataclass(frozen=True, slots=True)
 class CPlace:
-    """Where memory is: an expression of C that points to it; to bytes where it `is_shared` by buffers of several types."""
+    """The location of memory: a C expression that points to it, or to its bytes where buffers of several types share it
+    (`is_shared`)."""
     pointer: str
     is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CPlaces:
-    """Where a program finds its memory, in a function that has a `frame`: `buffers`, the `flags` of variables as expressions of
-    their bytes, room for copies of variables, and the pool of threads, where it needs these."""
+    """The memory of a program, in a function that has a `frame`: `buffers`, the `flags` of variables as C expressions of their
+    bytes, and, where the program needs them, room for copies of variables and the thread pool."""
     buffers: Mapping[Buffer, CPlace]
     flags: Mapping[Buffer, str]
     rollback: CPlace | None = None
@@ -42,8 +43,8 @@ class CPlaces:
 
 @dataclass(slots=True)
 class CDriver:
-    """Writes the driver of one program; names begin with `prefix`. `kernels[i]` is what kernel i's function is called.
-    `table` are rows of calls, `bounds` where in it tasks begin and end."""
+    """The writer of one program's driver; names begin with `prefix`. `kernels[i]` is the name of kernel i's function. `table`
+    holds rows of calls, `bounds` the rows of the table where tasks begin and end."""
     prefix: str
     program: Program
     kernels: Sequence[str]
@@ -57,8 +58,8 @@ class CDriver:
         return f"const struct {self.prefix}_frame *frame"
 
     def definitions(self) -> list[str]:
-        """All functions and tables; the last one is the driver's `entry`: `<prefix>_steps`, or `<prefix>_guarded` where a run
-        that fails must bring variables back."""
+        """Return all functions and tables. The last one is the driver's `entry`: `<prefix>_steps`, or `<prefix>_guarded` where
+        a failed run must restore variables."""
         check_outputs(self.program)
         rollback = rollback_of(self.program)
         body = self.steps(self.program.steps, 1)
@@ -76,7 +77,8 @@ class CDriver:
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
     def call(self, kernel: int, low: str, high: str, task: str | None) -> str:
-        """A call of a kernel with its pointers; of buffers with copies, to that of the task (None: the first)."""
+        """Return a call of a kernel with its pointers; for a buffer with copies, pass the copy of the task (None: the
+        first)."""
         function = self.program.functions[kernel]
         written = buffers_written(function)
         passed = [self.argument(b, b in written, task) for b in (*function.params, *function.scratch)]
@@ -97,7 +99,7 @@ class CDriver:
 
     @property
     def task(self) -> str:
-        """What functions take more in a program with parallel steps."""
+        """The additional parameter of functions in a program with parallel steps."""
         return ", int64_t task" if is_parallel(self.program) else ""
 
     def calling(self) -> list[str]:
@@ -114,7 +116,7 @@ class CDriver:
                            f"{INDENT}default: break;", f"{INDENT}}}", "}"])]
 
     def walking(self) -> list[str]:
-        """The table of steps, and the loop that runs some of its rows."""
+        """Return the table of steps, and the loop that runs some of its rows."""
         if not self.table:
             return []
         t = "uint16_t" if max(max(row) for row in self.table) < 1 << 16 else "uint32_t"
@@ -140,7 +142,8 @@ class CDriver:
         return lines + self.run(run, depth)
 
     def run(self, steps: Sequence[Compute], depth: int) -> list[str]:
-        """Steps that follow each other: a few of as many kernels are called, others are rows of the table."""
+        """Return a run of consecutive steps: direct calls if they are few and each calls another kernel, else rows of the
+        table."""
         calls, indent = [(step.kernel, *self.rows(step)) for step in steps], INDENT * depth
         if len(calls) <= MOST_CALLS and len({kernel for kernel, _, _ in calls}) == len(calls):
             return [indent + self.call(kernel, str(low), str(high), None) for kernel, low, high in calls]
@@ -148,7 +151,7 @@ class CDriver:
         return [f"{indent}{self.prefix}_walk(frame, {first}, {end}{', 0' if self.task else ''});"]
 
     def listed(self, calls: Sequence[Call]) -> tuple[int, int]:
-        """Put calls into the table: the first row of it, and the end."""
+        """Append calls to the table; return its first new row and the end row."""
         first = len(self.table)
         self.used |= dict.fromkeys(kernel for kernel, _, _ in calls)
         self.table += calls
@@ -181,12 +184,12 @@ class CDriver:
         raise TypeError(step)
 
     def is_set(self, condition: Buffer) -> str:
-        """True if the byte there is not 0."""
+        """Return an expression that is true if the byte of the condition is not 0."""
         return f"*({self.places.buffers[condition].pointer}) != 0"
 
     # ---- tasks -------------------------------------------------------------------------------------------------------
     def fork(self, tasks: Sequence[Sequence[Call]]) -> str:
-        """Tasks that may run at the same time, each some rows of the table."""
+        """Return the call that runs tasks in parallel; each task is a range of rows of the table."""
         first = len(self.bounds)
         for calls in tasks:
             begin, end = self.listed(calls)
@@ -195,7 +198,7 @@ class CDriver:
         return f"{self.prefix}_fork(frame, {first}, {len(tasks)});"
 
     def forking(self) -> list[str]:
-        """What runs tasks, where there are some."""
+        """Return the definitions that run tasks; none in a program without tasks."""
         if not self.bounds:
             return []
         p, pool = self.prefix, self.places.pool
@@ -213,8 +216,8 @@ class CDriver:
 
     # ---- failing without a trace -------------------------------------------------------------------------------------
     def guarded(self, rollback: Rollback) -> str:
-        """The entry of a program that may fail after it has written: where a check may fail, it copies the variables before the
-        run, and back if the run fails."""
+        """Return the entry of a program that may fail after a write: where a check may fail, it copies the variables before the
+        run, and copies them back if the run fails."""
         keep, undo = (self.copies(rollback, back, 2) for back in (False, True))
         condition = "1" if rollback.always else " || ".join(f"{self.places.flags[b]} == 0" for b in rollback.checked)
         return "\n".join([f"static int32_t {self.entry}({self.frame}) {{", f"    const int keeps = {condition};",

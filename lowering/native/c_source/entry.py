@@ -1,4 +1,4 @@
-"""The entry functions of a file of C source: they check what the caller gives, as an object's do (`c_object.entry`), put the
+"""The entry functions of a C source file: they check the caller's arguments, as an object's do (`c_object.entry`), put the
 pointers into a frame and run the program's driver.
 """
 from __future__ import annotations
@@ -15,13 +15,14 @@ from .places import frame_members
 
 
 def frame_structure(interface: CInterface, entry: CEntry) -> str:
-    """What an entry hands to its driver."""
+    """Return the structure that an entry passes to its driver."""
     members = [f"    {t}{name};" for t, name, _ in frame_members(interface, entry)] or ["    char nothing;"]
     return "\n".join([f"/* The memory of a run. */\nstruct {entry.name}_frame {{", *members, "};"])
 
 
 def entry_function(interface: CInterface, entry: CEntry, driver: str, checksum: int) -> str:
-    """The function that runs a program, by the name that the header gives it, and by its plain one; `driver` runs the steps."""
+    """Return the function that runs a program, under the header's name for it and under its plain name; `driver` runs the
+    steps."""
     given, taken = interface.given(entry), parameters(interface, entry)
     variables = [interface.variables[use.buffer.name] for use in entry.program.variables]
     body = [f"    struct {entry.name}_frame frame;"]
@@ -44,7 +45,7 @@ def uses(line: str, name: str) -> bool:
 
 
 def member(interface: CInterface, entry: CEntry | None, given: Given) -> tuple[str, str]:
-    """The pointer that the caller gives, and the size that it says."""
+    """Return the pointer that the caller passes, and its stated size."""
     if given.structure in ("inputs", "outputs"):
         assert entry is not None
         name = list(getattr(entry, given.structure).values())[given.number]
@@ -55,7 +56,7 @@ def member(interface: CInterface, entry: CEntry | None, given: Given) -> tuple[s
 
 
 def checked(interface: CInterface, entry: CEntry | None, given: Sequence[Given]) -> list[str]:
-    """Return an error unless all that the caller gives is there, large enough and aligned."""
+    """Return an error unless all memory of the caller is non-null, large enough and aligned."""
     needed = [g for g in given if g.nbytes]
     members = {g: member(interface, entry, g) for g in needed}
     return [*refuse([f"{s} == NULL" for s in dict.fromkeys(g.structure for g in needed)], "NULL"),
@@ -65,7 +66,7 @@ def checked(interface: CInterface, entry: CEntry | None, given: Sequence[Given])
 
 
 def checked_state(interface: CInterface) -> list[str]:
-    """Return an error unless the structures that the caller holds variables in are there and aligned."""
+    """Return an error unless the caller's structures of variables are non-null and aligned."""
     layout, lines = interface.caller_state, []
     assert layout is not None, "the caller holds no variables"
     for structure in layout.structures:
@@ -77,13 +78,13 @@ def checked_state(interface: CInterface) -> list[str]:
 
 
 def initialize(interface: CInterface) -> list[str]:
-    """Give the variables that have not been written their initial values, where some have any."""
+    """Give the variables that have not been written their initial values, if any has one."""
     state = STATE_ARGUMENT if interface.caller_state else ""
     return [f"    {interface.prefix}_initialize({state});"] if interface.initialized else []
 
 
 def other_types(variables: Sequence[CVariable]) -> list[str]:
-    """Return an error where another file has given one of the variables that they share another type."""
+    """Return an error if another file declares a shared variable with another type."""
     return refuse([f"{v.type_symbol} != {v.checksum}u" for v in variables if v.is_shared], "VARIABLE")
 
 

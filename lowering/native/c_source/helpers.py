@@ -1,6 +1,6 @@
-"""Small functions that kernels in C call: those operations of the loop IR that take more than an operator of C, because that
-would have undefined behaviour (sums that overflow, shifts too far, quotients by 0) or need a library. Each is written into the
-file once, where something uses it.
+"""Small functions that C kernels call: the operations of the loop IR that are not one C operator, because that operator has
+undefined behaviour (overflowing sums, shifts too far, division by 0) or the operation needs a library. A file defines each
+function once, if something uses it.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 @dataclass(slots=True)
 class Helpers:
-    """What a file has been found to need so far: types of vectors, and functions by name, each behind those that it calls."""
+    """The helpers that a file needs so far: vector types, and functions by name, each after the functions that it calls."""
     vectors: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
 
@@ -37,7 +37,7 @@ class Helpers:
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def get(self, dtype: str) -> str:
-        """An element of memory that holds elements of several types over time."""
+        """Return the function that loads an element of memory shared by several types."""
         t = memory_type(dtype)
         return self.function(f"get_{SHORT[dtype]}", t, "const void *memory, ptrdiff_t i", f"{t} x;",
                              f"COPY(&x, ALIGNED_AS((const unsigned char *)memory + i * (ptrdiff_t)sizeof x, {t}), sizeof x);",
@@ -55,12 +55,12 @@ class Helpers:
 
     # ---- integers ----------------------------------------------------------------------------------------------------
     def wrapping(self, op: str, dtype: str) -> str:
-        """A sum, a difference or a product, of which the low bits are kept."""
+        """Return the function of a wrapping sum, difference or product."""
         t, u = SCALARS[dtype], WRAPPING[BITS[dtype]]
         return self.function(f"{op}_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return ({t})(({u})x {SIGNS[op]} ({u})y);")
 
     def absolute(self, dtype: str) -> str:
-        """The size of the least integer is that integer again."""
+        """Return the function of the absolute value; the least integer stays as it is."""
         t, u = SCALARS[dtype], WRAPPING[BITS[dtype]]
         return self.function(f"abs_{SHORT[dtype]}", t, f"{t} x", f"return x < 0 ? ({t})(0u - ({u})x) : x;")
 
@@ -77,7 +77,7 @@ class Helpers:
         return self.function(f"{op}_{SHORT[dtype]}", t, f"{t} x, {t} y", f"return {shifted(op, dtype, 'x', by)};")
 
     def leading_zeros(self, dtype: str) -> str:
-        """How many upper bits are 0; all of them, for 0."""
+        """Return the function that counts leading zeros; for 0, all bits."""
         t, bits = SCALARS[dtype], BITS[dtype]
         u = f"uint{bits}_t"
         halves, step = [], bits // 2
@@ -88,7 +88,7 @@ class Helpers:
                              f"if (rest == 0) return {bits};", *halves, f"return ({t})zeros;")
 
     def multiply_high(self, nudged: bool) -> str:
-        """Bits 32 to 63 of x * y + z; with `nudged` of 2^31 less where x is negative."""
+        """Bits 32 to 63 of x * y + z; if `nudged`, of the sum minus 2^31 where x is negative."""
         nudge = ["if (x < 0) sum -= UINT64_C(0x80000000);"] * nudged
         return self.function("multiply_high" + "_nudged" * nudged, "int32_t", "int32_t x, int32_t y, int64_t z",
                              "uint64_t sum = (uint64_t)((int64_t)x * y) + (uint64_t)z;", *nudge,
@@ -106,7 +106,7 @@ class Helpers:
 
     # ---- the smaller and the larger ----------------------------------------------------------------------------------
     def extreme(self, op: str, dtype: str) -> str:
-        """The smaller or larger one: of floats, what `PRIMITIVES` says where one is NaN."""
+        """The minimum or maximum; for floats with a NaN operand, the result that `PRIMITIVES` defines."""
         kind, t = KINDS[dtype], SCALARS[dtype]
         which = "min" if op in ("min", "minimum", "minnum") else "max"
         better = f"y {'<' if which == 'min' else '>'} x"
@@ -124,7 +124,7 @@ class Helpers:
                              f"return {self.bits(whole, dtype)}({self.bits(dtype, whole)}(x) & {mask});")
 
     def rounded(self, op: str, dtype: str) -> str:
-        """rint, floor or ceil: adding and taking away 2^23 (2^52) rounds to an integer, to even if two are as near."""
+        """rint, floor or ceil: adding and subtracting 2^23 (2^52) rounds to an integer, with ties to even."""
         t, whole, mask = SCALARS[dtype], *whole_of(dtype)
         large = "8388608.0f" if dtype == "float32" else "4503599627370496.0"
         one = "1.0f" if dtype == "float32" else "1.0"
@@ -147,7 +147,7 @@ class Helpers:
 
     # ---- vectors -----------------------------------------------------------------------------------------------------
     def lookup(self) -> str:
-        """The entry x + 128 of a table in four quarters."""
+        """Entry x + 128 of a table that is stored in four quarters."""
         quarter = self.vector(Type("int8", 64))
         return self.function(
             "lookup_i8", "int8_t", f"int8_t x, const {quarter} *a, const {quarter} *b, const {quarter} *c, const {quarter} *d",
@@ -156,13 +156,13 @@ class Helpers:
 
     # ---- pairs of 16 bits --------------------------------------------------------------------------------------------
     def of_pairs(self, name: str, parameters: str, instruction: str, otherwise: str) -> str:
-        """A function that Arm's DSP extension has as an instruction."""
+        """Return a function that is one instruction of Arm's DSP extension."""
         self.define("arm_acle", f"#if {PAIRS}\n#include <arm_acle.h>\n#endif")
         return self.function(name, "int32_t", parameters, f"#if {PAIRS}", f"return {instruction};", "#else",
                              f"return {otherwise};", "#endif")
 
     def pair(self, dtype: str) -> str:
-        """Bytes 0 and 2 of a word, plus an offset, as two numbers of 16 bits."""
+        """Bytes 0 and 2 of a word, each plus an offset, as two 16-bit numbers."""
         both, byte = "(uint32_t)(offset & 0xffff) * 0x10001u", SCALARS[dtype]
         wide = "(int32_t)__uxtab16({0}, word)" if dtype == "uint8" else "__sxtab16((int32_t)({0}), (int32_t)word)"
         first, second = (f"(uint32_t)({byte})({word} & 0xffu) + (uint32_t)offset" for word in ("word", "(word >> 16)"))
@@ -170,26 +170,26 @@ class Helpers:
                              f"(int32_t)((({first}) & 0xffffu) | ({second}) << 16)")
 
     def dot_pair(self) -> str:
-        """acc + the products of two numbers of 16 bits each."""
+        """acc + the products of two pairs of 16-bit numbers."""
         low, high = (" * ".join(f"(int16_t)({part} & 0xffffu)" for part in parts) for parts in (
             ("(uint32_t)x", "(uint32_t)y"), ("((uint32_t)x >> 16)", "((uint32_t)y >> 16)")))
         return self.of_pairs("dot_pair", "int32_t total, int32_t x, int32_t y", "__smlad(x, y, total)",
                              f"(int32_t)((uint32_t)total + (uint32_t)({low}) + (uint32_t)({high}))")
 
     def saturated(self, source: str, result: str) -> str:
-        """The nearest integer of half the size."""
+        """Saturation to an integer of half the size."""
         s, r, bits = SCALARS[source], SCALARS[result], BITS[result]
         return self.function(f"saturated_{SHORT[result]}", r, f"{s} x",
                              f"return ({r})(x < INT{bits}_MIN ? INT{bits}_MIN : x > INT{bits}_MAX ? INT{bits}_MAX : x);")
 
 
 def whole_of(dtype: str) -> tuple[str, str]:
-    """The integer of a float's size, and all of its bits but the sign."""
+    """Return the integer type of a float's size, and the mask of all its bits but the sign."""
     return ("uint32", "0x7fffffffu") if dtype == "float32" else ("uint64", "UINT64_C(0x7fffffffffffffff)")
 
 
 def shifted(op: str, dtype: str, x: str, by: str) -> str:
-    """x shifted by less than its bits."""
+    """Return x shifted by less than its bit width."""
     t, bits = SCALARS[dtype], BITS[dtype]
     if op == "shl":
         return f"({t})(({WRAPPING[bits]}){x} << {by})"

@@ -1,5 +1,5 @@
-"""Indices in C: the loop IR says int64, which takes several instructions on 32-bit processors and many on smaller ones. One
-that is known to fit is computed in the fastest type of C that has 32 bits, or 16, which processors with 16-bit pointers need.
+"""Indices in C. The loop IR's int64 takes several instructions on 32-bit processors and many on smaller ones. An index that is
+known to fit is computed in C's fastest type of 32 bits, or of 16 bits, which processors with 16-bit pointers need.
 """
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ...loops.ranges import LIMITS, Interval, Ranges
 WIDTHS = ("int16", "int32", "int64")
 TYPES = {"int16": "int_fast16_t", "int32": "int_fast32_t", "int64": "int64_t"}
 EXACT = frozenset({"add", "sub", "mul", "and", "min", "max", "minimum", "maximum", "minnum", "maxnum", "cast", "splat"})
-"""Operations that give the same in any type that holds operands and result."""
+"""Operations whose result is the same in any type that holds operands and result."""
 
 
 @dataclass(slots=True)
 class Indices:
-    """What is known of the integers of one function, and so how wide its indices must be."""
+    """The value ranges of one function's integers, which decide how wide its indices must be."""
     ranges: Ranges = field(default_factory=Ranges)
 
     def enter(self, f: Function) -> None:
-        """Learn what the integers of the function may be."""
+        """Record the value ranges of the function's integers."""
         for row in f.rows or ():
             self.ranges.given(row, (0, f.phases[-1] if f.phases else row_limit(f)))
         for stmt in walk(f.body):
@@ -37,11 +37,11 @@ class Indices:
         return self.ranges.span(x)
 
     def width(self, *values: Operand) -> str:
-        """The narrowest type that holds all of these."""
+        """Return the narrowest type that holds all these values."""
         return widest([width_of(self.span(x)) for x in values])
 
     def decided(self, stmt: Stmt) -> bool | None:
-        """True if a comparison of integers always holds, False if it never does, None where that depends."""
+        """Return True if a comparison of integers always holds, False if it never holds, else None."""
         match stmt:
             case Let(op="xor", args=(x, y)) if x is y and x.type.dtype == "bool":
                 return False
@@ -61,7 +61,7 @@ class Indices:
         return None
 
     def is_exact(self, stmt: Let) -> bool:
-        """True if an index may be computed in a narrow type, in which it does not overflow."""
+        """True if a narrow type can hold an index and its operands, so that its computation does not overflow."""
         integers = [a for a in stmt.args if a.type.dtype in LIMITS]
         if stmt.result.type is not INDEX or self.width(stmt.result, *integers) == "int64":
             return False

@@ -1,9 +1,9 @@
-"""A function of the loop IR as a function of C: loops are for-loops, conditions ifs, and each value is a named constant. What
-several operations do lane by lane stands in one loop over the lanes, which compilers make vectors of.
+"""A function of the loop IR as a C function: loops become for-loops, conditions ifs, and each value a named constant.
+Consecutive lane-wise operations share one loop over the lanes, which compilers vectorize.
 
-Memory that several buffers share has no type of its own: elements of more than a byte are read and written there by
-functions that copy bytes, so that no rule about types of objects is broken. What has a type (constants, variables, the caller's
-tensors) is read and written as an array.
+Memory that several buffers share has no type of its own: elements of more than one byte are read and written there by functions
+that copy bytes, which keeps C's strict aliasing rule. Memory that has a type (constants, variables, the caller's tensors) is
+read and written as an array.
 """
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ from .indices import TYPES, Indices
 from .operations import Operations
 
 LONGEST_INDEX = 60
-"""Characters of an index that is written where it is used, and has no name."""
+"""Maximum number of characters of an index that is written at its use instead of being named."""
 BY_LANES = frozenset({"lookup", "pack", "dot4", "dot4_signed", "dot2", "pairs", "dot_pairs", "dot8", "dot", "any_false",
                       "bits"})
-"""Operations of vectors that are not the same in each lane."""
+"""Vector operations that are not lane-wise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How a function sees a buffer: whether others lie in the same bytes at other times (`is_shared`), and whether it shares
-    none with the other buffers of this call (`is_alone`)."""
+    """A buffer as a function sees it: `is_shared` if other buffers use its bytes at other times, `is_alone` if it shares no
+    bytes with the other buffers of this call."""
     is_shared: bool
     is_alone: bool
 
 
 def placeholder(number: int) -> str:
-    """Stands for the name of parameter number `number`: functions that differ in names alone are one."""
+    """Return the placeholder for the name of parameter `number`: functions that differ in names alone are one."""
     return f"@{number}@"
 
 
@@ -67,7 +67,7 @@ PLACEHOLDER = re.compile(r"@(\d+)@")
 
 @dataclass(slots=True)
 class LaneLoop:
-    """Statements of the open loop over lanes, and the vectors that they make."""
+    """The statements of the open loop over lanes, and the declarations of the vectors that they define."""
     lanes: int
     declared: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ class LaneLoop:
 
 @dataclass(slots=True)
 class KernelFunction:
-    """Writes one function. `names` are those of values; `inlined` are indices that are written where they are used."""
+    """The writer of one function. `names` holds the names of values, `inlined` the indices that are written at their use."""
     function: Function
     memory: Sequence[Memory]
     helpers: Helpers
@@ -87,7 +87,7 @@ class KernelFunction:
     yielded: frozenset[Var] = field(init=False)
     names: dict[Var, str] = field(default_factory=dict)
     unsigned: dict[Var, str] = field(default_factory=dict)
-    """Variables that are kept without a sign; their name in `names` is that of their value with one."""
+    """Signed variables that are stored as unsigned; their entry in `names` is their value as a signed integer."""
     inlined: dict[Var, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     depth: int = 1
@@ -103,7 +103,7 @@ class KernelFunction:
         self.yielded = frozenset(y for s in walk(f.body) if isinstance(s, For) for y in s.yields if isinstance(y, Var))
 
     def body(self) -> str:
-        """The function's statements. Parameters are placeholders."""
+        """Return the function's statements, with placeholders for parameters."""
         f = self.function
         self.names |= dict(zip(f.rows or (), ("low", "high")))
         self.block(f.body)
@@ -111,7 +111,7 @@ class KernelFunction:
         return "\n".join(self.lines)
 
     def parameters(self) -> list[str]:
-        """A pointer for each buffer, and the rows where the function takes them."""
+        """Return the parameters: a pointer for each buffer, and the row range if the function takes one."""
         f, written = self.function, buffers_written(self.function)
         found = []
         for i, (b, memory) in enumerate(zip((*f.params, *f.scratch), self.memory, strict=True)):
@@ -121,7 +121,7 @@ class KernelFunction:
         return found + [f"{TYPES[self.indices.width(*f.rows)]} {name}" for name in ("low", "high") if f.rows]
 
     def unused(self) -> list[str]:
-        """Parameters that no statement reads or writes."""
+        """Return the parameters that no statement reads or writes."""
         text, f = "\n".join(self.lines), self.function
         named = [placeholder(i) for i in range(len(f.params) + len(f.scratch)) if placeholder(i) not in text]
         return named + [name for name in ("low", "high") if f.rows and not re.search(rf"\b{name}\b", text)]
@@ -132,7 +132,7 @@ class KernelFunction:
         self.lines.append("    " * self.depth + text)
 
     def lane(self, lanes: int, statement: str, declared: str = "") -> None:
-        """A statement for each lane `l`; of one lane it is a plain one."""
+        """Add a statement for each lane `l`."""
         if self.open is None or self.open.lanes != lanes:
             self.flush()
             self.open = LaneLoop(lanes)
@@ -157,7 +157,7 @@ class KernelFunction:
         return self.names[x]
 
     def value(self, x: Operand) -> str:
-        """An operand of one lane, or a whole vector that has a name."""
+        """Return a scalar operand, or a whole vector that has a name."""
         if not isinstance(x, Var):
             return literal(x.value, x.type.dtype)
         if x in self.inlined:
@@ -165,11 +165,11 @@ class KernelFunction:
         return self.names[x]
 
     def one(self, x: Operand, lane: str = "l") -> str:
-        """A lane of an operand."""
+        """Return one lane of an operand."""
         return self.value(x) if x.type.lanes == 1 or not isinstance(x, Var) else f"{self.value(x)}.at[{lane}]"
 
     def whole(self, x: Operand) -> str:
-        """A vector as a variable of C: a literal is made one."""
+        """Return the C variable of an operand; define one for a literal."""
         self.flush()
         if isinstance(x, Var):
             return self.value(x)
@@ -186,7 +186,7 @@ class KernelFunction:
         return c_type(type) if type.lanes == 1 else self.helpers.vector(type)
 
     def define(self, x: Var, expression: str, stem: str = "t") -> None:
-        """A scalar, or each lane of a vector."""
+        """Define a scalar, or each lane of a vector."""
         name = self.named(x, stem)
         if x.type.lanes == 1:
             self.line(f"const {c_type(x.type)} {name} = {expression};")
@@ -248,7 +248,7 @@ class KernelFunction:
                     self.line("}};")
 
     def by_lanes(self, stmt: Let) -> None:
-        """An operation that is not the same in each lane."""
+        """Define the result of an operation that is not lane-wise."""
         (first, *others), result, n = stmt.args, stmt.result, stmt.result.type.lanes
         match stmt.op:
             case "bits" if first.type.lanes == n:
@@ -280,7 +280,7 @@ class KernelFunction:
                 self.folded(result, first, stmt.op.removeprefix("reduce_"))
 
     def pack(self, result: Var, x: Operand, y: Operand) -> None:
-        """Both clipped to half the size and interleaved by groups of 16 bytes."""
+        """Saturate both operands to half the size, and interleave them in groups of 16 bytes."""
         group, name = 16 // ITEM_SIZES[x.type.dtype], self.named(result, "t")
         clip = self.helpers.saturated(x.type.dtype, result.type.dtype)
         at = f"l / {group} * {2 * group} + l % {group}"
@@ -289,7 +289,7 @@ class KernelFunction:
         self.flush()
 
     def dot4(self, dtype: str, result: Var, total: Operand, x: Operand, y: Operand) -> None:
-        """acc + four products in each lane, of bytes of a type and signed ones."""
+        """acc + four products in each lane, of bytes of type `dtype` and signed bytes."""
         lanes = 4 * result.type.lanes
         a, b = self.as_bits(result, x, Type(dtype, lanes), "x"), self.as_bits(result, y, Type("int8", lanes), "y")
         add, at, terms = self.helpers.wrapping("add", "int32"), "" if lanes == 4 else "4 * l + ", self.one(total)
@@ -298,7 +298,7 @@ class KernelFunction:
         self.define(result, terms)
 
     def dot2(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
-        """acc + two products of numbers of 16 bits in each lane."""
+        """acc + two products of 16-bit numbers in each lane."""
         add, (a, b), terms = self.helpers.wrapping("add", "int32"), (self.whole(x), self.whole(y)), self.one(total)
         at = "" if result.type.lanes == 1 else "2 * l + "
         for i in range(2):
@@ -306,27 +306,27 @@ class KernelFunction:
         self.define(result, terms)
 
     def as_bits(self, result: Var, x: Operand, type: Type, which: str) -> str:
-        """The name of a copy of an operand, read as another type."""
+        """Return the name of a bit-cast copy of an operand."""
         name, source = f"bits{result.id}{which}", self.whole(x)
         self.line(f"{self.type(type)} {name};")
         self.line(f"COPY(&{name}, &{source}, sizeof {name});")
         return name
 
     def pairs(self, result: Var, x: Operand, offset: Operand) -> None:
-        """Four bytes plus an offset, two to a word."""
+        """Four bytes, each plus an offset, as pairs of 16 bits in two words."""
         word = self.as_bits(result, x, Type("uint32"), "w")
         rotated = f"{word} >> 8 * l | {word} << (32 - 8 * l) % 32"
         self.define(result, f"{self.helpers.pair(x.type.dtype)}({rotated}, {self.value(offset)})")
 
     def dot_pairs(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
-        """acc + the products of all numbers of 16 bits."""
+        """acc + the products of all 16-bit numbers."""
         terms, dot = self.value(total), self.helpers.dot_pair()
         for i in range(x.type.lanes):
             terms = f"{dot}({terms}, {self.one(x, str(i))}, {self.one(y, str(i))})"
         self.define(result, terms)
 
     def dot8(self, result: Var, total: Operand, x: Operand, y: Operand) -> None:
-        """2 by 2 sums, acc + the products of two rows and two columns of eight bytes."""
+        """2 x 2 sums: acc + the products of two rows and two columns of eight bytes."""
         add, (a, b) = self.helpers.wrapping("add", "int32"), (self.whole(x), self.whole(y))
         terms = self.one(total)
         for i in range(8):
@@ -344,7 +344,8 @@ class KernelFunction:
         self.flush()
 
     def folded(self, result: Var, x: Operand, op: str, sign: str = "") -> None:
-        """All lanes combined: lane i with lane i + n/2, then the half; an odd number of lanes one after the other."""
+        """Reduce all lanes: combine lane i with lane i + n/2 and repeat for the half; take an odd number of lanes one after the
+        other."""
         n, element = x.type.lanes, Type(x.type.dtype)
         if n == 1:
             self.define(result, f"{sign}{self.value(x)}")
@@ -367,7 +368,7 @@ class KernelFunction:
 
     # ---- indices -----------------------------------------------------------------------------------------------------
     def index(self, stmt: Let) -> None:
-        """An index: in the type that it needs, and without a name where it is used once."""
+        """Define an index in the narrowest type that holds it, or write it inline if it is short and used once."""
         result, args, spans = stmt.result, stmt.args, self.indices
         if not spans.is_exact(stmt):
             texts = [self.value(a) for a in args]
@@ -388,7 +389,7 @@ class KernelFunction:
             self.line(f"const {TYPES[kept]} {self.named(result, 'i')} = {text};")
 
     def sum(self, stmt: Let, needed: str, kept: str) -> str:
-        """An index computed in the type `needed`, which holds operands and result."""
+        """Return an index computed in the type `needed`, which holds operands and result."""
         texts = [self.value(a) for a in stmt.args]
         if stmt.op == "splat":
             return texts[0]
@@ -403,7 +404,7 @@ class KernelFunction:
         return f"{y} {'<' if stmt.op.startswith('min') else '>'} {x} ? {y} : {x}"
 
     def place(self, base: Operand, offset: int) -> str:
-        """The index of an element."""
+        """Return the index of an element: base + offset."""
         if isinstance(base, Literal):
             return str(int(base.value) + offset)
         text = self.inlined.get(base) or self.names[base]
@@ -414,7 +415,7 @@ class KernelFunction:
         return self.memory[self.buffers[buffer]].is_shared and ITEM_SIZES[buffer.dtype] > 1
 
     def element(self, buffer: Buffer, index: str) -> str:
-        """What the buffer holds there."""
+        """Return the load of the buffer's element at an index."""
         pointer = placeholder(self.buffers[buffer])
         if self.is_shared(buffer):
             return f"{self.helpers.get(buffer.dtype)}({pointer}, {index})"
@@ -426,7 +427,7 @@ class KernelFunction:
                   stmt.mask)
 
     def read(self, result: Var, buffer: Buffer, index: str, active: int, mask: Operand | None) -> None:
-        """Elements of a buffer; those that are not active, or not in the mask, are 0."""
+        """Load elements of a buffer; lanes that are inactive or masked out are 0."""
         element, conditions = self.element(buffer, index), []
         if active < result.type.lanes:
             conditions.append(f"l < {active}")
@@ -437,7 +438,7 @@ class KernelFunction:
         self.define(result, element, "x")
 
     def store(self, stmt: StoreTo) -> None:
-        """Each vector is stored in a loop of its own: it may lie over what others load."""
+        """Store a value. Each vector has a loop of its own, because its bytes may overlap those that other statements load."""
         buffer, lanes = stmt.address.buffer, stmt.value.type.lanes
         value = self.one(stmt.value)
         index = lane_of(self.place(stmt.address.base, stmt.address.offset), lanes)
@@ -453,7 +454,7 @@ class KernelFunction:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def loop(self, f: For) -> None:
-        """What a loop carries are variables, which keep their values behind it."""
+        """Write a loop; its loop-carried values are variables, which keep their values after the loop."""
         width = self.indices.width(f.low, f.high)
         carried = list(zip(f.params, f.inits, f.yields, f.results))
         for param, init, last, result in carried:
@@ -482,9 +483,10 @@ class KernelFunction:
                 self.line(f"(void){self.unsigned.get(param, self.names[param])};")
 
     def wraps(self, f: For, value: Operand) -> bool:
-        """True if a loop carries an integer with a sign that a wrapping operator makes. It is kept without one, as the operator
-        computes: gcc 12 drops half of the sums where several are carried with a sign, x = (int)((unsigned)x + (unsigned)y) four
-        times in a loop (int32 with AVX2, int16 and int8 with SSE2), and has them right without conversions between."""
+        """True if a loop carries a signed integer that a wrapping operator computes. It is stored as unsigned, the type in
+        which the operator computes: gcc 12 drops half of the sums where a loop carries several signed ones, x =
+        (int)((unsigned)x + (unsigned)y) four times in a loop (int32 with AVX2, int16 and int8 with SSE2), and computes them
+        correctly without the conversions."""
         if not isinstance(value, Var) or value.type.lanes > 1 or value.type is INDEX or KINDS[value.type.dtype] != "signed":
             return False
         for stmt in f.body:
@@ -498,7 +500,7 @@ class KernelFunction:
         return False
 
     def yields(self, f: For) -> None:
-        """What the next iteration starts with; where one is what another was, by way of copies."""
+        """Assign the initial values of the next iteration; copy those first that an earlier assignment would overwrite."""
         changed = [(p, y) for p, y in zip(f.params, f.yields) if y is not p]
         behind: set[Var] = set()
         copies: dict[Var, str] = {}
@@ -520,7 +522,7 @@ class KernelFunction:
 
 
 def live_uses(f: Function, indices: Indices) -> Counter[Var]:
-    """How often each value is used, but by values that nothing uses, or that are known."""
+    """Count the uses of each value, except uses by dead values and by conditions with a known result."""
     uses = Counter(x for stmt in walk(f.body) if indices.decided(stmt) is None for x in operands(stmt) if isinstance(x, Var))
     definitions = {s.result: s for s in walk(f.body) if isinstance(s, Let | LoadFrom | GatherFrom | Shuffle)}
     dead = [x for x in definitions if not uses[x]]
@@ -535,11 +537,11 @@ def live_uses(f: Function, indices: Indices) -> Counter[Var]:
 
 
 def operands(stmt: Stmt) -> Sequence[Operand]:
-    """What a statement uses."""
+    """Return the operands of a statement."""
     match stmt:
         case Let(args=args):
             return args
-        case Shuffle(args=(x, y), lanes=lanes):  # only what it takes lanes of
+        case Shuffle(args=(x, y), lanes=lanes):  # only the operands whose lanes it takes
             return [v for v, taken in ((x, min(lanes) < x.type.lanes), (y, max(lanes) >= x.type.lanes)) if taken]
         case LoadFrom(address=address, mask=mask):
             return [address.base, *([mask] if mask is not None else [])]
@@ -555,12 +557,12 @@ def operands(stmt: Stmt) -> Sequence[Operand]:
 
 
 def lane_of(index: str, lanes: int) -> str:
-    """The index of lane l of neighbours that begin there."""
+    """Return the index of lane l of consecutive elements that begin at `index`."""
     return index if lanes == 1 else "l" if index == "0" else f"{index} + l"
 
 
 def filled(texts: Sequence[str], depth: int) -> list[str]:
-    """Texts with commas, as many on a line as fit."""
+    """Return the texts, separated by commas, in lines filled to the line width."""
     indent, lines = "    " * depth, [""]
     for text in texts:
         piece = f"{text}, "

@@ -1,5 +1,5 @@
-"""The kernels of a file: a static function each, with a comment that says what it computes. Functions that differ in names
-alone are one.
+"""The kernels of a file: a static function each, with a comment on its computation. Functions that differ in names alone are
+one.
 """
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .kernel_function import PLACEHOLDER, KernelFunction, Memory
 
 @dataclass(slots=True)
 class Kernels:
-    """Functions of one file. `definitions` are by name; `comments` are what stands in front of each, by what it says."""
+    """The functions of one file. `definitions` is keyed by name; `comments` holds the comments before each definition, by its
+    name."""
     helpers: Helpers
     has_fma: bool = False
     definitions: dict[str, str] = field(default_factory=dict)

@@ -1,5 +1,5 @@
-"""The functions of a file of C source that belong to the model as a whole, and its variables: what `c_object.state` writes for
-objects. A saved state has the same bytes as an object's.
+"""The functions of a C source file that belong to the model as a whole, and its variables: those that `c_object.state` writes
+for objects. A saved state has the same bytes as an object's.
 """
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def initial_values(interface: CInterface, constants: Constants) -> list[str]:
 
 
 def given(interface: CInterface) -> str:
-    """The parameter of what takes the state alone."""
+    """Return the parameter of functions that take the state alone."""
     return ", ".join(state_parameter(interface, interface.caller_state is not None)) or "void"
 
 
@@ -104,7 +104,7 @@ def model_functions(interface: CInterface, checksum: int) -> list[str]:
 
 
 def beginning(interface: CInterface) -> list[str]:
-    """Checks of what functions of the model take."""
+    """Return the checks of the arguments of the model's functions."""
     return (checked_state(interface) if interface.caller_state is not None else []) + other_types(interface.own_variables)
 
 
@@ -149,7 +149,7 @@ def save(interface: CInterface) -> str:
 
 
 def load(interface: CInterface) -> str:
-    """Nothing changes unless what is saved is whole."""
+    """Return the load function, which changes nothing unless the saved state is intact."""
     checksum = saved_state(interface.own_variables).checksum
     return "\n".join([*saving(interface, "load_state", "const "), *refuse([f"word_of(bytes) != {checksum}u"], "STATE"),
                       *refuse([f"word_of(bytes + 4) != {contents(interface)}"], "STATE"), *copies(interface, True),

@@ -20,14 +20,14 @@ BITWISE = {"and": "&", "or": "|", "xor": "^"}
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Writes operations with the functions that a file has; `span` says what an operand can be, `has_fma` whether products and
-    sums are rounded once."""
+    """The writer of operations with the functions that a file has; `span` returns the range of an operand, `has_fma` says
+    whether products and sums are fused."""
     helpers: Helpers
     span: Callable[[Operand], Interval]
     has_fma: bool = False
 
     def expression(self, op: str, result: Type, args: Sequence[Operand], texts: Sequence[str]) -> str:
-        """op(args), of one lane; `texts` are the operands of C, which may stand in the expression several times."""
+        """Return op(args) for one lane; `texts` are the operands in C, which the expression may contain several times."""
         dtype = args[-1].type.dtype
         if dtype == "float16" and op in HALF_ARITHMETIC:  # rounded twice, which has the same bits
             single = Type("float32")

@@ -1,5 +1,5 @@
-"""Where a program in C finds its memory, as expressions of C: what the caller gives is a member of the frame, everything else
-has a name. The frame is what the entry function makes of its arguments, and hands to the driver.
+"""The memory of a C program, as C expressions: memory of the caller is a member of the frame, all other memory has a name. The
+entry function builds the frame from its arguments and passes it to the driver.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .driver import CPlace, CPlaces
 
 
 def pool_member(pool: CPool) -> str:
-    """The member of the frame that points to a pool."""
+    """Return the member of the frame that points to a pool."""
     return f"{pool.kind}_{pool.name}"
 
 
 def frame_members(interface: CInterface, entry: CEntry) -> list[tuple[str, str, str]]:
-    """Members of an entry's frame: type, name, and the expression of the arguments that it gets its value from."""
+    """Return the members of an entry's frame: type, name, and initial value as an expression of the arguments."""
     found = []
     if not entry.is_mapped:
         for kind, const, names in (("input", "const ", entry.inputs), ("output", "", entry.outputs)):
@@ -40,7 +40,7 @@ def frame_members(interface: CInterface, entry: CEntry) -> list[tuple[str, str, 
 
 
 def c_places(interface: CInterface, entry: CEntry, constants: Constants) -> CPlaces:
-    """Where the driver of an entry finds everything."""
+    """Return the memory of an entry's driver."""
     program = entry.program
     buffers: dict[Buffer, CPlace] = {}
     if not entry.is_mapped:
@@ -56,14 +56,14 @@ def c_places(interface: CInterface, entry: CEntry, constants: Constants) -> CPla
 
 
 def in_pool(interface: CInterface, at: At) -> CPlace:
-    """Bytes of a pool: of an array of the file's, or of the caller's."""
+    """Return bytes of a pool, which is an array of the file or the caller's memory."""
     pool = interface.memories.pools[at.number]
     base = interface.pool_symbol(pool) if interface.self_contained else f"frame->{pool_member(pool)}"
     return CPlace(f"{base} + {at.offset}" if at.offset else base, is_shared=True)
 
 
 def variable_data(interface: CInterface, name: str, state: str) -> str:
-    """The array of a variable: of the file's, or of the structure that `state` points to."""
+    """Return the array of a variable, which is the file's or a member of the structure that `state` points to."""
     variable = interface.variables[name]
     if interface.caller_state is None:
         return variable.symbol
@@ -71,13 +71,13 @@ def variable_data(interface: CInterface, name: str, state: str) -> str:
 
 
 def variable_flag(interface: CInterface, name: str, state: str) -> str:
-    """The byte that says whether a variable has been written."""
+    """Return the byte that says whether a variable has been written."""
     variable = interface.variables[name]
     return variable.flag if interface.caller_state is None else f"{state}->{written_member(variable.member)}"
 
 
 def overlapping(buffers: Sequence[Buffer], entry: CEntry) -> frozenset[Buffer]:
-    """Those of the buffers of one call that share bytes with others of it."""
+    """Return the buffers of one call that share bytes with others of that call."""
     placed = [(b, entry.places[b]) for b in buffers if b in entry.places]
     return frozenset(b for b, one in placed for o, other in placed if b is not o and one.number == other.number
                      and max(one.offset, other.offset) < min(one.offset + b.nbytes, other.offset + o.nbytes))

@@ -1,8 +1,8 @@
-"""What a file of C source begins with: headers, what it relies on beyond C99, and the functions that its kernels call.
+"""The prologue of a C source file: headers, its assumptions beyond C99, and the functions that its kernels call.
 
-It relies on integers in two's complement whose conversions keep the low bits, on right shifts of negative ones that keep the
-sign, on little-endian memory and IEEE 754 floats that are computed in their own type, and has the compiler check all of that.
-Products and sums are not to be fused: ISO C lets a compiler do it, the pragmas tell it not to.
+The file assumes two's complement integers whose conversions keep the low bits, arithmetic right shifts of negative integers,
+little-endian memory, and IEEE 754 floats that are computed in their own type; the compiler checks all of that. Products and
+sums must not be fused: ISO C lets a compiler fuse them, and the pragmas forbid it.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ASSERTIONS = {
     "float": ("sizeof(float) == 4", "FLT_RADIX == 2 && FLT_MANT_DIG == 24", "FLT_EVAL_METHOD == 0"),
     "double": ("sizeof(double) == 8", "DBL_MANT_DIG == 53"),
 }
-"""What must hold, where a word occurs in the file."""
+"""Static assertions of a file, by the word whose occurrence needs them."""
 
 
 LIBRARY = """\
@@ -71,7 +71,7 @@ def needs(text: str) -> tuple[str, ...]:
 
 
 def library(text: str) -> list[str]:
-    """Those of the library's functions that a file with this text uses."""
+    """Return the library functions that a file with this text uses."""
     lines = [line for line in LIBRARY.splitlines() if (m := re.match(r"#define (\w+)", line)) is None
              or re.search(rf"\b{m[1]}\b", text)]
     mathematics = any(re.search(rf"#define {w}", line) for line in lines for w in ("SQRT", "FMA", "INFINITE", "NOT_"))
@@ -100,7 +100,7 @@ def assertions(text: str) -> list[str]:
 
 
 def prologue(text: str, helpers: Helpers) -> list[str]:
-    """Everything that stands before the kernels of a file; `text` is the rest of the file."""
+    """Return the part of a file before its kernels; `text` is the rest of the file."""
     functions = list(helpers.functions.values())
     whole = "\n".join([text, *functions, *helpers.vectors.values()])
     sections = ["\n".join(headers(whole)), *library(whole)]

@@ -1,5 +1,5 @@
-"""The whole file of C source of a model: prologue, constants, kernels, drivers, entry functions and those of the model. It is
-made of the same data as an object (`CInterface`, programs and plans), and includes the same header.
+"""The C source file of a model: prologue, constants, kernels, drivers, entry functions and model functions. It is made from the
+same data as an object (`CInterface`, programs and plans), and includes the same header.
 """
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from .places import c_places, overlapping
 from .prologue import needs, prologue
 
 LONGEST_COMMENT = 24
-"""Lines of a kernel's expression, at most."""
+"""Maximum number of lines of a kernel's expression in a comment."""
 
 
 @dataclass(frozen=True, slots=True)
 class CSource:
-    """A file of C source, the functions of the C library that it needs, and the bytes of its constants."""
+    """A C source file, the C library functions that it needs, and the number of bytes of its constants."""
     text: str
     needs: tuple[str, ...]
     constant_bytes: int
 
 
 def source_text(interface: CInterface, checksum: int) -> CSource:
-    """The file of a model; `checksum` is the header's."""
+    """Return the file of a model; `checksum` is the header's."""
     helpers, constants = Helpers(), Constants(set())
     kernels = Kernels(helpers, has_fma(interface.target))
     drivers = [driver(interface, entry, kernels, constants) for entry in interface.entries]
@@ -55,7 +55,7 @@ def source_text(interface: CInterface, checksum: int) -> CSource:
 
 
 def has_fma(target: Target) -> bool:
-    """True if an object for the target rounds products and sums once: then C source for it does."""
+    """True if an object for the target fuses products and sums (one rounding); then its C source does, too."""
     return "float32" in target.fused_floats
 
 
@@ -67,7 +67,7 @@ def introduction(interface: CInterface) -> str:
 
 
 def driver(interface: CInterface, entry: CEntry, kernels: Kernels, constants: Constants) -> CDriver:
-    """The driver of an entry; its kernels are added to those of the file."""
+    """Return the driver of an entry, and add its kernels to those of the file."""
     places, program, labels = c_places(interface, entry, constants), entry.program, Labels()
     prefix = "" if entry.name == interface.prefix else entry.name.removeprefix(f"{interface.prefix}_") + "_"
     names = []
@@ -82,13 +82,13 @@ def driver(interface: CInterface, entry: CEntry, kernels: Kernels, constants: Co
 
 
 LOCAL = re.compile(r"(?:t|x|i|sum|lane|folded|literal|last|bytes)\d+[xy]?|l|low|high|get_\w+|put_\w+|\w+_t")
-"""Names that functions have for values, for themselves or from C."""
+"""Names that functions use for values, or that C defines."""
 SHORT = re.compile(r"\w+_(?:[fui]|bf)\d\w*|\w+_bool|(?:bool|[fui]\d+|bf16)x\d+")
-"""Those of `helpers`."""
+"""Names of the functions and vector types of `helpers`."""
 
 
 def parameter_names(buffers: tuple[Buffer, ...]) -> list[str]:
-    """A name for each buffer of a function, from the model."""
+    """Return a parameter name for each buffer of a function, derived from the model's name."""
     found: list[str] = []
     for b in buffers:
         name = words_of(b.name)
@@ -100,7 +100,7 @@ def parameter_names(buffers: tuple[Buffer, ...]) -> list[str]:
 
 
 def described(entry: CEntry, number: int, labels: Labels, places: CPlaces) -> str:
-    """What a kernel computes, and where its buffers lie, as a comment."""
+    """Return a comment with a kernel's expression and the location of each of its buffers."""
     function, lines = entry.program.functions[number], []
     for line in print_kernel(number, entry.program.kernels[number], labels):
         lines += folded(comment(line.rstrip()))
@@ -113,7 +113,7 @@ def described(entry: CEntry, number: int, labels: Labels, places: CPlaces) -> st
 
 
 def folded(line: str) -> list[str]:
-    """A line in pieces that fit."""
+    """Split a line into pieces that fit the line width."""
     width, found = COLUMNS - 6, list[str]()
     while len(line) > width and len(found) <= LONGEST_COMMENT:
         cut = line.rfind(" ", width // 2, width)

@@ -1,9 +1,9 @@
-"""The driver of a program, in LLVM IR: the function that runs its steps. It stands between the kernels that `emit` writes and
-what calls it (`process/load` in this process, `c_object/entry` in objects); `buffer_addresses` says how it finds memory.
+"""The driver of a program in LLVM IR: the function that runs its steps. It is between the kernels that `emit` writes and its
+callers (`process/load` in this process, `c_object/entry` in objects); `buffer_addresses` describes its memory.
 
-Steps that follow each other are rows of a constant table (kernel, first row, end row) that a loop walks; branches, loops and
-faults are real ones. A kernel in tasks is forked on the pool phase by phase; the end of each is a barrier. In this process
-each iteration of a loop looks at the interrupt flag.
+Consecutive steps are rows of a constant table (kernel, first row, end row) that a loop walks; branches, loops and faults are
+real ones. A kernel in tasks is forked on the pool phase by phase; the end of each phase is a barrier. In this process each
+iteration of a loop polls the interrupt flag.
 """
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .parallel_steps import bounds_data, fork, is_parallel, run_task
 from .variable_rollback import Rollback, rollback_of
 
 MOST_CALLS = 16
-"""Calls in a row, without a table: so few take less code than what walks one."""
+"""Maximum number of consecutive calls without a table: so few take less code than a walk of the table."""
 
 ROW = "{ i32, i32, i32 }"
-"""Of the table of steps."""
+"""LLVM's type of a row of the table of steps."""
 KERNEL, LOW, HIGH = Member(0, "i32"), Member(4, "i32"), Member(8, "i32")
 
 Call = tuple[int, int, int]
-"""A kernel, and the first and end row that it computes."""
+"""A kernel, and its first and end row."""
 
 
 class Driver:
     """The functions that run one program: `@<prefix>.run(ptr %frame) -> i32` returns 0, or 1 + the number of a fault, or
     INTERRUPTED.
 
-    `names[i]` is what kernel i's function is called in the module; an `exported` program is called from outside of it.
-    `declared` takes what else the module needs.
+    `names[i]` is the name of kernel i's function in the module; an `exported` program is called from outside the module.
+    `declared` collects the module's other declarations.
     """
 
     def __init__(self, prefix: str, program: Program, names: Sequence[str], places: BufferAddresses, declared: dict[str, str],
@@ -60,7 +60,7 @@ class Driver:
         return symbol(f"{self.prefix}.walk")
 
     def lines(self) -> list[str]:
-        """All definitions."""
+        """Return all definitions."""
         rollback = rollback_of(self.program, self.places.interrupts is not None)
         steps = (self.function(f"{self.prefix}.steps", "internal ") if rollback.variables else
                  self.function(self.entry, self.linkage))
@@ -75,8 +75,8 @@ class Driver:
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
     def calling(self) -> list[str]:
-        """`@<prefix>.kernel(frame, number, low, high)`: loads the pointers of one kernel from the frame and calls it.
-        One function with a switch, because LLVM takes longer to begin a function than to compile a short one."""
+        """`@<prefix>.kernel(frame, number, low, high)`: load the pointers of one kernel from the frame and call it. One
+        function with a switch, because LLVM takes longer to begin a function than to compile a short one."""
         if not self.used:
             return []
         w = self.writer("kernel", "void", frame="ptr", number="i32", low="i64", high="i64", **self.task_parameter)
@@ -93,12 +93,12 @@ class Driver:
 
     @property
     def task_parameter(self) -> dict[str, str]:
-        """What functions take more in a program with parallel steps: the number of the task."""
+        """The additional parameter of functions in a program with parallel steps: the number of the task."""
         return {"task": "i64"} if self.is_parallel else {}
 
     def call(self, w: Writer, kernel: int, low: Value, high: Value, task: Value | None) -> None:
-        """Call a kernel with its pointers, which are in the frame; of buffers with copies, to that of the task (None: the
-        first)."""
+        """Call a kernel with its pointers, which are in the frame; for a buffer with copies, pass the copy of the task (None:
+        the first)."""
         function = self.program.functions[kernel]
         passed = [self.copy_of(w, b, task) for b in (*function.params, *function.scratch)]
         w.call(symbol(self.names[kernel]), "void", *passed, *([low, high] if function.rows is not None else []))
@@ -110,13 +110,13 @@ class Driver:
         return w.address(pointer, w.op("mul", task, buffer.nbytes // buffer.copies))
 
     def rows(self, step: Compute) -> tuple[int, int]:
-        """The rows that a step computes."""
+        """Return the rows that a step computes."""
         kernel, function = self.program.kernels[step.kernel], self.program.functions[step.kernel]
         assert step.rows is None or function.rows is not None, f"{function.name} cannot do some of its rows"
         return step.rows or (0, row_count(kernel))
 
     def walking(self) -> list[str]:
-        """The table of steps, and the loop that runs some of its rows."""
+        """Return the table of steps, and the loop that runs some of its rows."""
         if not self.table:
             return []
         name = f"{self.prefix}.table"
@@ -152,7 +152,7 @@ class Driver:
         self.run(w, run)
 
     def run(self, w: Writer, steps: list[Compute]) -> None:
-        """Steps that follow each other: a few of as many kernels are called, others are rows of the table."""
+        """Run consecutive steps: direct calls if they are few and each calls another kernel, else rows of the table."""
         calls = [(step.kernel, *self.rows(step)) for step in steps]
         if len(calls) <= MOST_CALLS and len({kernel for kernel, _, _ in calls}) == len(calls):
             for kernel, low, high in calls:
@@ -162,7 +162,7 @@ class Driver:
             w.call(self.walk, "void", FRAME, *(constant("i64", n) for n in self.listed(calls)), *first_task)
 
     def listed(self, calls: Iterable[Call]) -> tuple[int, int]:
-        """Put calls into the table: the first row of it, and the end."""
+        """Append calls to the table; return its first new row and the end row."""
         first = len(self.table)
         for kernel, low, high in calls:
             self.used[kernel] = None
@@ -203,11 +203,11 @@ class Driver:
                 w.store(constant("i8", 1), self.pointer(w, self.places.flags[variable]))
 
     def is_set(self, w: Writer, place: Place) -> Value:
-        """True if the byte there is not 0."""
+        """Return a value that is true if the byte at `place` is not 0."""
         return w.compare("ne", w.load(self.pointer(w, place), "i8"), 0)
 
     def look(self, w: Writer) -> None:
-        """Let Python handle signals where the interrupt flag is set, and in some iterations of a run; end the run if a handler
+        """Let Python handle signals if the interrupt flag is set, and in some iterations of a run; end the run if a handler
         raises."""
         if self.looking is not None:
             words, flag, run = self.looking
@@ -224,12 +224,12 @@ class Driver:
             w.enter(further)
 
     def begin_looking(self, w: Function, interrupts: Place) -> tuple[Value, Value, Value]:
-        """The memory of interrupts, the byte at which the loops of this run look, and the run's own words."""
+        """Return the interrupt memory, the byte that the loops of this run poll, and the run's own words."""
         words, run = self.pointer(w, interrupts), w.room(RUN_WORDS, "i64", 8)
         return words, w.call(w.load(words, Member(START)), "ptr", words, run), run
 
     def check(self, w: Writer, place: Place, fault: int) -> None:
-        """Return the number of the fault unless the byte there is set."""
+        """Return the number of the fault from the function unless the byte at `place` is set."""
         failed, passed = w.blocks("fault", "passed")
         w.branch(self.is_set(w, place), passed, failed)
         w.enter(failed)
@@ -238,7 +238,7 @@ class Driver:
 
     # ---- tasks -------------------------------------------------------------------------------------------------------
     def fork(self, w: Writer, tasks: Sequence[Sequence[Call]]) -> None:
-        """Tasks that may run at the same time, each some rows of the table."""
+        """Run tasks in parallel; each task is a range of rows of the table."""
         first = len(self.bounds)
         for calls in tasks:
             begin, end = self.listed(calls)
@@ -247,7 +247,7 @@ class Driver:
         w.call(symbol(f"{self.prefix}.fork"), "void", FRAME, constant("i64", first), constant("i64", len(tasks)))
 
     def forking(self) -> list[str]:
-        """What runs tasks, where there are some."""
+        """Return the definitions that run tasks; none in a program without tasks."""
         if not self.bounds:
             return []
         assert self.places.pool is not None, f"{self.program.name} has no place for its pool of threads"
@@ -259,14 +259,14 @@ class Driver:
 
     # ---- failing without a trace -------------------------------------------------------------------------------------
     def undoing(self, rollback: Rollback) -> list[str]:
-        """The entry of a program that may fail after it has written: where a check may fail, it copies the variables
-        before the run, and back if the run fails."""
+        """Return the entry of a program that may fail after a write: where a check may fail, it copies the variables before the
+        run, and copies them back if the run fails."""
         w = Function(self.entry, "i32", {"frame": "ptr"}, self.declared, self.linkage)
         go, undo, done = w.blocks("go", "undo", "done")
         has_copies: Value | None = None
         if rollback.always:
             self.copies(w, rollback, back=False)
-        else:  # a run that fails before it has written anything has no copies to take back
+        else:  # a run that fails before its first write has no copies to restore
             keep, = w.blocks("keep")
             w.branch(w.every([self.is_set(w, self.places.flags[b]) for b in rollback.checked]), go(False), keep)
             w.enter(keep)
@@ -293,16 +293,16 @@ class Driver:
 
 
 FRAME = Value("ptr", "%frame")
-"""The first parameter of all functions here but tasks."""
+"""The first parameter of all functions of the driver, except tasks."""
 
 
 def row_count(kernel: Kernel) -> int:
-    """Rows of a kernel: the extent of its outermost axis, the first that is longer than 1."""
+    """Return the rows of a kernel: the extent of its outermost axis longer than 1."""
     return next((a.extent for a in kernel.axes if a.extent > 1), 1)
 
 
 def check_outputs(program: Program) -> None:
-    """Each output must be a buffer of its own that a kernel writes: that is what fusion promises."""
+    """Assert that each output is a distinct buffer that a kernel writes, as fusion guarantees."""
     outputs = program.outputs
     assert len(set(outputs)) == len(outputs), f"{program.name} names a buffer twice in its outputs"
     assert all(b.role == "result" for b in outputs), f"{program.name} has an output that is no result"

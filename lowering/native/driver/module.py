@@ -15,13 +15,13 @@ from .buffer_addresses import BufferAddresses, Slot, written_over
 from .driver import Driver
 
 MOST_OPERATORS = 3
-"""Of a kernel that its name has."""
+"""Maximum number of a kernel's operators in its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedProgram:
-    """A program of a module; its symbols begin with `prefix`, and it finds its memory at `places`. One that is `exported`
-    is called from outside of the module. With `events`, it notes there when each step begins and ends."""
+    """A program of a module; its symbols begin with `prefix`, and its memory is at `places`. An `exported` program is called
+    from outside the module. With `events`, the program records there when each step begins and ends."""
     prefix: str
     program: Program
     places: BufferAddresses
@@ -29,13 +29,14 @@ class PlacedProgram:
     events: Slot | None = None
 
     def kernel_names(self) -> list[str]:
-        """What the functions of its kernels are called in the module: by the kernel's number and its last operators."""
+        """Return the names of the kernels' functions in the module: each has the kernel's number and its last operators."""
         operators = [[word.rpartition(".")[2] for word in k.origin.split()[:MOST_OPERATORS]] for k in self.program.kernels]
         return [f"{self.prefix}.kernel_{i}_{plain('_'.join(words) or f.name)}"
                 for i, (words, f) in enumerate(zip(operators, self.program.functions, strict=True))]
 
     def driver(self, names: Sequence[str], declared: dict[str, str], target: Target) -> Driver:
-        """What runs it on the target; `names` are those of its kernels, `declared` takes what else the module needs."""
+        """Return the program's driver for the target; `names` are those of its kernels, `declared` collects the module's other
+        declarations."""
         if self.events is None:
             return Driver(self.prefix, self.program, names, self.places, declared, self.exported)
         from .timed_driver import TimedDriver
@@ -44,8 +45,8 @@ class PlacedProgram:
 
 def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequence[str] = (),
                 declared: Mapping[str, str] | None = None, earlier: EmittedEarlier | None = None) -> str:
-    """LLVM IR of the programs; `more` are lines of the interface that calls `@<prefix>.run(ptr %frame)`, which need what is
-    `declared`. What was emitted `earlier` is only declared."""
+    """Return the LLVM IR of the programs. `more` holds lines of the interface that calls `@<prefix>.run(ptr %frame)`, and
+    `declared` their declarations. Functions emitted `earlier` are only declared."""
     functions = [f for one in programs for f in one.program.functions]
     spelled = [name for one in programs for name in one.kernel_names()]
     over = [written_over(f, one.places) for one in programs for f in one.program.functions]
@@ -58,7 +59,7 @@ def module_text(programs: Sequence[PlacedProgram], target: Target, more: Sequenc
 
 
 def kernel_positions(programs: Sequence[PlacedProgram]) -> dict[str, Position]:
-    """Where the kernels of programs are in the model, by the names of their functions."""
+    """Return the positions in the model of the programs' kernels, by the names of their functions."""
     found: dict[str, Position] = {}
     for one in programs:
         for name, kernel in zip(one.kernel_names(), one.program.kernels, strict=True):
@@ -68,19 +69,18 @@ def kernel_positions(programs: Sequence[PlacedProgram]) -> dict[str, Position]:
 
 
 def constants_read(program: Program) -> tuple[Buffer, ...]:
-    """The constant buffers that kernels read, each once. (An initial value that no kernel reads is not among
-    them.)"""
+    """Return the constant buffers that kernels read, each once. (An initial value that no kernel reads is not among them.)"""
     return tuple(dict.fromkeys(b for f in program.functions for b in f.params if b.role == "constant"))
 
 
 def pools_used(plan: Plan) -> tuple[PlannedPool, ...]:
-    """The workspace pools that hold something."""
+    """Return the workspace pools that are not empty."""
     return tuple(p for p in plan.workspace_pools if p.size_bytes)
 
 
 def pool_slots(program: Program, plan: Plan, first: int) -> dict[Buffer, Slot]:
-    """Where each temporary lies, if the pointers to the pools that are used begin at `first` in the frame. (Inputs and outputs
-    that have a place in the plan keep it in objects; arrays of Python stay where they are.)"""
+    """Return the slot of each temporary, if the pointers to the used pools begin at `first` in the frame. (Objects keep inputs
+    and outputs that the plan allocates in the pools; Python arrays stay in their own memory.)"""
     index = {pool.name: first + i for i, pool in enumerate(pools_used(plan))}
     names, allocations = names_of(program), plan.allocations
     places = {buffer: allocations[names[buffer]] for buffer in program.temporaries}

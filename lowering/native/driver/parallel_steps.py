@@ -1,6 +1,6 @@
-"""Parallel steps, as a driver runs them: each task is some rows of its table, and the tasks are given to the pool of threads
-that the caller has put into the frame, or run one after the other where that is null. A pool is a structure: the function that
-runs tasks, and what that takes first.
+"""Parallel steps as a driver runs them: each task is a range of rows of its table. The tasks go to the thread pool that the
+caller has put into the frame, or run one after the other if that is null. A pool is a structure: the function that runs tasks,
+and its first argument.
 """
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...loops.program import Program
 from ...machine_code.llvm_writer import NULL, Function, Member, Value, data, numbers, symbol
 
 JOB_FRAME, JOB_FIRST = Member(0), Member(8, "i64")
-"""Of what the tasks of one step share: the frame, and the number of the first task's bound."""
+"""Members of the job that the tasks of one step share: the frame, and the number of the first task's bound."""
 
 
 def most_tasks(program: Program) -> int:
-    """The most tasks that a step is divided into, which a pool of threads may run."""
+    """Return the maximum number of tasks of a step, which a thread pool may run."""
     return max((len(s.tasks) if isinstance(s, Parallel) else s.tasks for s in walk(program.steps)
                 if isinstance(s, Parallel | Compute)), default=1)
 
@@ -26,12 +26,12 @@ def is_parallel(program: Program) -> bool:
 
 
 def bounds_data(name: str, bounds: Sequence[int]) -> str:
-    """The constant with the bounds of all tasks in the table of steps."""
+    """Return the constant with the bounds of all tasks in the table of steps."""
     return data(name, "internal unnamed_addr constant", *numbers(bounds))
 
 
 def run_task(f: Function, bounds: str, walk: Value) -> None:
-    """`@<prefix>.task(job, number)`: rows of the table, from one bound to the next."""
+    """`@<prefix>.task(job, number)`: run the rows of the table between two consecutive bounds."""
     job, number = f.params
     frame = f.load(job, JOB_FRAME)
     low = f.address(symbol(bounds), f.op("add", f.load(job, JOB_FIRST), number), "i32")
@@ -41,7 +41,7 @@ def run_task(f: Function, bounds: str, walk: Value) -> None:
 
 
 def fork(f: Function, pool: Value, task: Value) -> None:
-    """`@<prefix>.fork(frame, first, tasks)`: give the tasks from bound number `first` on to the pool."""
+    """`@<prefix>.fork(frame, first, tasks)`: pass the tasks from bound number `first` on to the pool."""
     frame, first, tasks = f.params
     job = f.room(2, "i64")
     f.keep(frame, job, JOB_FRAME)

@@ -1,12 +1,12 @@
-"""A driver that notes when each step begins and ends, for profiles. It reads the processor's own counter, so that a note costs
-a few nanoseconds; how long a tick is has to be measured beside it. A step that is shorter than the counter can tell may be
-repeated. One that reads nothing that it writes is, between two readings; before each repetition of another one the buffers
-that it writes get the contents back that they had, and readings around each repetition are added up, less those around
-nothing: a repeated step computes what it computes once.
+"""A driver that records when each step begins and ends, for profiles. It reads the processor's own counter, so that a note
+costs a few nanoseconds; the length of a tick must be measured separately. A step that is too short for the counter's resolution
+may be repeated. A step that reads nothing that it writes is repeated between two readings. For any other step, the buffers that
+it writes get their old contents back before each repetition, and the readings around each repetition are summed, less those
+around nothing: a repeated step computes what it computes once.
 
-The notes are an array of int64 in the frame: how many there are and a sum of ticks, room for a note that is not kept, and then
-the notes, one behind the other, as long as there is room; behind them how often a step of each kernel is repeated. Contents of
-buffers are kept in a second array (`kept_nbytes`).
+The notes are an array of int64 in the frame: the number of notes and a sum of ticks, room for a note that is not kept, then the
+notes in sequence, as long as there is room; then the number of repetitions of a step of each kernel. Contents of buffers are
+kept in a second array (`kept_nbytes`).
 """
 from __future__ import annotations
 
@@ -25,65 +25,65 @@ from .buffer_addresses import BufferAddresses, Slot, written_over
 from .driver import Driver
 
 FIELDS = ("kernel", "low", "high", "begin", "end", "thread")
-"""Of a note: the kernel's number, the rows it computed, the counter before and after, and a number that the thread has for
-itself, 0 in a program that uses one."""
+"""Fields of a note: the kernel's number, the rows it computed, the counter before and after, and a number unique to the thread,
+0 in a program that uses one thread."""
 
 NOTE_BYTES = 8 * len(FIELDS)
 
 MAX_NOTES = 1 << 16
-"""Notes of one run that are kept."""
+"""Maximum number of notes of one run."""
 
 COUNTERS: dict[str, Callable[[Writer], Value]] = {
     "x86": x86.read_counter, "aarch64": aarch64.read_counter, "riscv": riscv.read_counter}
-"""How code reads a counter that goes on evenly, by architecture."""
+"""Code that reads a counter of constant rate, by architecture."""
 BARRIERS = {"x86": "lfence", "aarch64": "isb", "riscv": "fence"}
-"""What lets all instructions before it end before those behind it begin, or comes nearest to it, by architecture."""
+"""Instruction that completes all instructions before it before later ones begin, or comes nearest to that, by architecture."""
 THREADS: dict[str, Callable[[Writer], Value]] = {"x86": x86.thread, "aarch64": aarch64.thread, "riscv": riscv.thread}
-"""How code knows its thread on Linux, by architecture."""
+"""Code that identifies its thread on Linux, by architecture."""
 
 
 def new_events(kernels: int) -> Array:
-    """Room for the notes of a run of so many kernels, none of which is repeated."""
+    """Return room for the notes of a run of `kernels` kernels, none of which is repeated."""
     events = np.zeros((notes_end() + -(-kernels // len(FIELDS)), len(FIELDS)), np.int64)
     repeats_of(events)[:] = 1
     return events
 
 
 def notes_end() -> int:
-    """Rows of the array before how often kernels are repeated."""
+    """Return the number of rows of the array before the repetition counts."""
     return MAX_NOTES + 2
 
 
 def repeats_of(events: Array) -> Array:
-    """Repetitions of a step of each kernel, to be written before a run; more of them than there are kernels."""
+    """Return the repetition count of each kernel's step, to be written before a run; there may be more counts than kernels."""
     return events[notes_end():].reshape(-1)
 
 
 def kept_buffers(program: Program, places: BufferAddresses) -> list[tuple[Buffer, ...]]:
-    """For each kernel the buffers that must get their contents back before it is repeated: those that it writes, where it reads
-    some of these bytes."""
+    """Return for each kernel the buffers that must get their contents back before a repetition: those that it writes, if it
+    reads some of these bytes."""
     return [tuple(b for b in (*f.params, *f.scratch) if b in buffers_written(f))
             if buffers_read(f) & buffers_written(f) or written_over(f, places) else () for f in program.functions]
 
 
 def kept_nbytes(program: Program, places: BufferAddresses) -> list[int]:
-    """Bytes of these, of each kernel: the array that keeps them has the most."""
+    """Return the bytes of these buffers of each kernel; the array that keeps their contents has the maximum."""
     return [sum(b.nbytes for b in buffers) for buffers in kept_buffers(program, places)]
 
 
 def noted(events: Array) -> Array:
-    """The notes of the last runs, one to a row; there is room for new ones again."""
+    """Return the notes of the last runs, one per row, and make room for new ones."""
     count = min(int(events[0, 0]), MAX_NOTES)
     events[0, 0] = 0
     return events[2:2 + count].copy()
 
 
 SUM = Member(8, "i64")
-"""Behind the number of notes: ticks of a step's repetitions."""
+"""The word after the number of notes: ticks of a step's repetitions."""
 
 
 class TimedDriver(Driver):
-    """A driver whose calls of kernels are noted at `events`; behind that in the frame is the array of kept contents."""
+    """A driver that records its calls of kernels at `events`; the next pointer of the frame is the array of kept contents."""
 
     def __init__(self, prefix: str, program: Program, names: Sequence[str], places: BufferAddresses, declared: dict[str, str],
                  exported: bool, events: Slot, target: Target) -> None:
@@ -107,15 +107,16 @@ class TimedDriver(Driver):
             w.store(w.op("add", count, 1), events)
 
     def repeated(self, w: Writer, times: Value, kernel: int, step: Callable[[], None]) -> tuple[Value, Value]:
-        """Repeat a step; the counter before and after."""
+        """Repeat a step; return the counter before and after."""
         begin = self.read_counter(w)
         with w.loop(times, once=True):
             step()
         return begin, self.read_counter(w)
 
     def restored(self, w: Writer, times: Value, kernel: int, step: Callable[[], None]) -> tuple[Value, Value]:
-        """Run a step; the counter before and after. Where it is repeated, it runs so many times more, each on the same contents
-        of what it writes, and their ticks are those that count. Only runs of one thread repeat steps."""
+        """Run a step; return the counter before and after. A repeated step then runs `times` more times, each on the same
+        contents of the buffers that it writes, and only the ticks of these repetitions count. Only runs of one thread repeat
+        steps."""
         events, is_repeated = self.pointer(w, self.events), w.compare("ugt", times, 1)
         with w.when(is_repeated):
             self.copy_kept(w, kernel, back=False)
@@ -134,8 +135,8 @@ class TimedDriver(Driver):
         return begin, w.select(is_repeated, all_ended, end)
 
     def add_ticks(self, w: Writer, events: Value, operation: str, step: Callable[[], None]) -> None:
-        """Add the ticks of a step, or take them off. The processor ends what is before a reading first: else it runs a short
-        step while it reads."""
+        """Add or subtract the ticks of a step. A barrier makes earlier instructions complete before a reading: else the
+        processor runs a short step during the reading."""
         begin = self.ordered_reading(w)
         step()
         w.keep(w.op(operation, w.load(events, SUM), w.op("sub", self.ordered_reading(w), begin)), events, SUM)

@@ -1,8 +1,8 @@
-"""What a run that fails must undo: a call that ends in a fault leaves every variable as it was.
+"""The rollback of a failed run: a call that ends in a fault leaves every variable unchanged.
 
-A fault is a check: that a variable has been written, or that a condition holds. In this process a loop may be interrupted, too.
-Where every check and every loop comes before every write there is nothing to undo, and that is nearly always so. Otherwise the
-driver copies the variables before a run that may fail late.
+A fault is a failed check: that a variable has been written, or that a condition holds. In this process a loop may also be
+interrupted. If every check and every loop comes before every write there is nothing to undo, and that is nearly always so.
+Otherwise the driver copies the variables before a run that may fail late.
 """
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ...loops.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """The variables that a run may have changed when it fails, each with its offset in the room where a copy is kept.
-    The flags lie behind, a byte each, from `flags_at` on. A run cannot fail late where all of `checked` are written, unless
-    it may `always`."""
+    """The variables that a run may have changed when it fails, each with its offset in the room where a copy is kept. The flags
+    follow the copies, a byte each, from `flags_at` on. A run cannot fail late if all of `checked` are written, unless it may
+    `always`."""
     variables: tuple[tuple[Buffer, int], ...]
     checked: tuple[Buffer, ...]
     flags_at: int
@@ -31,8 +31,8 @@ class Rollback:
 
 
 def rollback_of(program: Program, interruptible: bool = False) -> Rollback:
-    """What `program` must keep to be able to fail without a trace; nothing if every check is before every write. Where it is
-    `interruptible`, each iteration of a loop may fail."""
+    """Return the variables that a failed run of `program` must restore; none if every check is before every write. If the
+    program is `interruptible`, each iteration of a loop may fail."""
     if not program.variables:  # most programs
         return Rollback((), (), 0)
     risk = at_risk(program, program.steps, frozenset(), interruptible)
@@ -48,8 +48,8 @@ def rollback_of(program: Program, interruptible: bool = False) -> Rollback:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """Of some steps: the variables that may have been written behind them, those that may have been when one of them fails,
-    and whether that may happen when all variables that are read have been written before the run."""
+    """The risk of a sequence of steps: the variables that may be written after it, those that may be written when one of its
+    steps fails, and whether a failure can happen although all variables that are read were written before the run."""
     written: frozenset[Buffer]
     variables: frozenset[Buffer] = frozenset()
     always: bool = False
@@ -59,7 +59,7 @@ class Risk:
 
 
 def at_risk(program: Program, steps: tuple[Step, ...], written: frozenset[Buffer], interruptible: bool) -> Risk:
-    """The risk of steps before which these variables may have been written."""
+    """Return the risk of steps before which the variables `written` may have been written."""
     found = Risk(written)
     for step in steps:
         found = found.then(step_at_risk(program, step, found.written, interruptible))
@@ -73,7 +73,7 @@ def step_at_risk(program: Program, step: Step, written: frozenset[Buffer], inter
             return first.then(replace(second, written=first.written | second.written))
         case Loop(test, _, body):
             once = at_risk(program, test + body, written, interruptible)
-            if once.written != written:  # what one iteration writes, the next may fail after
+            if once.written != written:  # the next iteration may fail after the writes of this one
                 once = once.then(at_risk(program, test + body, once.written, interruptible))
             return once.then(Risk(once.written, once.written, bool(once.written))) if interruptible else once
         case CheckWritten():
@@ -85,7 +85,7 @@ def step_at_risk(program: Program, step: Step, written: frozenset[Buffer], inter
 
 
 def changed(program: Program, step: Step) -> tuple[Buffer, ...]:
-    """The variables that a step writes."""
+    """Return the variables that a step writes."""
     match step:
         case Compute(kernel):
             function = program.functions[kernel]

@@ -40,7 +40,7 @@ def rounded_product(writer: Writer, target: Target, result: Type, values: Sequen
 
 
 def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
-    """SRSHL: each lane by as much as another vector says; to the right by what is less than nothing."""
+    """SRSHL: shift each lane by its lane of another vector, right if that is negative."""
     return of_words(writer, target, result, "srshl", values)
 
 
@@ -52,7 +52,7 @@ def of_words(writer: Writer, target: Target, result: Type, name: str, values: Se
 
 
 def pack(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
-    """SQXTN, SQXTN2: two vectors of integers clipped to half their size, one behind the other."""
+    """SQXTN, SQXTN2: two vectors of integers, saturated to half their size and concatenated."""
     half, lanes = SCALARS[result.dtype], result.lanes // 2
     if BITS[half] * result.lanes != REGISTER_BITS:
         return None
@@ -65,7 +65,7 @@ def pack(writer: Writer, target: Target, result: Type, values: Sequence[str]) ->
 OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | None]] = {
     "dot4_signed": dot4_signed, "dot8": dot8, "rounded_product": rounded_product,
     "rounded_shift": rounded_shift, "pack": pack}
-"""By the loop IR's name; each says None where the target or the size lacks the instruction."""
+"""By the loop IR's name; each returns None if the target or the size lacks the instruction."""
 
 # ---- threads and time ------------------------------------------------------------------------------------------------
 YIELD = "1"
@@ -86,10 +86,10 @@ def restore_float_mode(writer: Writer, place: Value) -> None:
 
 
 def read_counter(writer: Writer) -> Value:
-    """CNTVCT_EL0: a counter that goes on evenly."""
+    """CNTVCT_EL0: a counter of constant rate."""
     return writer.assembly("mrs $0, cntvct_el0", "=r", "i64")
 
 
 def thread(writer: Writer) -> Value:
-    """A number that each thread of Linux has for itself: where its own memory is."""
+    """Return a number unique to each Linux thread: the address of its thread-local memory."""
     return writer.assembly("mrs $0, tpidr_el0", "=r", "i64")

@@ -1,5 +1,5 @@
-"""Instructions of 32-bit Arm that LLVM has only as intrinsics of its own: those of the DSP extension, by which products of
-bytes are done two at a time.
+"""Instructions of 32-bit Arm that LLVM has only as target intrinsics: those of the DSP extension, which multiply bytes two at a
+time.
 """
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...target.target import Target
 from .llvm_text import llvm_type, spelled
 
 BOTH_HALVES = 0x10001
-"""A number of 16 bits times this stands in both halves of a word."""
+"""Factor that copies a 16-bit number to both halves of a word."""
 
 
 def pairs(extend: str, writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
-    """SXTAB16 (or UXTAB16) widens bytes 0 and 2 of a word, and rotated by eight 1 and 3, to two numbers of 16 bits, and adds
-    to both."""
+    """SXTAB16 (or UXTAB16) widens bytes 0 and 2 of a word, or 1 and 3 of it rotated by eight, to two 16-bit numbers, and adds
+    an offset to both."""
     if not target.has_dual_multiply:
         return None
     four, offset = values
@@ -40,7 +40,7 @@ def dot_pairs(lanes: int, writer: Writer, target: Target, result: Type, values: 
 
 
 def widened(writer: Writer, extend: str, word: str, rotated: bool, offset: str) -> str:
-    """Two bytes of a word, plus an offset, as two numbers of 16 bits."""
+    """Return two bytes of a word, each plus an offset, as two 16-bit numbers."""
     if rotated:
         word = writer.intrinsic("llvm.fshr.i32", "i32", [("i32", word), ("i32", word), ("i32", "8")])
     if offset == "0":
@@ -52,11 +52,11 @@ def widened(writer: Writer, extend: str, word: str, rotated: bool, offset: str) 
 
 # ---- vectors (Helium) ------------------------------------------------------------------------------------------------
 NUMBER = re.compile(r"splat \(i\d+ (-?\d+)\)")
-"""A vector of one number."""
+"""A splat vector."""
 WORDS, BYTES = 4, 16
-"""Of a vector."""
+"""Number of words, and of bytes, in a vector."""
 UPPER_HALVES = {"0": "llvm.arm.mve.vmulh", str(1 << 31): "llvm.arm.mve.vrmulh"}
-"""By what is added before the lower half is left away: nothing, or half of the unit."""
+"""Intrinsics by the number added before the lower half is dropped: nothing, or half of the unit."""
 
 
 def has_words(target: Target, result: Type) -> bool:
@@ -72,7 +72,7 @@ def rounded_product(writer: Writer, target: Target, result: Type, values: Sequen
 
 
 def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
-    """VRSHL: each lane by as much as another vector says, or all by one number."""
+    """VRSHL: shift each lane by its lane of another vector, or all lanes by one number."""
     if not has_words(target, result):
         return None
     t, flags = llvm_type(result), [("i32", "0"), ("i32", "1"), ("i32", "0")]  # no saturation, rounded, signed
@@ -82,7 +82,7 @@ def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence
 
 
 def multiply_high(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
-    """VMULH, VRMULH: the upper halves of products, where what is added to them is known."""
+    """VMULH, VRMULH: the upper halves of products, if the number added to them is known."""
     number = NUMBER.fullmatch(values[2])
     if not has_words(target, result) or number is None or number[1] not in UPPER_HALVES:
         return None
@@ -104,5 +104,5 @@ OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | N
     "rounded_product": rounded_product, "rounded_shift": rounded_shift, "multiply_high": multiply_high,
     "pairs int8": partial(pairs, "sxt"), "pairs uint8": partial(pairs, "uxt"),
     "dot_pairs 1": partial(dot_pairs, 1), "dot_pairs 2": partial(dot_pairs, 2)}
-"""By the loop IR's name, and the type of the first factor; each says None where the target or the size lacks the
+"""By the loop IR's name, and the type of the first factor; each returns None if the target or the size lacks the
 instructions."""

@@ -1,10 +1,10 @@
-"""Loops of products by pairs of 16 bits (SMLAD) on 32-bit Arm, and of bytes on processors without vectors, written so that LLVM
-keeps the order and the registers that the schedule means (`schedule/contraction/micro_kernels`).
+"""Product loops by pairs of 16 bits (SMLAD) on 32-bit Arm, and of bytes on processors without vectors, written so that LLVM
+keeps the order and the registers of the schedule (`schedule/contraction/micro_kernels`).
 
 LLVM has few registers here (fourteen of Arm, on RISC-V about 26), and spends them otherwise where it can: loop strength
 reduction shares one index among all streams and keeps a base for each, and the scheduler moves loads up until sums are spilled.
-So each stream has a pointer of its own, whose next value strength reduction does not look through; loads are volatile, by two
-words where they can be (LDRD); and before a load the sums that were computed pass through an empty piece of assembly, behind
+So each stream has its own pointer, and an opaque intrinsic hides its next value from strength reduction; loads are volatile,
+and load two words where possible (LDRD); and before a load the computed sums pass through an empty piece of assembly, across
 which nothing is moved. None of it is an instruction.
 """
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .pointers import OPAQUE
 
 WORD_BYTES = 4
 REACH_BYTES, THUMB_REACH_BYTES = 1000, 28
-"""How far behind the pointer of its stream a load can be: of two words, 1020 (LDRD); on Thumb without Thumb-2, of a byte, 31.
-Known."""
+"""Maximum offset in bytes of a load from the pointer of its stream: of two words, 1020 (LDRD); on Thumb without Thumb-2, of a
+byte, 31. Known."""
 Index = Callable[[Operand], tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Stream:
-    """Loads that go on by as much: the pointer to the first of them, `low` bytes behind the buffer's terms."""
+    """Loads of one stride: the pointer to the first of them, at `low` bytes from the buffer's terms."""
     low: int
     step: int
     pointer: str
@@ -41,7 +41,7 @@ class Stream:
 
 @dataclass(slots=True)
 class ProductLoopWriter:
-    """Writes one loop, or a run of products. `waiting` are the sums that are not pinned since they were computed."""
+    """The writer of one loop, or a run of products. `waiting` holds the sums that were computed since the last pin."""
     writer: Writer
     product: Products
     index: Index
@@ -54,7 +54,7 @@ class ProductLoopWriter:
     reach: int = REACH_BYTES
 
     def run(self) -> dict[Var, str]:
-        """What a run of products makes."""
+        """Write a run of products; return its values."""
         for stream in self.entered():
             stream.now = stream.pointer
         self.body()
@@ -66,8 +66,8 @@ class ProductLoopWriter:
         self.pin()
 
     def loop(self, f: For) -> dict[Var, str]:
-        """The results of the loop, which is a function of its own: of the pointers of its streams, and of what its sums start
-        from. Around a loop LLVM keeps in registers what the sums need. Equal loops are one function."""
+        """Write the loop as a function of its streams' pointers and its sums' initial values; return its results. Around an
+        inline loop LLVM keeps other values in the registers that the sums need. Equal loops share one function."""
         assert isinstance(f.low, Literal) and isinstance(f.high, Literal)
         streams, inits, count = self.entered(), [self.value(i) for i in f.inits], int(f.high.value) - int(f.low.value)
         given = [("ptr", s.pointer) for s in streams] + [("i32", i) for i in dict.fromkeys(inits)]
@@ -86,7 +86,7 @@ class ProductLoopWriter:
         return dict(zip(f.results, self.parts(self.writer.put(f"call {t} @{name}({arguments})"), len(made))))
 
     def iterations(self, f: For, streams: Sequence[Stream], inits: Sequence[str], count: int) -> list[str]:
-        """The sums after all iterations."""
+        """Write all iterations; return the sums after them."""
         w = self.writer
         head, done = w.blocks("products", "done")
         w.jump(head(f"{count}", *[s.pointer for s in streams], *inits))
@@ -103,12 +103,12 @@ class ProductLoopWriter:
         return again
 
     def parts(self, made: str, count: int) -> list[str]:
-        """The values of a record."""
+        """Return the values of a record."""
         return [made] if count == 1 else [self.writer.put(f"extractvalue {record(count)} {made}, {i}") for i in range(count)]
 
     # ---- streams -----------------------------------------------------------------------------------------------------
     def entered(self) -> list[Stream]:
-        """The streams, and what each load belongs to."""
+        """Return the streams, and assign each load to one."""
         found: list[Stream] = []
         open_streams: dict[tuple[Buffer, Terms, int], Stream] = {}
         for load, place in sorted(self.product.loads.items(), key=lambda item: item[1].offset):
@@ -121,7 +121,7 @@ class ProductLoopWriter:
         return found
 
     def start(self, place: Place) -> str:
-        """The pointer of a stream before the loop."""
+        """Return the pointer of a stream before the loop."""
         pointer, size = self.buffers[place.buffer], ITEM_SIZES[place.buffer.dtype]
         for term in place.terms:
             t, index = self.index(term)
@@ -142,7 +142,7 @@ class ProductLoopWriter:
         self.waiting = [x for x in self.waiting if x is not total] + [stmt.result]
 
     def add_product(self, stmt: Let, total: Operand, product: Operand) -> None:
-        """One product, added to a sum (MLA)."""
+        """Add one product to a sum (MLA)."""
         assert isinstance(product, Var)
         x, y = map(self.number, self.product.operations[product].args)
         made = self.writer.put(f"mul i32 {x}, {y}")
@@ -150,7 +150,7 @@ class ProductLoopWriter:
         self.waiting = [x for x in self.waiting if x is not total] + [stmt.result]
 
     def number(self, x: Operand) -> str:
-        """A factor: a byte, widened, to which something may be added."""
+        """Return a factor: a widened byte, perhaps plus an offset."""
         if not isinstance(x, Var) or x in self.values:
             return self.value(x) if not isinstance(x, Var) else self.values[x]
         match self.product.operations.get(x):
@@ -164,7 +164,7 @@ class ProductLoopWriter:
         return self.values[x]
 
     def pair(self, x: Operand) -> tuple[str, str]:
-        """Both words of a factor, loaded or widened where they are needed first."""
+        """Return both words of a factor; load or widen them at the first use."""
         assert isinstance(x, Var)
         if x not in self.words:
             match self.product.operations.get(x):
@@ -181,7 +181,7 @@ class ProductLoopWriter:
         return self.words[x]
 
     def word(self, x: Operand) -> str:
-        """A word: a sum, or four bytes."""
+        """Return a word: a sum, or four bytes."""
         if isinstance(x, Var) and x not in self.values:
             match self.product.operations.get(x):
                 case Let(args=(word,)):
@@ -194,7 +194,7 @@ class ProductLoopWriter:
 
     # ---- loads -------------------------------------------------------------------------------------------------------
     def load(self, x: Var) -> None:
-        """A word, with the one behind it where both are aligned."""
+        """Load a word, together with the next word if both are aligned."""
         self.pin()
         place = self.product.loads[x]
         if x.type in BYTES:
@@ -209,7 +209,7 @@ class ProductLoopWriter:
             self.values[x] = self.writer.put(f"load volatile i32, ptr {self.pointer(x)}, align {align}")
 
     def two(self, x: Var) -> tuple[str, str]:
-        """Two words."""
+        """Load two words at once."""
         w = self.writer
         both = w.put(f"load volatile i64, ptr {self.pointer(x)}, align {WORD_BYTES}")
         return w.put(f"trunc i64 {both} to i32"), w.put(f"trunc i64 {w.put(f'lshr i64 {both}, 32')} to i32")
@@ -220,7 +220,7 @@ class ProductLoopWriter:
         return self.writer.put(f"getelementptr i8, ptr {stream.now}, i32 {by}") if by else stream.now
 
     def pin(self) -> None:
-        """Nothing is moved across this: sums are computed before what is loaded behind it."""
+        """Write a barrier for code motion: sums before it are computed before the loads after it."""
         if not self.waiting:
             return
         count = len(self.waiting)
@@ -237,12 +237,12 @@ def reach_of(target: Target) -> int:
 
 
 def record(count: int) -> str:
-    """LLVM's type of some words."""
+    """Return LLVM's type of `count` words."""
     return "i32" if count == 1 else f"{{ {', '.join(['i32'] * count)} }}"
 
 
 def in_record(w: Writer, values: Sequence[str]) -> str:
-    """Words as one value."""
+    """Return words as one value."""
     if len(values) == 1:
         return values[0]
     made = "poison"

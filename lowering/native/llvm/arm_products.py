@@ -1,5 +1,5 @@
-"""Which loops, and runs of statements, are products of bytes and nothing else, for `arm_product_loops`: loads at places that
-move evenly, what widens them, and the products that are added to sums, by pairs of 16 bits or one by one.
+"""The analysis that finds loops, and runs of statements, that only multiply bytes, for `arm_product_loops`: loads with linear
+addresses, their widening, and the products that are added to sums, by pairs of 16 bits or one by one.
 """
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ FOUR_BYTES = Type("int8", 4), Type("uint8", 4)
 WORD, TWO_WORDS = Type("int32"), Type("int32", 2)
 BYTES = Type("int8"), Type("uint8")
 LOADED = *FOUR_BYTES, WORD, TWO_WORDS, *BYTES
-"""What is loaded: four numbers as bytes, those of weights as a word, or as pairs of 16 bits; one; and what sums start from."""
+"""Types of loads: four numbers as bytes, those of weights as a word, or as pairs of 16 bits; one byte; and the initial values
+of sums."""
 LOADED_IN_RUNS = *FOUR_BYTES, WORD, TWO_WORDS
-"""With what a run begins: of single bytes most are windows of depthwise convolutions, of which LLVM's own order took up to 20 %
-fewer instructions. Measured."""
+"""Types of a run's first load: most runs of single bytes are windows of depthwise convolutions, for which LLVM's own order took
+up to 20 % fewer instructions. Measured."""
 MIN_PRODUCTS = 2
-"""In a run: the order of fewer does not matter."""
+"""Minimum number of products of a run: the order of fewer does not matter."""
 Terms = tuple[Var, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a load reads: `offset` bytes behind the buffer's beginning and the terms from around the loop, and `step` bytes
-    further in each iteration."""
+    """The address of a load: `offset` bytes from the start of the buffer plus the loop-invariant terms, and `step` bytes more
+    in each iteration."""
     buffer: Buffer
     terms: Terms
     step: int
@@ -53,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """The body of such a loop, or a run of `count` statements: its loads and the operations on them, in order. `indices` are
+    """The body of a product loop, or a run of `count` statements: its loads and the operations on them, in order. `indices` are
     computed before a run."""
     loads: Mapping[Var, Place]
     operations: Mapping[Var, Let]
@@ -73,13 +74,13 @@ class Products:
 
 
 def orders_products(target: Target) -> bool:
-    """True if such loops are written for a target: one without vectors. Counted on RV64: without them sums and factors of a
-    register tile were spilled, and convolutions took 1.5 to 1.8 times as many instructions."""
+    """True if product loops are written for a target: one without vectors. Counted on RV64: without these loops sums and
+    factors of a register tile were spilled, and convolutions took 1.5 to 1.8 times as many instructions."""
     return target.architecture in ("arm", "riscv") and target.vector_bytes == 1
 
 
 def of_loop(f: For, target: Target) -> Products | None:
-    """The body of a loop that is only that."""
+    """Return the products of a loop whose body has nothing else; else None."""
     if not orders_products(target) or not isinstance(f.low, Literal) or not isinstance(f.high, Literal):
         return None
     found = products_of(f.body, f.index, int(f.low.value))
@@ -92,7 +93,7 @@ def of_loop(f: For, target: Target) -> Products | None:
 
 
 def run_of(block: Block, target: Target) -> Products | None:
-    """The products at the beginning of a block of which nothing but sums is used later."""
+    """Return the products at the beginning of a block, if later statements use nothing but their sums."""
     if not isinstance(block[0], LoadFrom) or block[0].result.type not in LOADED_IN_RUNS:
         return None
     longest = products_of(block, None, 0)
@@ -106,7 +107,7 @@ def run_of(block: Block, target: Target) -> Products | None:
 
 
 def products_of(block: Block, index: Var | None, low: int) -> Products:
-    """The products that a block begins with; `index` is that of the loop around, if there is one, from `low` on."""
+    """Return the products that a block begins with; `index` is that of the enclosing loop, if any, from `low` on."""
     linear: dict[Operand, Linear] = {index: Linear((), 1, 0)} if index else {}
     loads: dict[Var, Place] = {}
     operations: dict[Var, Let] = {}
@@ -140,14 +141,14 @@ def products_of(block: Block, index: Var | None, low: int) -> Products:
 
 
 class Linear(NamedTuple):
-    """An index: terms from around the loop, the loop's own index times a number, and a number."""
+    """An index: loop-invariant terms, a multiple of the loop's own index, and a number."""
     terms: Terms
     step: int
     offset: int
 
 
 def combined(op: str, x: Linear, y: Linear) -> Linear | None:
-    """A sum, or a product with a number."""
+    """Return a sum, or a product with a number."""
     if op == "add":
         return Linear((*x.terms, *y.terms), x.step + y.step, x.offset + y.offset)
     for some, other in ((x, y), (y, x)):
@@ -157,7 +158,7 @@ def combined(op: str, x: Linear, y: Linear) -> Linear | None:
 
 
 def used(block: Iterable[Stmt]) -> Iterator[Operand]:
-    """What statements use."""
+    """Yield the operands of statements."""
     for stmt in block:
         match stmt:
             case Let(args=args) | Shuffle(args=args):

@@ -12,13 +12,13 @@ from ...target.target import Target
 from .llvm_text import BITS, KINDS, SCALARS, Arithmetic
 
 INFINITY = 0x7F800000
-"""Of float32."""
+"""Bits of infinity in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A small float: sign, exponent, mantissa. Without infinities its only NaN is the largest code; a finite one has no
-    NaN either, and what is too large becomes its largest number."""
+    """A small float: sign, exponent, mantissa. Without infinities its only NaN is the largest code; a `finite` format has no
+    NaN either, and saturates to its largest number."""
     bits: int
     mantissa: int
     bias: int
@@ -27,17 +27,17 @@ class Format:
 
     @property
     def magnitude(self) -> int:
-        """The bits below the sign."""
+        """Mask of the bits below the sign."""
         return (1 << (self.bits - 1)) - 1
 
     @property
     def above(self) -> int:
-        """The code of what is too large: infinity, or the NaN, or the largest number."""
+        """Code of values that are too large: infinity, or the NaN, or the largest number."""
         return self.magnitude >> self.mantissa << self.mantissa if self.infinities else self.magnitude
 
     @property
     def storage(self) -> str:
-        """The integer that holds a code."""
+        """Integer type that holds a code."""
         return "i16" if self.bits == 16 else "i8"
 
 
@@ -51,8 +51,8 @@ SCALE = "float8_e8m0fnu"
 
 
 def convert(a: Arithmetic, target: Target, x: str, source: str, result: str) -> str:
-    """The value of x, of dtype `source`, as a `result`: rounded to nearest even between floats, towards 0 from a float
-    to an integer (some value where it does not fit), and cut to the low bits between integers."""
+    """Return x, of dtype `source`, as a `result`: rounded to nearest even between floats, towards 0 from a float to an integer
+    (some value if it does not fit), and truncated between integers."""
     if source == result:
         return x
     if KINDS[source] == "half":
@@ -71,7 +71,7 @@ def convert(a: Arithmetic, target: Target, x: str, source: str, result: str) -> 
 
 
 def lane_by_lane(a: Arithmetic, target: Target, x: str, source: str, result: str) -> str:
-    """Each lane alone: of vectors that no register holds LLVM would convert integers of 64 bits, by a library."""
+    """Convert each lane alone: for vectors wider than a register, LLVM would convert 64-bit integers by a library call."""
     one, total = Arithmetic(a.writer, 1), "poison"
     for i in range(a.lanes):
         lane = a.writer.put(f"extractelement {a.type(SCALARS[source])} {x}, i32 {i}")
@@ -81,7 +81,7 @@ def lane_by_lane(a: Arithmetic, target: Target, x: str, source: str, result: str
 
 
 def number(a: Arithmetic, x: str, source: str, result: str) -> str:
-    """Between bool, integers, float32 and float64."""
+    """Convert between bool, integers, float32 and float64."""
     s, r = SCALARS[source], SCALARS[result]
     match KINDS[source], KINDS[result]:
         case "float", "bool":
@@ -99,7 +99,7 @@ def number(a: Arithmetic, x: str, source: str, result: str) -> str:
 
 
 def decode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
-    """A small float as a float32, exactly."""
+    """Return a small float as a float32, exactly."""
     if dtype == SCALE:
         return decode_scale(a, x)
     f = FORMATS[dtype]
@@ -124,7 +124,7 @@ def decode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
 
 
 def looked_up(a: Arithmetic, x: str, dtype: str) -> str:
-    """One small float as a float32, from a table of all of them: three instructions in place of a dozen."""
+    """Return one small float as a float32, from a table of all of them: three instructions in place of a dozen."""
     name = f"tosaic.{dtype}"
     if name not in a.writer.declared:
         codes = (bits_of(FORMATS[dtype], code) for code in range(256))
@@ -135,7 +135,7 @@ def looked_up(a: Arithmetic, x: str, dtype: str) -> str:
 
 
 def bits_of(f: Format, code: int) -> int:
-    """The bits of the float32 that a code stands for."""
+    """Return the float32 bits of a code's value."""
     sign, magnitude, place = code >> (f.bits - 1) & 1, code & f.magnitude, 23 - f.mantissa
     if magnitude >= f.above and not f.finite:
         bits = magnitude << place | INFINITY
@@ -148,8 +148,8 @@ def bits_of(f: Format, code: int) -> int:
 
 
 def encode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
-    """A float32 as a small float, rounded to nearest even; what is too large is infinity, or NaN if there is none, or the
-    largest number if there is no NaN (and a NaN is then a zero)."""
+    """Return a float32 as a small float, rounded to nearest even; values that are too large become infinity, or NaN if there is
+    none, or the largest number if there is no NaN (and a NaN then becomes zero)."""
     if dtype == "float16" and target.has_float16:
         return a.bits("half", a.cast("fptrunc", "float", x, "half"), "i16")
     bits = a.bits("float", x, "i32")
@@ -161,7 +161,7 @@ def encode(a: Arithmetic, target: Target, x: str, dtype: str) -> str:
 
 
 def decode_scale(a: Arithmetic, x: str) -> str:
-    """A power of two as a float32: its exponent in place, but 2^-127, which is subnormal, and NaN."""
+    """Return a power of two as a float32: its exponent shifted into place, except for NaN and the subnormal 2^-127."""
     code = a.cast("zext", "i8", x, "i32")
     bits = a.select(a.op("icmp eq", "i32", code, 0), "i32", 1 << 22, a.op("shl", "i32", code, 23))
     quiet = a.op("icmp eq", "i32", code, 255)
@@ -169,8 +169,8 @@ def decode_scale(a: Arithmetic, x: str) -> str:
 
 
 def encode_scale(a: Arithmetic, bits: str) -> str:
-    """The nearest power of two, the larger one of two; NaN for what is not positive or too large. Below 2^-126 the next
-    larger one, as ml_dtypes has it."""
+    """Return the nearest power of two, on a tie the larger; NaN for values that are not positive or are too large. Below 2^-126
+    round up to the next power, as ml_dtypes does."""
     normal = a.op("lshr", "i32", a.op("add", "i32", bits, 1 << 22), 23)
     subnormal = a.cast("zext", "i1", a.op("icmp ugt", "i32", bits, 1 << 22), "i32")
     code = a.select(a.op("icmp ult", "i32", bits, 1 << 23), "i32", subnormal, normal)
@@ -178,7 +178,7 @@ def encode_scale(a: Arithmetic, bits: str) -> str:
 
 
 def encode_brain(a: Arithmetic, bits: str) -> str:
-    """Upper half of a float32 after rounding; a NaN is made quiet, because rounding could turn it into infinity."""
+    """Return the upper half of a float32 after rounding; a NaN is made quiet, because rounding could turn it into infinity."""
     upper = a.op("lshr", "i32", bits, 16)
     odd = a.op("and", "i32", upper, 1)
     rounded = a.op("lshr", "i32", a.op("add", "i32", a.op("add", "i32", bits, 0x7FFF), odd), 16)
@@ -187,7 +187,7 @@ def encode_brain(a: Arithmetic, bits: str) -> str:
 
 
 def encode_small(a: Arithmetic, bits: str, f: Format) -> str:
-    """Normal results are rounded as integers; subnormal ones by a float addition that leaves their bits at the end."""
+    """Round normal results as integers, and subnormal ones by a float addition that leaves their bits at the end."""
     drop, rebias = 23 - f.mantissa, 127 - f.bias
     magnitude = a.op("and", "i32", bits, 0x7FFFFFFF)
     odd = a.op("and", "i32", a.op("lshr", "i32", magnitude, drop), 1)
@@ -206,7 +206,7 @@ def encode_small(a: Arithmetic, bits: str, f: Format) -> str:
 
 
 def narrow_to_odd(a: Arithmetic, x: str) -> str:
-    """A float64 as a float32 with the last bit set where it is not exact: rounding that again is rounding once."""
+    """Round a float64 to odd as a float32 (last bit set if inexact): rounding the result again is then a single rounding."""
     near = a.cast("fptrunc", "double", x, "float")
     back = a.cast("fpext", "float", near, "double")
     code = a.bits("float", near, "i32")
@@ -218,7 +218,7 @@ def narrow_to_odd(a: Arithmetic, x: str) -> str:
 
 # ---- 64-bit integers on 32-bit processors, where an instruction for it is a library call -----------------------------
 def from_long(a: Arithmetic, x: str, source: str, result: str) -> str:
-    """A 64-bit integer as a float: its upper bits are the mantissa, the others round it."""
+    """Return a 64-bit integer as a float: its upper bits are the mantissa, and the others round it."""
     scalar, bias, drop = ("float", 127, 40) if result == "float32" else ("double", 1023, 11)
     mantissa, width = 63 - drop, BITS[scalar]
     sign = a.op("and", "i64", x, -1 << 63) if KINDS[source] == "signed" else "0"
@@ -238,7 +238,7 @@ def from_long(a: Arithmetic, x: str, source: str, result: str) -> str:
 
 
 def to_long(a: Arithmetic, x: str, source: str, result: str) -> str:
-    """A float as a 64-bit integer, towards 0: its mantissa, moved by its exponent."""
+    """Return a float as a 64-bit integer, towards 0: its mantissa, shifted by its exponent."""
     scalar, bias, mantissa = ("float", 127, 23) if source == "float32" else ("double", 1023, 52)
     width = BITS[scalar]
     code = a.cast("zext", f"i{width}", a.bits(scalar, x, f"i{width}"), "i64")

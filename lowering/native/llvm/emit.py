@@ -1,5 +1,5 @@
-"""Loop IR -> LLVM IR text: one instruction or intrinsic for each operation, in the order of the loop IR. The loop IR
-says what is a vector, what is hoisted and what is unrolled, so that LLVM needs no optimisation pass.
+"""Loop IR -> LLVM IR text: one instruction or intrinsic for each operation, in the order of the loop IR. The loop IR decides
+vectorization, hoisting and unrolling, so that LLVM needs no optimisation pass.
 """
 from __future__ import annotations
 
@@ -52,36 +52,36 @@ from .pointers import BlockEntry, Pointers
 from .riscv import BLOCK_BITS
 
 POINTER = re.compile(r"%p\d+\b")
-"""The pointer to a buffer, in a function's text."""
+"""Pattern of the pointer to a buffer in a function's text."""
 POSTPONED = frozenset({"add"}), frozenset({"add", "splat", "cast"})
-"""Operations on indices, scalars and vectors, that pointers mostly take the place of."""
+"""Operations on indices, scalars and vectors, that pointers usually replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmittedEarlier:
-    """Functions that are written before the others of their module, and compiled elsewhere: `texts` has each from its
-    parameters on, by the first of those that are the same but for their buffers, `definitions` what has such a text."""
+    """Functions that are written before the others of their module, and compiled elsewhere. `texts` maps each to its text from
+    the parameters on, by the first of the functions that differ only in buffers; `definitions` maps a text to its function."""
     texts: dict[Function, str] = field(default_factory=dict)
     definitions: dict[str, FunctionText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Functions in an LLVM module. `names[i]` is the definition of functions[i], or what is declared and defined elsewhere;
+    """Functions in an LLVM module. `names[i]` is the definition of functions[i], or its declaration if it is defined elsewhere;
     equal functions share one."""
     definitions: list[str]
     names: list[str]
     declarations: list[str]
     attributes: list[str]
-    """The attribute group #0 of the definitions."""
+    """Attribute group #0 of the definitions."""
 
 
 def emit_functions(functions: Sequence[Function], target: Target, over: Sequence[frozenset[Buffer]] = (),
                    names: Sequence[str] = (), earlier: EmittedEarlier | None = None) -> Emitted:
-    """Definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
-    scratch, and the rows where the function takes them. `over[i]` are buffers that functions[i] writes over others that it
-    reads; what else it writes shares no byte with anything. `names[i]` is what it is called, if not by its own name; what
-    was emitted `earlier` is declared."""
+    """Return definitions `define internal void @name(ptr %p0, ..., i64 %low, i64 %high) #0`: a pointer for each of params and
+    scratch, and the row range if the function takes one. `over[i]` are buffers that functions[i] writes over others that it
+    reads; the others that it writes share no byte with any buffer. `names[i]` is its name, if not its own; functions emitted
+    `earlier` are declared."""
     declared: dict[str, str] = {}
     definitions: list[str] = []
     by_text: dict[str, str] = {}
@@ -105,33 +105,34 @@ def emit_functions(functions: Sequence[Function], target: Target, over: Sequence
 
 
 def emit_function(function: Function, target: Target, declared: dict[str, str], over: frozenset[Buffer] = frozenset()) -> str:
-    """A function from its parameters on: equal texts are the same function. `declared` takes what else its module needs."""
+    """Return a function from its parameters on: equal texts are the same function. `declared` collects the module's other
+    declarations."""
     return "\n".join(Emitter(target, declared).function(function, over))
 
 
 def own_definitions(declared: Mapping[str, str]) -> list[str]:
-    """Lines of what functions need, and is defined beside them."""
+    """Return the lines of definitions that functions need in their module."""
     return [line for text in declared.values() if text.startswith(("define", "@")) for line in text.splitlines()]
 
 
 def attributes(target: Target) -> str:
-    """Tuned for no processor: the order of instructions is the schedule's, and LLVM's models of some processors
-    (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
+    """Return the attributes, tuned for no processor: the schedule fixes the order of instructions, and LLVM's models of some
+    processors (znver4, znver5) move loads up until sums that fit the registers exactly are spilled in the innermost loop."""
     attributes = [*OWN_ATTRIBUTES, f'"target-cpu"="{target.cpu}"', '"tune-cpu"="generic"']
     if target.features:
         attributes.append(f'"target-features"="{target.features}"')
     if target.has_vector_width:
         attributes.append(f'"prefer-vector-width"="{8 * target.vector_bytes}"')
-    if scale := target.vector_register_bits // BLOCK_BITS:  # then frames with vectors have a size that is known
+    if scale := target.vector_register_bits // BLOCK_BITS:  # gives frames with vectors a known size
         attributes.append(f"vscale_range({scale},{scale})")
     return attribute_group(*attributes)
 
 
 @dataclass(slots=True)
 class Emitter:
-    """Writes one function. `values` are LLVM's names of variables; `postponed` are indices that may be used for
-    pointers alone, with the lines where they are written if not; `alone` buffers that share no byte with others,
-    `outside` what an outlined loop takes from around it; `narrow` indices of 32 bits, on processors with such registers."""
+    """The emitter of one function. `values` holds LLVM's names of variables; `postponed` the indices that may only be needed
+    for pointers, with the lines where they are written otherwise; `alone` the buffers that share no byte with others; `outside`
+    the values that an outlined loop takes from around it; `narrow` the 32-bit indices, on processors with such registers."""
     target: Target
     declared: dict[str, str]
     writer: Writer = field(init=False)
@@ -154,7 +155,8 @@ class Emitter:
         self.narrow = None if self.target.has_int64 else NarrowIndices(self.writer, self.target, self.value)
 
     def function(self, f: Function, over: frozenset[Buffer] = frozenset()) -> list[str]:
-        """The function from its parameters on: equal texts are the same function. `over` are buffers that others lie on."""
+        """Return the function from its parameters on: equal texts are the same function. `over` are buffers that overlap
+        others."""
         memory = (*f.params, *f.scratch)
         self.pointers.buffers = {b: f"%p{i}" for i, b in enumerate(memory)}
         self.alone = buffers_written(f) - over if len(self.pointers.buffers) == len(memory) else frozenset()
@@ -177,8 +179,8 @@ class Emitter:
         return self.values[x] if x in self.values else self.written(x)
 
     def written(self, x: Var) -> str:
-        """What was postponed, written where it is defined; an index of 32 bits, widened; or a parameter, for what is defined
-        around an outlined loop."""
+        """Return the name of a value that is not written yet: a postponed value, written at its definition; a 32-bit index,
+        widened; or a parameter, for a value defined around an outlined loop."""
         if self.narrow is not None and x in self.narrow.names:
             return self.narrow.widened(x)
         if x not in self.postponed:
@@ -189,11 +191,11 @@ class Emitter:
         return self.values[x]
 
     def index(self, x: Operand) -> tuple[str, str]:
-        """An index with its type."""
+        """Return an index with its type."""
         return self.narrow.index(x) if self.narrow is not None else ("i64", self.value(x))
 
     def bounds(self, f: For) -> tuple[str, str, str]:
-        """The type in which a loop counts, and its bounds."""
+        """Return the type of a loop's index, and its bounds."""
         narrow = self.narrow.bounds(f) if self.narrow is not None else None
         return narrow or ("i64", self.value(f.low), self.value(f.high))
 
@@ -260,7 +262,7 @@ class Emitter:
                     self.tiles.multiply_floats(total, x, y)
 
     def inner(self, block: Block) -> None:
-        """A block of its own: pointers are made again where they are used, so that none is kept across a loop."""
+        """Write an inner block. It makes its pointers again at their uses, so that none is live across a loop."""
         outer, self.pointers.made = self.pointers.made, {}
         self.block(block)
         self.pointers.made = outer
@@ -287,7 +289,7 @@ class Emitter:
 
     # ---- memory ------------------------------------------------------------------------------------------------------
     def address(self, a: Address) -> str:
-        """A pointer to buffer[base + offset]; the address without the offset is made once in a block."""
+        """Return a pointer to buffer[base + offset]; a block computes the address without the offset once."""
         scalar = memory_scalar(a.buffer.dtype)
         if isinstance(a.base, Literal):
             pointer, offset = self.pointers.buffers[a.buffer], a.offset + int(a.base.value)
@@ -296,11 +298,11 @@ class Emitter:
         return self.writer.put(f"getelementptr {scalar}, ptr {pointer}, i64 {offset}") if offset else pointer
 
     def mask(self, mask: Operand | None) -> str:
-        """The mask of an access; empty where it is always true."""
+        """Return the mask of an access; empty if it is always true."""
         return "" if mask is None or (isinstance(mask, Literal) and mask.value) else self.value(mask)
 
     def loaded(self, result: Var, value: str) -> None:
-        """A value as it lies in memory becomes a value of the loop IR."""
+        """Convert a value in memory to a value of the loop IR."""
         if result.type.dtype == "bool":
             t = spelled("i8", result.type.lanes)
             value = self.writer.put(f"icmp ne {t} {value}, {'0' if result.type.lanes == 1 else 'zeroinitializer'}")
@@ -338,7 +340,7 @@ class Emitter:
             self.pointers.leave()
 
     def loop(self, f: For) -> None:
-        """The test is at the end; it is made before the loop too, unless the bounds are known."""
+        """Write a loop with its test at the end; test before the loop too, unless the bounds are known."""
         known = isinstance(f.low, Literal) and isinstance(f.high, Literal)
         if known and f.low.value >= f.high.value:  # type: ignore[union-attr]
             self.values |= {r: self.value(i) for r, i in zip(f.results, f.inits)}
@@ -351,7 +353,7 @@ class Emitter:
             return
         w, (t, low, high) = self.writer, self.bounds(f)
         every, kept = list(zip(f.params, map(self.value, f.inits), f.yields, f.results)), unchanged(f)
-        carried = [c for c in every if c[0] not in kept]  # what stays as it is needs no place in the loop
+        carried = [c for c in every if c[0] not in kept]  # an unchanged value needs no phi
         self.values |= {v: init for p, init, _, r in every if p in kept for v in (p, r)}
         head, done = w.blocks("loop", "done")
         inits, types = [init for _, init, _, _ in carried], [llvm_type(p.type) for p, *_ in carried]
@@ -376,8 +378,8 @@ class Emitter:
         self.values |= {result: value for (*_, result), value in zip(carried, results)}
 
     def once(self, f: For) -> None:
-        """The body alone. Loops of one iteration are there to be divided among threads; LLVM does not take all of them out, and
-        keeps more in registers around those that stay."""
+        """Write the body alone. Loops of one iteration exist to be divided among threads. LLVM does not remove all of them, and
+        keeps more values in registers around those that stay."""
         t, low, _ = self.bounds(f)
         self.values |= {p: self.value(i) for p, i in zip(f.params, f.inits)}
         (self.narrow.names if self.narrow is not None and t == "i32" else self.values)[f.index] = low
@@ -391,7 +393,7 @@ class Emitter:
                                  reach=reach_of(self.target))
 
     def outline(self, f: For) -> None:
-        """A call in place of the loop, of a function with the loop. Equal loops are one function."""
+        """Replace the loop by a call of a function with the loop. Equal loops share one function."""
         inner = Emitter(self.target, self.declared)
         inner.pointers.buffers, inner.alone = self.pointers.buffers, self.alone
         inner.writer.lines += ["entry:", ""]
@@ -412,7 +414,7 @@ class Emitter:
 
 
 def unchanged(f: For) -> frozenset[Var]:
-    """The parameters of a loop that each iteration yields as they are, perhaps through loops inside that do the same."""
+    """Return the parameters of a loop that each iteration yields unchanged, perhaps through inner loops that do the same."""
     source: dict[Operand, Operand] = {}
     for stmt in f.body:
         if isinstance(stmt, For):
@@ -422,5 +424,5 @@ def unchanged(f: For) -> frozenset[Var]:
 
 
 def memory_scalar(dtype: str) -> str:
-    """How an element lies in memory: a bool is a byte."""
+    """Return LLVM's type of an element in memory: a bool is a byte."""
     return "i8" if dtype == "bool" else SCALARS[dtype]

@@ -92,7 +92,7 @@ def every_nth(writer: Writer, x: str, lanes: int, n: int, first: int) -> str:
 
 
 QUARTER = 64
-"""Bytes of each of the four vectors in which a table of 256 lies."""
+"""Bytes of each of the four vectors that hold a table of 256."""
 
 
 def lookup(writer: Writer, result: Type, values: list[str]) -> str:

@@ -1,8 +1,8 @@
-"""Functions in place of instructions that a small processor lacks and LLVM would call its compiler's library for: 64-bit
-arithmetic and division of integers, and of floats on a processor without a unit for them comparisons and square roots. They
-stand in the module that uses them. Sums, products, quotients and conversions of floats stay the library's, as the header says.
+"""Functions in place of instructions that a small processor lacks and for which LLVM would call its compiler's library: 64-bit
+arithmetic and integer division, and, on a processor without a float unit, float comparisons and square roots. They are in the
+module that uses them. Sums, products, quotients and conversions of floats stay the library's, as the header says.
 
-`writer_for` gives the writer that puts a call where an instruction is lacking, so that what emits need not know of it.
+`writer_for` returns the writer that replaces a missing instruction by a call, so that the emitter need not know of it.
 """
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ UNARY = re.compile(r"call (\S+|<.*?>) @llvm\.(ctlz|sqrt)\.(?:v(\d+))?([if]\d+)\(
 SCALARS = {"f32": "float", "f64": "double", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 WIDTHS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "float": 32, "double": 64}
 MANTISSAS = {32: 23, 64: 52}
-"""Bits of a float's mantissa that are stored, by its size."""
+"""Stored mantissa bits of a float, by its size in bits."""
 
 
 @functools.lru_cache(maxsize=64)
 def lacking(target: Target) -> frozenset[str]:
-    """What has no instruction, such as "mul i64" and "fcmp float"."""
+    """Return the operations without an instruction, such as "mul i64" and "fcmp float"."""
     found = set(target.lacking_integers)
     if not target.has_int64:
         found |= {"udiv i64", "sdiv i64"}
@@ -36,21 +36,21 @@ def lacking(target: Target) -> frozenset[str]:
 
 
 def writer_for(target: Target, declared: dict[str, str]) -> Writer:
-    """The writer of a function for a target."""
+    """Return the writer of a function for a target."""
     missing = lacking(target)
     return HelpedWriter(declared, missing=missing) if missing else Writer(declared)
 
 
 @dataclass(slots=True)
 class HelpedWriter(Writer):
-    """Writes calls of functions in place of instructions that are `missing`, lane by lane; `declared` takes the functions."""
+    """A writer that calls functions in place of `missing` instructions, lane by lane; `declared` collects the functions."""
     missing: frozenset[str] = field(default_factory=frozenset)
 
     def put(self, text: str) -> str:
         return self.helped(text) or Writer.put(self, text)
 
     def helped(self, text: str) -> str | None:
-        """The result of a call for an instruction; None where it stays as it is."""
+        """Return the result of the call that replaces an instruction; None if the instruction stays."""
         if (found := BINARY.match(text)) is not None:
             op, _, lanes, scalar, x, y = found.groups()
             if f"{op.split(' ')[0]} {scalar}" in self.missing and not is_simple(op, y):
@@ -75,20 +75,20 @@ class HelpedWriter(Writer):
     def call_helper(self, op: str, scalar: str, result: str, operands: tuple[str, ...]) -> str:
         name = f"tosaic.{op.replace('fcmp ', '')}{'f' * (scalar in ('float', 'double'))}{WIDTHS[scalar]}"
         if name not in self.declared:
-            self.declared[name] = ""  # so that it is not made again meanwhile
+            self.declared[name] = ""  # prevents a second definition meanwhile
             self.declared[name] = helper(name, op, scalar, result, self.declared, self.missing)
         given = ", ".join(f"{scalar} {x}" for x in operands)
         return Writer.put(self, f"call {result} @{name}({given})")
 
 
 def is_simple(op: str, y: str) -> bool:
-    """True if the second operand is a number with which the instruction is a few others: a shift."""
+    """True if the second operand is a number for which the instruction is a few others: a shift."""
     number = re.fullmatch(r"(?:splat \(i\d+ )?(\d+)\)?", y)
     return number is not None and (op in ("shl", "lshr", "ashr") or (op == "mul" and int(number[1]).bit_count() <= 1))
 
 
 class HelperFunction(Function, HelpedWriter):
-    """A helper, which may need others. Its parameters are `x` and, where the instruction takes two, `y`."""
+    """A helper function, which may call others. Its parameters are `x` and, if the instruction takes two, `y`."""
 
     def __init__(self, name: str, result: str, params: dict[str, str], declared: dict[str, str],
                  missing: frozenset[str]) -> None:
@@ -99,7 +99,7 @@ class HelperFunction(Function, HelpedWriter):
         return self.cast("bitcast", x, f"i{WIDTHS[x.type]}")
 
     def halves(self, x: Value) -> tuple[Value, Value]:
-        """The low and the high half of an i64."""
+        """Return the low and the high half of an i64."""
         return self.cast("trunc", x, "i32"), self.cast("trunc", self.op("lshr", x, 32), "i32")
 
     def joined(self, low: Value, high: Value) -> Value:
@@ -107,7 +107,7 @@ class HelperFunction(Function, HelpedWriter):
 
 
 def helper(name: str, op: str, scalar: str, result: str, declared: dict[str, str], missing: frozenset[str]) -> str:
-    """The definition of a helper."""
+    """Return the definition of a helper."""
     params = {"x": scalar} | ({} if op in ("ctlz", "sqrt") else {"y": scalar})
     f = HelperFunction(name, result, params, declared, missing)
     if op.startswith("fcmp "):
@@ -119,7 +119,7 @@ def helper(name: str, op: str, scalar: str, result: str, declared: dict[str, str
 
 # ---- 64-bit integers on processors that multiply and shift 32 bits ---------------------------------------------------
 def product(f: HelperFunction) -> None:
-    """From products of 16 bits."""
+    """Multiply by products of 16 bits."""
     (x, x_high), (y, y_high) = map(f.halves, f.params)
     (a, b), (c, d) = ((f.op("and", v, 0xFFFF), f.op("lshr", v, 16)) for v in (x, y))
     low, middle, other, high = (f.op("mul", p, q) for p, q in ((a, c), (a, d), (b, c), (b, d)))
@@ -148,14 +148,14 @@ def right_shift(f: HelperFunction, name: str) -> None:
 
 
 def amounts(f: HelperFunction) -> tuple[Value, Value, Value]:
-    """How far a half moves, how far the other half moves into it beside one bit, and whether a whole half moves over."""
+    """Return the shift of a half, the shift (less one bit) of the other half into it, and whether a whole half moves over."""
     amount = f.cast("trunc", f.params[1], "i32")
     by = f.op("and", amount, 31)
     return by, f.op("sub", 31, by), f.compare("ne", f.op("and", amount, 32), 0)
 
 
 def leading_zeros(f: HelperFunction) -> None:
-    """By halves: where the upper part is not 0, it is searched further."""
+    """Count by halves: continue in the upper part if it is not 0."""
     x, width = f.params[0], WIDTHS[f.params[0].type]
     zeros, step = Value(x.type, f"{width}"), width // 2
     while step:
@@ -168,7 +168,7 @@ def leading_zeros(f: HelperFunction) -> None:
 
 # ---- division --------------------------------------------------------------------------------------------------------
 def unsigned_division(f: HelperFunction) -> None:
-    """Bit by bit; the divisor must not be 0."""
+    """Divide bit by bit; the divisor must not be 0."""
     (x, y), t = f.params, f.params[0].type
     top = WIDTHS[t] - 1
     bit, done = f.blocks("bit", "done")
@@ -199,8 +199,8 @@ COMPARED = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne"
 
 
 def comparison(f: HelperFunction, predicate: str) -> None:
-    """By the bits: those of a negative number are turned around, so that they are ordered as integers are, and -0 is 0. With
-    NaN the answer is the one of an unordered predicate."""
+    """Compare by the bits: those of negative numbers are mirrored, so that all are ordered as integers are, and -0 equals 0.
+    With NaN the result is that of an unordered predicate."""
     codes = [f.bits(p) for p in f.params]
     t, width = codes[0].type, WIDTHS[codes[0].type]
     infinity = ((1 << (width - 1 - MANTISSAS[width])) - 1) << MANTISSAS[width]
@@ -217,7 +217,8 @@ def comparison(f: HelperFunction, predicate: str) -> None:
 
 
 def square_root(f: HelperFunction) -> None:
-    """Of the mantissa, bit by bit with one bit more than is kept, by which it is rounded: it is never halfway between two."""
+    """Take the root of the mantissa bit by bit, with one extra bit for rounding: the root is never halfway between two
+    floats."""
     x, code = f.params[0], f.bits(f.params[0])
     t, width = code.type, WIDTHS[code.type]
     mantissa = MANTISSAS[width]

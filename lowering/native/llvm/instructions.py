@@ -76,7 +76,7 @@ class Instructions:
 
     # ---- element by element ------------------------------------------------------------------------------------------
     def extreme(self, name: str, type: Type, x: str, y: str) -> str:
-        """The smaller or larger one; where they are equal or either is NaN, what PRIMITIVES says, else x."""
+        """The minimum or maximum; if they are equal or either is NaN, the result that PRIMITIVES defines, else x."""
         kind, scalar, a = KINDS[type.dtype], SCALARS[type.dtype], self.over(type)
         if kind == "bool":
             return a.op("and" if name in SMALLER else "or", scalar, x, y)

@@ -1,7 +1,7 @@
 """LLVM's spelling of the loop IR's types and constants, and arithmetic on vectors of them.
 
-Half floats (float16, bfloat16, float8_* and smaller) are integers of their size here: only conversions look inside them,
-so that no target meets a type that it must call a library for.
+Half floats (float16, bfloat16, float8_* and smaller) are integers of their size here: only conversions decode them, so that no
+target gets a type for which it must call a library.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCALARS = {"bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": 
            "bfloat16": "i16", "float8_e4m3fn": "i8", "float8_e5m2": "i8", "float8_e4m3fnuz": "i8",
            "float8_e5m2fnuz": "i8", "float8_e8m0fnu": "i8", "float6_e2m3fn": "i8", "float6_e3m2fn": "i8", "float4_e2m1fn": "i8"}
 HALF = "half"
-"""A float16 as LLVM computes with it, by LLVM's name: the type of values inside of one operation of the loop IR."""
+"""LLVM's name of the float16 that it computes with: the type of values inside one operation of the loop IR."""
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
 SUFFIXES = {"i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "half": "f16", "float": "f32",
             "double": "f64"}
@@ -37,7 +37,7 @@ def spelled(scalar: str, lanes: int) -> str:
 
 
 def suffix(scalar: str, lanes: int) -> str:
-    """How an overloaded intrinsic's name says a type."""
+    """Return the type suffix of an overloaded intrinsic's name."""
     return SUFFIXES[scalar] if lanes == 1 else f"v{lanes}{SUFFIXES[scalar]}"
 
 
@@ -48,7 +48,8 @@ def llvm_type(type: Type) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def constant(scalar: str, lanes: int, value: float | int) -> str:
-    """A number as an operand; the same in each lane. Floats by their bits, so that none is rounded on the way."""
+    """Return a number as an operand, a splat for a vector. Floats are written by their bits, so that none is rounded on the
+    way."""
     if scalar in ("float", "double"):
         with np.errstate(over="ignore"):
             number = float(np.float32(value)) if scalar == "float" else float(value)
@@ -59,7 +60,7 @@ def constant(scalar: str, lanes: int, value: float | int) -> str:
 
 
 def literal(value: float | int, type: Type) -> str:
-    """A Literal of the loop IR."""
+    """Return a Literal of the loop IR."""
     match KINDS[type.dtype]:
         case "half":
             value = half_bits(value, type.dtype)
@@ -71,7 +72,7 @@ def literal(value: float | int, type: Type) -> str:
 
 
 def zero(value: float | int, type: Type) -> str:
-    """0.0 and -0.0 are equal, and would share an entry of `constant`."""
+    """Return a zero of either sign: 0.0 and -0.0 are equal, and would share a cache entry of `constant`."""
     text = "-0.0" if struct.pack("<d", value)[7] else "0.0"
     return text if type.lanes == 1 else f"splat ({SCALARS[type.dtype]} {text})"
 
@@ -86,13 +87,13 @@ def half_bits(value: float | int, dtype: str) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def lane_numbers(lanes: tuple[int, ...]) -> str:
-    """Which lanes a shuffle takes."""
+    """Return the lane mask of a shuffle."""
     return f"<{len(lanes)} x i32> <{', '.join([f'i32 {i}' for i in lanes])}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Instructions over `lanes` lanes, for what takes several of them. A number stands for a constant."""
+    """Instructions over `lanes` lanes, for operations of several instructions. A Python number is a constant operand."""
     writer: Writer
     lanes: int
 
@@ -103,7 +104,7 @@ class Arithmetic:
         return x if isinstance(x, str) else constant(scalar, self.lanes, x)
 
     def op(self, name: str, scalar: str, a: str | float, b: str | float) -> str:
-        """A binary instruction or a comparison."""
+        """Write a binary instruction or a comparison."""
         return self.writer.put(f"{name} {self.type(scalar)} {self.value(scalar, a)}, {self.value(scalar, b)}")
 
     def select(self, condition: str, scalar: str, yes: str | float, no: str | float) -> str:
@@ -112,30 +113,30 @@ class Arithmetic:
                                f"{t} {self.value(scalar, no)}")
 
     def cast(self, name: str, source: str, x: str, result: str) -> str:
-        """A conversion instruction; nothing where the types are the same."""
+        """Write a conversion instruction; nothing if the types are the same."""
         return x if source == result else self.writer.put(f"{name} {self.type(source)} {x} to {self.type(result)}")
 
     def bits(self, source: str, x: str, result: str) -> str:
         return self.cast("bitcast", source, x, result)
 
     def call(self, name: str, scalar: str, *args: str | float) -> str:
-        """An overloaded intrinsic whose operands and result have one type."""
+        """Call an overloaded intrinsic whose operands and result have one type."""
         t = self.type(scalar)
         return self.writer.intrinsic(f"llvm.{name}.{suffix(scalar, self.lanes)}", t,
                                 [(t, self.value(scalar, a)) for a in args])
 
     def leading_zeros(self, scalar: str, x: str) -> str:
-        """How many upper bits are 0; all of them, for 0."""
+        """Count leading zeros; for 0, all bits."""
         t = self.type(scalar)
         return self.writer.intrinsic(f"llvm.ctlz.{suffix(scalar, self.lanes)}", t, [(t, x), ("i1", "false")])
 
     def freeze(self, scalar: str, x: str) -> str:
-        """Some value, always the same one, where x has none (a shift too far, a float too large)."""
+        """Freeze x to one fixed value if it has none (a shift too far, a float too large)."""
         return self.writer.put(f"freeze {self.type(scalar)} {x}")
 
 
 def subvector(writer: Writer, scalar: str, lanes: int, x: str, first: int, count: int) -> str:
-    """Some neighbouring lanes of a vector."""
+    """Return `count` consecutive lanes of a vector, from lane `first` on."""
     if count == lanes or not x:
         return x
     t = spelled(scalar, lanes)
@@ -146,7 +147,7 @@ def subvector(writer: Writer, scalar: str, lanes: int, x: str, first: int, count
 
 
 def resized(writer: Writer, x: str, lanes: int, wanted: int) -> str:
-    """The first lanes of a vector of bytes; more of them hold anything."""
+    """Return the first lanes of a vector of bytes; additional lanes are undefined."""
     t = spelled("i8", lanes)
     if lanes == 1:
         return writer.put(f"insertelement {spelled('i8', wanted)} poison, i8 {x}, i32 0")
@@ -157,10 +158,10 @@ def resized(writer: Writer, x: str, lanes: int, wanted: int) -> str:
 
 
 SPLAT = re.compile(r"splat \(i\d+ (-?\d+)\)")
-"""A vector of one integer."""
+"""Pattern of a splat vector of one integer."""
 
 
 def splat_number(value: str) -> int | None:
-    """The integer that a vector has in all lanes, where that is a constant."""
+    """Return the integer that a vector has in all lanes, if it is a constant splat; else None."""
     found = SPLAT.fullmatch(value)
     return int(found[1]) if found else None

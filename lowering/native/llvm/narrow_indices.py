@@ -29,7 +29,7 @@ class NarrowIndices:
     names: dict[Var, str] = field(default_factory=dict)
 
     def enter(self, f: Function) -> None:
-        """Learn what the rows of the function may be."""
+        """Record the value ranges of the function's rows."""
         for row in f.rows or ():
             self.ranges.given(row, (0, f.phases[-1] if f.phases else row_limit(f)))
 

@@ -1,8 +1,8 @@
-"""Which loops are outlined: LLVM gets them as functions of their own.
+"""The choice of loops to outline: LLVM gets them as functions.
 
-A loop that holds many sums in registers is followed by one that does something with these, vector by vector, and other
-loops are around both. LLVM takes the constants of the second out of all loops, and has too few registers for the sums
-then: some go to memory and back at every step. It takes nothing out of a function.
+A loop that holds many sums in registers is followed by a loop that processes them vector by vector, and other loops enclose
+both. LLVM hoists the constants of the second loop out of all loops, and then has too few registers for the sums: some are
+spilled and reloaded at every step. It hoists nothing out of a function.
 """
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ...loops.ir import Block, For, Let, Literal, TileStmt, Type, walk
 from ...target.target import Target
 
 STEP = 5
-"""Registers of a step of sums beside these: elements of both operands."""
+"""Number of registers of a step besides its sums: elements of both operands."""
 OF_UPPER_HALVES = Literal(1 << 31, Type("int64")), Literal(1, Type("int32"))
-"""Stand for what an upper half of a product takes besides: where the sign is, and which lanes go where."""
+"""Stand-ins for the additional constants of an upper half of a product: the sign mask, and the lanes of a shuffle."""
 COUNTS = frozenset({"shl", "ashr", "lshr"})
-"""Operations whose second operand is in the instruction."""
+"""Operations whose second operand is an immediate of the instruction."""
 
 
 def outlined_loops(block: Block, target: Target) -> frozenset[int]:
-    """Which statements of a block are loops to outline."""
+    """Return the indices of a block's statements that are loops to outline."""
     loops = [(i, stmt) for i, stmt in enumerate(block) if isinstance(stmt, For)]
     if len(loops) < 2 or target.lanes(1) == 1 or not target.has_int64:
         return frozenset()
@@ -31,7 +31,7 @@ def outlined_loops(block: Block, target: Target) -> frozenset[int]:
 
 
 def constants(f: For) -> int:
-    """Vectors of one number that the instructions of a loop take from registers."""
+    """Return the number of splat constants that the instructions of a loop take from registers."""
     return len({x for stmt in walk(f.body) if isinstance(stmt, Let) for x in literals(stmt)})
 
 

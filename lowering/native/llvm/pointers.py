@@ -1,9 +1,9 @@
-"""Pointers into buffers, for the emitter: where an index is the sum of a term from further out and a term of the open block,
-the pointer to the first is made once, before the loop, and only the second is added inside.
+"""Pointers into buffers, for the emitter: if an index is the sum of a loop-invariant term and a term of the open block, the
+pointer to the first is made once, before the loop, and only the second is added inside.
 
-LLVM's loop strength reduction would find that too, but it tries every way to split every sum, which was more than half of
-the time that it took to compile. It does not look through `strip.invariant.group`, which costs no instruction, and which
-alias analysis does look through.
+LLVM's loop strength reduction would find that too, but it tries every way to split every sum, which was more than half of the
+compile time. It does not look through `strip.invariant.group`, which costs no instruction, and which alias analysis does look
+through.
 """
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ...machine_code.llvm_writer import Writer
 from .llvm_text import llvm_type
 
 Index = Callable[[Operand], tuple[str, str]]
-"""An index as LLVM's type and value; may write instructions."""
+"""A function that returns an index as LLVM's type and value; it may write instructions."""
 OPAQUE = "llvm.strip.invariant.group.p0"
 
 
 @dataclass(slots=True)
 class BlockEntry:
-    """The line of a block behind which an inner one begins, and the pointers that stand there."""
+    """The line of a block after which an inner block begins, and the pointers made there."""
     line: int
     pointers: dict[tuple[Buffer, Operand], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Pointers:
-    """Pointers of one function. `entries[d]` is where the open block at depth d goes on to the one at depth d + 1,
-    `sums` are the indices that are sums, `vectors` those of many lanes, `made` the pointers of the open block."""
+    """The pointers of one function. `entries[d]` is the entry from the open block at depth d to that at depth d + 1, `sums` are
+    the indices that are sums, `vectors` those of many lanes, `made` the pointers of the open block."""
     writer: Writer
     index: Index
     value: Callable[[Operand], str]
@@ -43,7 +43,7 @@ class Pointers:
     made: dict[tuple[Buffer, Operand], str] = field(default_factory=dict)
 
     def let(self, stmt: Let) -> None:
-        """Remember how an index is made."""
+        """Record the definition of an index."""
         result = stmt.result
         if result.type.lanes > 1:
             if result.type.dtype == "int64":
@@ -54,7 +54,7 @@ class Pointers:
                 self.sums[result] = x, y
 
     def enter(self) -> None:
-        """An inner block begins behind the line written next, which is empty for now."""
+        """Begin an inner block after the next line, which is empty for now."""
         self.entries.append(BlockEntry(len(self.writer.lines)))
         self.writer.lines.append("")
 
@@ -62,7 +62,7 @@ class Pointers:
         self.entries.pop()
 
     def to(self, buffer: Buffer, scalar: str, base: Var) -> str:
-        """A pointer to buffer[base], made once in a block."""
+        """Return a pointer to buffer[base], made once in a block."""
         key = buffer, base
         if key not in self.made:
             self.made[key] = self.inside(buffer, scalar, base)
@@ -81,7 +81,8 @@ class Pointers:
         return pointer
 
     def terms(self, base: Var) -> tuple[Var | None, list[Var]]:
-        """A sum as the one term from outside the block of `base`, and those of that block; None if there is not one."""
+        """Split a sum into its one term from outside the block of `base`, and its terms of that block; None if there is not
+        exactly one."""
         outer, inner, stack = [], [], [base]
         while stack:
             x = stack.pop()
@@ -94,7 +95,7 @@ class Pointers:
         return (outer[0], inner[::-1]) if len(outer) == 1 else (None, [])
 
     def outside(self, buffer: Buffer, scalar: str, base: Var) -> str:
-        """The pointer to buffer[base] where `base` is known, before an inner block begins there."""
+        """Return the pointer to buffer[base], made in the block where `base` is known, before an inner block begins."""
         entry, key = self.entries[base.depth], (buffer, base)
         if key not in entry.pointers:
             entry.pointers[key] = self.writer.above(entry.line, lambda: self.writer.intrinsic(
@@ -102,8 +103,9 @@ class Pointers:
         return entry.pointers[key]
 
     def spread(self, buffer: Buffer, scalar: str, indices: Operand) -> tuple[str, str, str]:
-        """Where buffer[indices] is: a pointer for what is equal in all lanes; LLVM's type of an index and the vector for what
-        differs. Of 32 bits, where these are: processors gather as many lanes at a time as there are indices in a vector."""
+        """Return the addresses of buffer[indices]: a pointer for the part that is equal in all lanes, and LLVM's index type and
+        the vector for the rest. The indices have 32 bits if possible: processors gather as many lanes at a time as a vector has
+        indices."""
         equal, different, stack = [], [], [indices]
         while stack:
             x = stack.pop()

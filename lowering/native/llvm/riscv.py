@@ -1,8 +1,8 @@
-"""Instructions of RISC-V that LLVM has only as intrinsics of its own, or none for: operations of the loop IR that vectors (V
-1.0) have whole, and what profiles need.
+"""Instructions of RISC-V that LLVM has only as target intrinsics, or not at all: operations of the loop IR that are one vector
+instruction (V 1.0), and those that profiles need.
 
-The intrinsics are of vectors whose length is a multiple of the processor's; ours, of a known length, are the beginning of such
-ones.
+The intrinsics take vectors whose length is a multiple of the processor's; the emitter's fixed-length vectors are their first
+lanes.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .llvm_text import llvm_type, splat_number
 
 # ---- operations of the loop IR ---------------------------------------------------------------------------------------
 BLOCK_BITS = 64
-"""LLVM counts the length of a vector register in blocks of this size."""
+"""Bits of a block, LLVM's unit of a vector register's length."""
 MAX_GROUP = 8
-"""Registers that an instruction takes as one, at most."""
+"""Maximum number of registers that an instruction takes as one group."""
 TO_NEAREST = "0"
-"""Rounding of fixed-point instructions: half a unit is added."""
+"""Rounding mode of fixed-point instructions: add half a unit."""
 
 
 def rounded_product(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
@@ -35,7 +35,7 @@ def rounded_product(writer: Writer, target: Target, result: Type, values: Sequen
 
 
 def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence[str]) -> str | None:
-    """VSSRA: shifts to the right, rounded; by as much as another vector says, which is less than nothing, or by a number."""
+    """VSSRA: rounding right shift, by the negated lanes of another vector or by a number."""
     found = scalable(target, result)
     if found is None:
         return None
@@ -53,7 +53,7 @@ def rounded_shift(writer: Writer, target: Target, result: Type, values: Sequence
 
 
 def scalable(target: Target, result: Type) -> str | None:
-    """LLVM's type of vectors of int32 that begin with ours; None where there are none."""
+    """Return LLVM's type of scalable vectors of int32 that hold the result; None if there is none."""
     lanes, bits = result.lanes, vector_bits(target.enabled)
     if not target.rounds_words or lanes < 2 or lanes & (lanes - 1) or 32 * lanes > MAX_GROUP * bits:
         return None
@@ -61,7 +61,7 @@ def scalable(target: Target, result: Type) -> str | None:
 
 
 def suffix(type: str) -> str:
-    """How a type is called in the name of an intrinsic."""
+    """Return the name of a type in the name of an intrinsic."""
     return f"nxv{type.split()[2]}i32"
 
 
@@ -77,15 +77,15 @@ def narrowed(writer: Writer, value: str, type: Type, source: str) -> str:
 
 OPERATIONS: Mapping[str, Callable[[Writer, Target, Type, Sequence[str]], str | None]] = {
     "rounded_product": rounded_product, "rounded_shift": rounded_shift}
-"""By the loop IR's name; each says None where the target or the size lacks the instruction."""
+"""By the loop IR's name; each returns None if the target or the size lacks the instruction."""
 
 # ---- threads and time ------------------------------------------------------------------------------------------------
 
 def read_counter(writer: Writer) -> Value:
-    """RDTIME: a counter that goes on evenly."""
+    """RDTIME: a counter of constant rate."""
     return writer.assembly("rdtime $0", "=r", "i64")
 
 
 def thread(writer: Writer) -> Value:
-    """A number that each thread of Linux has for itself: where its own memory is."""
+    """Return a number unique to each Linux thread: the address of its thread-local memory."""
     return writer.assembly("mv $0, tp", "=r", "i64")

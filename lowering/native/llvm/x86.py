@@ -15,9 +15,9 @@ DOT_PRODUCTS = {4: "128", 8: "256", 16: "512"}
 """Lanes of the accumulator -> the size in the instruction's name."""
 PAIR_PRODUCTS = {16: ("avx512bw", "llvm.x86.avx512.pmaddw.d.512"), 8: ("avx2", "llvm.x86.avx2.pmadd.wd"),
                  4: ("sse2", "llvm.x86.sse2.pmadd.wd")}
-"""By the lanes of the sums: which feature has products of pairs of 16 bits, and how they are called."""
+"""By the lanes of the sums: the feature that has products of pairs of 16 bits, and their name."""
 PACKS = {64: ("avx512bw", "llvm.x86.avx512.{}.512"), 32: ("avx2", "llvm.x86.avx2.{}"), 16: ("sse2", "llvm.x86.sse2.{}.128")}
-"""By the bytes of an operand: which feature has them, and how they are called."""
+"""By the bytes of an operand: the feature that has them, and their name."""
 PERMUTED_BYTES = 64
 """Lanes of the permutation of bytes, which takes two vectors as one table of 128."""
 SCALES = {16: ("512", "i16"), 8: ("256", "i8"), 4: ("128", "i8")}
@@ -81,11 +81,11 @@ def scaleb(writer: Writer, target: Target, result: Type, values: Sequence[str]) 
 
 
 OPERATIONS = {"dot4": dot4, "dot2": dot2, "pack": pack, "lookup": lookup, "scaleb": scaleb}
-"""By the loop IR's name; each says None where the target or the size lacks the instruction."""
+"""By the loop IR's name; each returns None if the target or the size lacks the instruction."""
 
 
 def finish_streaming(writer: Writer) -> None:
-    """SFENCE: what was written past the caches is seen by other threads once this is through."""
+    """SFENCE: make stores past the caches visible to other threads."""
     writer.intrinsic("llvm.x86.sse.sfence", "void", [])
 
 
@@ -105,10 +105,10 @@ def restore_float_mode(writer: Writer, place: Value) -> None:
 
 
 def read_counter(writer: Writer) -> Value:
-    """RDTSC: a counter that goes on evenly."""
+    """RDTSC: a counter of constant rate."""
     return Value("i64", writer.intrinsic("llvm.readcyclecounter", "i64", []))
 
 
 def thread(writer: Writer) -> Value:
-    """A number that each thread of Linux has for itself: the address of its control block, which lies at FS:0."""
+    """Return a number unique to each Linux thread: the address of its control block, at FS:0."""
     return writer.assembly("movq %fs:0, $0", "=r", "i64")

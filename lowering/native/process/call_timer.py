@@ -1,6 +1,5 @@
-"""Native code that calls compiled code many times and reads the processor's counter around each call: neither Python nor the
-first call is in what it measures. Before each pass over the calls it gives variables the values that they had, so that every
-pass does the same.
+"""Native code that calls compiled code many times and reads the processor's counter around each call: its measurements include
+neither Python nor the first call. Before each pass over the calls it restores the variables, so that every pass does the same.
 """
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ from ...target.presets import host
 from ..driver.timed_driver import COUNTERS
 
 Kept = tuple[int, int, int]
-"""Memory that each pass begins with: where it is, where its first contents are, and how many bytes."""
+"""Memory that each pass restores: its address, the address of its initial contents, and its bytes."""
 
 PARAMETERS = {"run": "ptr", "frame": "ptr", "calls": "i64", "passes": "i64", "times": "ptr", "kept": "ptr", "count": "i64"}
 
 
 def measure() -> Function:
-    """`i32 measure(run, frame, calls, passes, times, kept, count)`: the ticks of each call of each pass, behind them those of
-    all together; a call's status where it is not 0, which ends all."""
+    """`i32 measure(run, frame, calls, passes, times, kept, count)`: measure the ticks of each call of each pass, followed by
+    their total. Return a call's status if it is not 0; that ends the measurement."""
     f = Function("measure", "i32", PARAMETERS, linkage="")
     run, frame, calls, passes, times, kept, count = f.params
     read, (ended,) = COUNTERS[host().architecture], f.blocks("ended")
@@ -51,7 +50,7 @@ def measure() -> Function:
 
 
 def nothing() -> Function:
-    """A call that does nothing: what a reading takes."""
+    """A call that does nothing, to measure the cost of a reading."""
     f = Function("nothing", "i32", {"frame": "ptr"}, linkage="")
     f.give(constant("i32", 0))
     return f
@@ -74,7 +73,7 @@ class CallTimer:
         self.nothing = self.engine.address("nothing")
 
     def ticks(self, run: int, frame: int, calls: int, passes: int, kept: Sequence[Kept] = ()) -> tuple[int, Array]:
-        """The status, and the ticks of each call, behind them those of all together."""
+        """Return the status, and the ticks of each call, followed by their total."""
         times, rows = np.zeros(passes * calls + 1, np.int64), np.array([*kept, (0, 0, 0)], np.int64)
         status = self.call(run, frame, calls, passes, address(times), address(rows), len(kept))
         return status, times

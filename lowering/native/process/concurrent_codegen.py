@@ -1,9 +1,9 @@
 """Concurrent code generation: while later kernels are scheduled, and before memory is planned, other processes compile earlier
 ones.
 
-A kernel's code depends on the plan only where it writes over what it reads. So each function is written as LLVM IR when it is
-scheduled, as if it did not, and goes to a process when a batch is full; the module of the plan then declares the functions
-that are there, and defines the others. Batches are cut by length alone, so that the same program gives the same image.
+A kernel's code depends on the plan only if the plan lets it overwrite what it reads. So each function is written as LLVM IR
+when it is scheduled, as if it did not, and a full batch goes to a process. The module of the plan then declares the functions
+that are compiled, and defines the others. Batches are cut by length alone, so that the same program gives the same image.
 """
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ...target.target import Target
 from ..llvm.emit import EmittedEarlier, attributes, emit_function, own_definitions
 
 LINES_OF_A_BATCH = 1500
-"""A batch with fewer takes LLVM less time than pays for a process."""
+"""Minimum number of lines of a batch: LLVM compiles fewer in less time than a process costs."""
 MOST_WORKERS = 3
 
 
 @dataclass(slots=True)
 class Batch:
-    """Functions that are compiled together: their definitions, what they declare, and in the end their object."""
+    """Functions that are compiled together: their definitions, their declarations, and finally their object."""
     declared: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class ConcurrentCodegen:
             worker.end()
 
     def add(self, function: Function) -> None:
-        """Write a function that has been scheduled. One that is equal to an earlier one is not compiled again."""
+        """Write a function that has been scheduled. A function equal to an earlier one is not compiled again."""
         checkpoint()
         first, (texts, definitions) = first_of(function), (self.emitted.texts, self.emitted.definitions)
         if first in texts:
@@ -85,7 +85,7 @@ class ConcurrentCodegen:
             self._start()
 
     def _start(self) -> None:
-        """Give the open batch to the processes, with one more of them while there may be more."""
+        """Give the open batch to the processes, and start another process up to the limit."""
         self._close_batch()
         if len(self._workers) < min(processors() - 1, MOST_WORKERS):
             binding()
@@ -103,7 +103,7 @@ class ConcurrentCodegen:
         return object_of(text, self.target)
 
     def _serve(self, worker: Worker) -> None:
-        """A thread of this process for each other one: gives it batches until there are no more, or it fails."""
+        """Serve one worker from a thread of this process: give it batches until none is left, or until it fails."""
         while (batch := self._next(waits=True)) is not None:
             code = worker.compiled(batch.text(self.target))
             with self._changed:
@@ -115,8 +115,8 @@ class ConcurrentCodegen:
                 return
 
     def _next(self, waits: bool) -> Batch | None:
-        """A batch that nobody compiles yet. None: there is none, and with `waits` there will be none, else none is being
-        compiled that may fail either."""
+        """Return a batch that nobody compiles yet. None: with `waits`, no more batches will come; else none is waiting, and
+        none that is being compiled can still fail."""
         with self._changed:
             while not self._waiting and not self._is_closed and (waits or any(not b.code for b in self._batches)):
                 self._changed.wait(seconds_left())
@@ -124,13 +124,13 @@ class ConcurrentCodegen:
             return self._waiting.popleft() if self._waiting and not self._is_closed else None
 
     def name_of(self, function: Function) -> str:
-        """What a function is called that is compiled here; empty for one that is not."""
+        """Return the name of a function that is compiled here; empty for any other function."""
         text = self.emitted.texts.get(first_of(function))
         return self.emitted.definitions[text].name.strip('"') if text in self.emitted.definitions else ""
 
     @property
     def names(self) -> frozenset[str]:
-        """The functions that are compiled here."""
+        """Names of the functions that are compiled here."""
         return frozenset(definition.name.strip('"') for definition in self.emitted.definitions.values())
 
     @property
@@ -138,7 +138,7 @@ class ConcurrentCodegen:
         return any(SHAPES_TILES in text for text in self.emitted.definitions)
 
     def finish(self) -> list[bytes]:
-        """The objects of all batches; this process compiles what is still waiting."""
+        """Return the objects of all batches; this process compiles the batches that are still waiting."""
         if self._open.lines:
             self._close_batch()
         while (batch := self._next(waits=False)) is not None:
@@ -147,7 +147,7 @@ class ConcurrentCodegen:
 
 
 def concurrent_codegen(target: Target) -> ConcurrentCodegen | None:
-    """For code of this process; None where it can make none concurrently."""
+    """Return concurrent code generation for this process; None where it is not possible."""
     if is_debugged():
         return None
     return ConcurrentCodegen(target) if sys.platform.startswith("linux") and is_supported() and processors() > 1 else None

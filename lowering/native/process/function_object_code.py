@@ -1,9 +1,9 @@
-"""The code behind built-in function objects: called by CPython with an array of objects, it checks them, writes their
-addresses into the frame of a compiled program, and runs it, without a line of Python. One function serves all programs; what
-it does follows from a table (`runtime/function_object.py`), which is the data of an array that CPython hands it as `self`.
+"""The code of built-in function objects. CPython calls it with an array of objects; it checks them, writes their addresses into
+the frame of a compiled program, and runs the program, without a line of Python. One function serves all programs: a table
+(`runtime/function_object.py`), the data of an array that CPython passes as `self`, controls it.
 
-Whatever is not exactly as the table says (another type, another layout, a keyword but `out`, a variable that is in use) goes
-on to the table's slow callable with the same arguments.
+Any call that does not match the table exactly (another type, another layout, a keyword other than `out`, a variable in use)
+goes to the table's slow callable with the same arguments.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORD = 8
 """Bytes of a word of the table, and of a pointer."""
 
 OBJECT_TYPE = Member(TYPE)
-"""Of every object of CPython."""
+"""The type pointer of every CPython object."""
 
 ARRAY_DATA, ARRAY_RANK, ARRAY_EXTENTS = Member(DATA), Member(RANK, "i32"), Member(EXTENTS)
 ARRAY_DTYPE, ARRAY_FLAGS = Member(DTYPE), Member(FLAGS, "i32")
@@ -34,8 +34,8 @@ READABLE, WRITABLE = 0x0101, 0x0501
 
 
 def array_data(name: str = "fits") -> Function:
-    """`ptr @fits(tensor, object, ndarray, wanted)`: the data of an object that is an array as the tensor says, with the wanted
-    flags; else null."""
+    """`ptr @fits(tensor, object, ndarray, wanted)`: return the data pointer of an object that is an array as `tensor` describes
+    it, with the wanted flags; else null."""
     f = Function(name, "ptr", {"tensor": "ptr", "object": "ptr", "ndarray": "ptr", "wanted": "i32"}, attributes="")
     tensor, object, ndarray, wanted = f.params
     no, = f.blocks("no")
@@ -55,8 +55,8 @@ def array_data(name: str = "fits") -> Function:
 
 
 def are_disjoint(name: str = "disjoint") -> Function:
-    """`i1 @disjoint(tensors, at, first, count)`: whether the tensors from number `first` on share no byte with each other and
-    with those before; `at` has their addresses."""
+    """`i1 @disjoint(tensors, at, first, count)`: true if the tensors from number `first` on share no byte with each other or
+    with the tensors before them; `at` holds the addresses."""
     f = Function(name, "i1", {"tensors": "ptr", "at": "ptr", "first": "i64", "count": "i64"}, attributes="")
     tensors, at, first, count = f.params
     overlap, = f.blocks("overlap")
@@ -79,8 +79,8 @@ def are_disjoint(name: str = "disjoint") -> Function:
 
 
 class Caller(Function):
-    """`ptr @tosaic.call(self, objects, count, names)`, as METH_FASTCALL | METH_KEYWORDS: `objects` has `count` positional
-    arguments, and behind them those of the keywords in the tuple `names`, which may be null."""
+    """`ptr @tosaic.call(self, objects, count, names)`, as METH_FASTCALL | METH_KEYWORDS: `objects` holds `count` positional
+    arguments, then those of the keywords in the tuple `names`, which may be null."""
 
     def __init__(self) -> None:
         super().__init__(ENTRY, "ptr", {"self": "ptr", "objects": "ptr", "count": "i64", "names": "ptr"}, linkage="",
@@ -93,7 +93,7 @@ class Caller(Function):
         self.write()
 
     def text(self) -> str:
-        """The module: this function and those that it calls."""
+        """Return the module: this function and the functions that it calls."""
         functions = self.array_data, self.are_disjoint, self
         return module(host().triple, self.declared.values(), *(f.definition() for f in functions))
 
@@ -118,20 +118,21 @@ class Caller(Function):
 
     # ---- the table ---------------------------------------------------------------------------------------------------
     def word(self, number: Word, type: str = "ptr") -> Value:
-        """A word of the table."""
+        """Load a word of the table."""
         return self.load(self.table, Member(WORD * number, type))
 
     def tensor(self, number: Value) -> Value:
-        """The address of a tensor's words."""
+        """Return the address of a tensor's words."""
         return self.address(self.tensors, self.op("mul", number, TENSOR_WORDS), "i64")
 
     def item(self, array: Value, index: Value | int) -> Value:
-        """An element of an array of pointers."""
+        """Load an element of an array of pointers."""
         return self.load(self.address(array, index, "ptr"), "ptr")
 
     # ---- arguments and results ---------------------------------------------------------------------------------------
     def check_state(self) -> None:
-        """Nothing stands in the way: the workspace is free, nobody traces, the variables are those of the table and free."""
+        """Check that the fast path is open: the workspace is free, nobody traces, and the variables are the table's and
+        free."""
         is_taken, is_gated, now = (self.load(self.word(w), "i64") for w in (Word.TAKEN, Word.GATE, Word.GENERATION))
         self.inputs = self.word(Word.INPUTS, "i64")
         bad = self.either([is_taken, is_gated, self.op("xor", now, self.word(Word.EXPECTED, "i64")),
@@ -148,13 +149,13 @@ class Caller(Function):
             self.take(self.item(self.objects, number), number, READABLE)
 
     def take(self, object: Value, number: Value, flags: int) -> None:
-        """The object's data go to the place of tensor `number`; where it does not fit, the call is slow."""
+        """Store the object's data pointer as tensor `number`; take the slow path if the object does not fit."""
         data = self.call(self.array_data.pointer, "ptr", self.tensor(number), object, self.ndarray, constant("i32", flags))
         self.require(self.compare("ne", data, NULL), self.slow)
         self.store(data, self.address(self.at, number, "ptr"))
 
     def make_results(self, drop: Block) -> None:
-        """Results of their own, as NumPy makes them."""
+        """Allocate new result arrays, as NumPy does."""
         may_make, empty, increment = self.word(Word.MAY_ALLOCATE, "i64"), self.word(Word.EMPTY), self.word(Word.INCREMENT)
         self.require(self.compare("ne", may_make, 0), self.slow)
         with self.loop(self.outputs) as out:
@@ -169,7 +170,7 @@ class Caller(Function):
             self.store(self.load(made, ARRAY_DATA), self.address(self.at, number, "ptr"))
 
     def take_results(self) -> None:
-        """The only keyword is `out`: an array, or a tuple of arrays."""
+        """Take the results from `out`, the only keyword: an array, or a tuple of arrays."""
         several, single, look = self.blocks("several", "single", "look")
         self.require(self.compare("eq", self.load(self.names, TUPLE_COUNT), 1), self.slow)
         keyword = self.load(self.names, Member(ITEMS))
@@ -195,7 +196,7 @@ class Caller(Function):
 
     # ---- the run -----------------------------------------------------------------------------------------------------
     def run(self, drop: Block) -> None:
-        """The addresses into the frame, and off; the results are returned, alone or in a tuple."""
+        """Copy the addresses into the frame and run; return the results, alone or in a tuple."""
         fault, drop_all, pack = self.blocks("fault", "drop.all", "pack")
         frame = self.word(Word.FRAME)
         self.copy(frame, self.at, self.op("shl", self.all, 3))
@@ -217,7 +218,7 @@ class Caller(Function):
         self.jump(drop(self.outputs))
 
     def raise_fault(self, status: Value, failed: Block) -> None:
-        """A fault of the run becomes an exception."""
+        """Turn a fault of the run into an exception."""
         new_int, call, fault = self.word(Word.NEW_INT), self.word(Word.CALL), self.word(Word.FAULT)
         number = self.call(new_int, "ptr", self.cast("sext", status, "i64"))
         self.require(self.compare("ne", number, NULL), failed)
@@ -225,7 +226,7 @@ class Caller(Function):
         self.call(self.word(Word.DECREMENT), "void", number)
 
     def drop_results(self, drop: Block) -> None:
-        """Results that nobody will see, as many as the block is given."""
+        """Release the results that the caller will not get, as many as the block's parameter says."""
         count, = self.enter(drop, "i64")
         decrement = self.word(Word.DECREMENT)
         with self.loop(count) as out:
@@ -234,15 +235,15 @@ class Caller(Function):
 
 
 def text() -> str:
-    """The module."""
+    """Return the module."""
     return Caller().text()
 
 
 engine = Later(lambda: Engine(text(), host()))
-"""The machine code of the function, made once for the process, whichever thread asks: its address outlives every call."""
+"""Machine code of the function, made once per process by the first thread that asks: its address outlives every call."""
 
 
 @functools.cache
 def caller() -> int:
-    """The address of the function; 0 where the layout of objects is not known."""
+    """Return the address of the function; 0 if the layout of objects is not known."""
     return engine().address(ENTRY) if is_known() else 0

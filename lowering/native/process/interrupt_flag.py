@@ -1,10 +1,10 @@
-"""The native half of `runtime/interrupts.py`: a handler of signals that sets the process's interrupt flag and goes on to
-Python's, and what loops of compiled code call when they look.
+"""The native half of `runtime/interrupts.py`: a signal handler that sets the process's interrupt flag and then calls Python's
+handler, and the functions with which loops of compiled code poll the flag.
 
-A flag that a handler sets costs a loop one load of a byte; Python's own is not to be had without the interpreter's lock. To see
-which signals have a handler takes microseconds, and Python installs its own anew whenever `signal.signal` is called (asyncio
-and IPython do so all the time). So a run looks when it has gone on for a millisecond: it asks for the time in its iterations
-1, 2, 4, 8 and so on.
+Polling a flag that a handler sets costs a loop one load of a byte; Python's own flag needs the interpreter's lock. Checking
+which signals have a handler takes microseconds, and Python reinstalls its own handler whenever `signal.signal` is called
+(asyncio and IPython do so all the time). So a run makes this check after a millisecond; it reads the clock in its iterations 1,
+2, 4, 8 and so on.
 """
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ from ...target.presets import host
 NEEDED = frozenset({"pthread_self", "clock_gettime"})
 
 PATIENCE = 1_000_000
-"""Nanoseconds after which a run looks for the first time."""
+"""Nanoseconds after which a run first makes the slow check."""
 
 MONOTONIC = constant("i32", 6 if sys.platform == "darwin" else 1)
-"""The number of the clock."""
+"""The clock's number."""
 
 NEVER_AGAIN = 1 << 62
 
 PREVIOUS, MAIN, NEVER = Member(interrupts.PREVIOUS), Member(interrupts.MAIN, "i64"), interrupts.NEVER
 CALLED, ERROR = Member(interrupts.CALLED), interrupts.ERROR
 ENSURE, CALL, FETCH, RELEASE = (Member(interrupts.API + 8 * i) for i in range(len(interrupts.PYTHON_FUNCTIONS)))
-"""Where things lie in the memory: Python's handler, the main thread's number, a byte that is never set, the object that a look
-calls, the exception that it has raised, functions of Python."""
+"""Offsets in the interrupt memory: Python's handler, the main thread's number, a byte that is never set, the object that the
+slow check calls, the exception that it raised, and functions of Python."""
 
 LEFT, DISTANCE, BEGUN = (Member(8 * i, "i64") for i in range(RUN_WORDS))
-"""A run's own words: iterations until it looks, as many as there were before; the time of the first one."""
+"""Offsets of a run's own words: iterations until the next clock read, the distance from the last one, and the time of the
+first."""
 
 WORDS = symbol("interrupt.memory")
-"""A constant of the code that has the memory's address."""
+"""The constant of the code that holds the memory's address."""
 
 
 def handler() -> Function:
-    """`interrupt.handle(signal, info, context)`: set the flag; then what the handler before ours does."""
+    """`interrupt.handle(signal, info, context)`: set the flag, then call the previous handler."""
     f = Function(HANDLER, "void", {"signal": "i32", "info": "ptr", "context": "ptr"}, linkage="")
     words = Value("ptr", f.put(f"load volatile ptr, {WORDS}"))
     f.store(constant("i8", 1), words, "seq_cst")
@@ -63,8 +64,8 @@ def handler() -> Function:
 
 
 def beginning(declared: dict[str, str]) -> Function:
-    """`ptr interrupt.begin(words, run)`: where a run of this thread looks: at the flag in the main thread, for which alone
-    Python runs handlers."""
+    """`ptr interrupt.begin(words, run)`: return the byte that a run of this thread polls: the flag in the main thread, where
+    alone Python runs handlers, else a byte that is never set."""
     f = Function(BEGIN, "ptr", {"words": "ptr", "run": "ptr"}, declared, linkage="")
     words, run = f.params
     other, = f.blocks("other")
@@ -79,8 +80,8 @@ def beginning(declared: dict[str, str]) -> Function:
 
 
 def visit(declared: dict[str, str]) -> Function:
-    """`i32 interrupt.look(words, run)`: run Python's handlers where the flag is set or the run has gone on for long. 0 where
-    the run goes on, else INTERRUPTED."""
+    """`i32 interrupt.look(words, run)`: run Python's handlers if the flag is set or the run has taken long. Return 0 if the run
+    goes on, else INTERRUPTED."""
     f = Function(VISIT, "i32", {"words": "ptr", "run": "ptr"}, declared, linkage="")
     words, run = f.params
     timed, first, following, handle, failed, end = f.blocks("timed", "first", "following", "handle", "failed", "end")
@@ -117,7 +118,7 @@ def visit(declared: dict[str, str]) -> Function:
 
 
 def text() -> str:
-    """The module. The place of the memory's address is eight bytes that the runtime looks for."""
+    """Return the module. The runtime finds the slot of the memory's address by its eight marker bytes."""
     declared = dict[str, str]()
     functions = handler(), beginning(declared), visit(declared)
     memory = data("interrupt.memory", "internal constant", "i64", f"{int.from_bytes(MEMORY, 'little', signed=True)}", align=8)
@@ -126,21 +127,21 @@ def text() -> str:
 
 
 def is_supported() -> bool:
-    """True if loops of this process look at the flag: where there are the signals of POSIX."""
+    """True if loops of this process poll the flag: on systems with POSIX signals."""
     return os.name == "posix"
 
 
 image = Later(lambda: compiled_image(text(), host(), NEEDED))
-"""The machine code, made once for a process."""
+"""The machine code, made once per process."""
 
 
 def load() -> Engine:
-    """The code in this process, with the address of its memory."""
+    """Return the code in this process, bound to the address of its memory."""
     from ....runtime.interrupts import process
     return Engine("", host(), image=process.bound(image()))
 
 
 def words() -> int:
-    """The address of the flag and what belongs to it; what compiled programs are given."""
+    """Return the address of the interrupt memory, which compiled programs receive."""
     from ....runtime.interrupts import process
     return process.words(load)

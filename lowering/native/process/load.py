@@ -1,4 +1,4 @@
-"""Program and plan -> code in this process: what the runtime calls."""
+"""Program and plan -> code in this process, which the runtime calls."""
 from __future__ import annotations
 
 import math
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 
 PREFIX = "program"
-"""Of the symbols of a program in this process."""
+"""Prefix of the symbols of a program in this process."""
 
 
 def load(program: Program, plan: Plan, target: Target | None = None, context: Context = process,
          elements: Mapping[Buffer, str] | None = None) -> Executable:
-    """The program as machine code of this process (`target` None: the machine that it runs on), with its variables in
-    `context`. `elements` gives the element types of inputs and outputs that their dtype does not say (i4, i48).
+    """Return the program as machine code of this process (`target` None: the machine that it runs on), with its variables in
+    `context`. `elements` gives the element types of inputs and outputs that their dtype does not determine (i4, i48).
 
-    Raises a Problem where a variable exists in the context with another type.
+    Raises a Problem if a variable exists in the context with another type.
     """
     return Executable(native_code(program, plan, target, elements)[0], context)
 
@@ -59,9 +59,9 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
                 elements: Mapping[Buffer, str] | None = None, text: str | None = None,
                 concurrent: ConcurrentCodegen | None = None, threads: int = MOST,
                 quantized: Mapping[Buffer, Quantized] | None = None) -> tuple[Code, Image]:
-    """The code that `load` binds to variables, and its image, from which another process can have it again; `text` is
-    another module with the same entry, `concurrent` has the functions that are compiled already. It runs on `threads`
-    threads, if it has as many tasks. `quantized` says what integers of inputs, outputs and variables stand for."""
+    """Return the code that `load` binds to variables, and its image, from which another process can load it again. `text` is
+    another module with the same entry; `concurrent` has the functions that are compiled already. The code runs on at most
+    `threads` threads, and no more than it has tasks. `quantized` gives the quantization of inputs, outputs and variables."""
     target = target or host()
     image = image_with(concurrent, native_text(program, plan, target, concurrent.emitted), target) if concurrent else None
     if image is None and text is None and is_debugged():
@@ -85,8 +85,8 @@ def native_code(program: Program, plan: Plan, target: Target | None = None,
 
 def named_functions(program: Program, plan: Plan, image: Image, concurrent: ConcurrentCodegen | None
                     ) -> tuple[tuple[str, int, int], ...]:
-    """The functions of an image, called after the program and its kernels, those too that were compiled before the kernels had
-    numbers."""
+    """Return the functions of an image, named after the program and its kernels, even those that were compiled before the
+    kernels had numbers."""
     names: dict[str, str] = {}
     if concurrent is not None:
         for function, name in zip(program.functions, placed(program, plan).kernel_names()):
@@ -96,8 +96,8 @@ def named_functions(program: Program, plan: Plan, image: Image, concurrent: Conc
 
 
 def steps_of(program: Program, target: Target) -> float:
-    """How many elements, and terms of sums, one run computes at most, or about how many cycles it takes where those are fewer;
-    infinitely many where a loop may run for ever."""
+    """Return the maximum number of elements and terms of sums that one run computes, or its approximate cycles if those are
+    fewer; infinity if a loop may run for ever."""
     if not program.kernels or has_loops(program):
         return float("inf")
     return sum(work_of(k, f, target) for k, f in zip(program.kernels, program.functions))
@@ -114,39 +114,40 @@ def is_interruptible(program: Program) -> bool:
 
 
 def work_of(kernel: Kernel, function: Function, target: Target) -> float:
-    """Elements and terms, or cycles where those are fewer because vectors hold many; rows that come later are not known."""
+    """Return a kernel's elements and terms, or its cycles if those are fewer (vectors hold many); rows that are only known at
+    run time count as terms."""
     return terms_of(kernel) if function.rows else min(terms_of(kernel), cycles(function, target.costs))
 
 
 def terms_of(kernel: Kernel) -> int:
-    """How many elements, and terms of sums, a kernel computes: a sum that is the same for several elements is computed once."""
+    """Return the number of elements and terms of sums that a kernel computes; a sum that several elements share counts once."""
     sums = [{*free_axes(e) - bound(e), *e.axes} for e in nodes(kernel.value) if isinstance(e, Reduce)]
     return sum(math.prod(a.extent for a in axes) for axes in [set(kernel.axes), *sums])
 
 
 def bound(e: Expr) -> set[Axis]:
-    """The axes of all reductions."""
+    """Return the axes of all reductions."""
     return {a for node in nodes(e) if isinstance(node, Reduce) for a in node.axes}
 
 
 def tensor(buffer: Buffer, element: str = "", quantized: Quantized | None = None) -> Tensor:
-    """A buffer as the runtime knows it."""
+    """Return a buffer as the runtime describes it."""
     return Tensor(buffer.name, buffer.dtype, buffer.shape, element, quantization_of(quantized))
 
 
 def native_text(program: Program, plan: Plan, target: Target, earlier: EmittedEarlier | None = None) -> str:
-    """The program's module, in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. What was emitted `earlier` is only
+    """Return the program's module in LLVM IR; its entry is `i32 @program.run(ptr %frame)`. Functions emitted `earlier` are only
     declared."""
     return module_text([placed(program, plan)], target, earlier=earlier)
 
 
 def placed(program: Program, plan: Plan) -> PlacedProgram:
-    """The program of a module of this process."""
+    """Return the program of a module of this process."""
     return PlacedProgram(PREFIX, program, frame_places(program, plan), exported=True)
 
 
 def timed_text(program: Program, plan: Plan, target: Target) -> str:
-    """As `native_text`, with notes of when each step begins and ends, in an array behind the constants of the frame."""
+    """Return `native_text` with a record of each step's begin and end times, in an array after the constants of the frame."""
     if target.architecture not in COUNTERS:
         raise Problem(f"a profile needs a processor's counter, and that of {target.architecture} is not known",
                       kind="unsupported")
@@ -155,8 +156,8 @@ def timed_text(program: Program, plan: Plan, target: Target) -> str:
 
 
 def frame_places(program: Program, plan: Plan) -> BufferAddresses:
-    """The frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room for copies
-    of variables), the pool of threads if there are parallel steps, the interrupt flag if there are loops, constants."""
+    """Return the layout of the frame of `runtime.executable.Code`: inputs, outputs, variables, their flags, pools (and the room
+    for copies of variables), the thread pool if there are parallel steps, the interrupt flag if there are loops, constants."""
     variables = [v.buffer for v in program.variables]
     order = [*program.inputs, *program.outputs, *variables]
     buffers: dict[Buffer, Place] = {b: Slot(i) for i, b in enumerate(order)}
@@ -171,14 +172,14 @@ def frame_places(program: Program, plan: Plan) -> BufferAddresses:
 
 
 def frame_size(program: Program, plan: Plan) -> int:
-    """Pointers in the frame."""
+    """Return the number of pointers in the frame."""
     places = frame_places(program, plan)
     assert isinstance(places.rollback, Slot)
     return places.rollback.index + 1 + is_parallel(program) + is_interruptible(program) + len(constants_read(program))
 
 
 def arena_layout(program: Program, plan: Plan) -> tuple[tuple[int, ...], int, int]:
-    """The pools one behind the other in one arena, then the room for copies of variables: offsets, bytes,
+    """Return the layout of one arena that holds the pools in sequence, then the room for copies of variables: offsets, bytes,
     alignment."""
     offsets, end, alignment = [], 0, ALIGNMENT
     for pool in pools_used(plan):

@@ -1,11 +1,11 @@
-"""The code of the process's pool of threads: what `runtime/threads.py` starts and compiled programs are given. It needs nothing
-but pthreads and Linux's futex, so that no compiler has to be there.
+"""The code of the process's thread pool, which `runtime/threads.py` starts and compiled programs receive. It needs only
+pthreads and Linux's futex, so that no compiler has to be present.
 
-One job runs at a time. Its state is one word: how many workers are inside (8 bits), whether the job is open, its number. A
-worker that comes too late finds the job closed, and the caller never waits for a thread that has not begun: tasks are claimed
-one by one, by whoever is there, each thread first those that it had in the job before. Idle workers look at the word for a
-while, and then sleep on it. A job ends with a barrier: who called waits (`join`) until no worker is inside. A worker that has
-read a new word, be it by an exchange that it has lost, first asks whether the pool has stopped: the stop's word is the last.
+One job runs at a time. Its state is one word: the number of workers inside (8 bits), whether the job is open, and its number. A
+late worker finds the job closed, and the caller never waits for a thread that has not begun: tasks are claimed one by one, by
+any thread that is there, each thread first those that it had in the job before. Idle workers poll the word for a while, and
+then sleep on it. A job ends with a barrier: the caller waits (`join`) until no worker is inside. A worker that has read a new
+word, even by an exchange that it lost, first checks whether the pool has stopped: the stop's word is the last.
 tests/threads/test_pool_protocol.py runs this text in every interleaving.
 """
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ...target.target import Target
 from ..llvm import aarch64, x86
 
 RUN, STOP = "pool.parallel", "pool.stop"
-"""The functions that the runtime knows."""
+"""Names of the functions that the runtime calls."""
 NEEDED = frozenset({"pthread_create", "pthread_join", "pthread_sigmask", "syscall", "memset"})
 
 
@@ -45,17 +45,17 @@ FLOAT_MODE = 104
 SLEEPERS, BUSY, STARTED, REFUSED = Member(128, "i32"), Member(192, "i32"), Member(196, "i32"), Member(200, "i32")
 STOPPED, SPIN, WAITING = Member(204, "i32"), Member(208, "i32"), Member(212, "i32")
 SLOTS, SLOT_BYTES = 256, 32
-"""Where things lie in the memory of a pool: the word, the job (with the caller's mode of floats, which its workers take over),
-threads. `UNCLAIMED` has a bit for each task."""
+"""Layout of a pool's memory: the state word, the job (with the caller's float mode, which its workers adopt), and the threads.
+`UNCLAIMED` has a bit for each task."""
 
 POOL, NUMBER, THREAD, SEEN = Member(0), Member(8, "i64"), Member(16), Member(24, "i32")
-"""Of a worker's slot: the pool, its number, its thread, and the job before the first that it may join."""
+"""Layout of a worker's slot: the pool, the worker's number, its thread, and the job before the first that it may join."""
 
 VIEW_POOL, VIEW_LIMIT = Member(0), Member(8, "i64")
-"""Of what a program is given: the pool, and how many threads may be used."""
+"""Layout of the view that a program receives: the pool, and the number of threads that it may use."""
 
 INSIDE, OPEN, JOB_SHIFT = 255, 256, 9
-"""Of the state's word: the workers inside, whether the job is open, where its number begins."""
+"""Fields of the state word: the mask of the workers inside, the bit of an open job, the shift of the job's number."""
 
 assert SLOTS + SLOT_BYTES * MOST <= 4096
 
@@ -63,8 +63,8 @@ assert SLOTS + SLOT_BYTES * MOST <= 4096
 # ---- the machine -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What a pool needs of a family of processors: the number of the futex's system call, how a loop waits, and how the mode of
-    floats is noted and taken over (None: it has none that C programs change)."""
+    """The parts of a pool that depend on the processor family: the number of the futex system call, the pause of a spin loop,
+    and how to save and restore the float mode (None: the family has no float mode that C programs change)."""
     futex: int
     pause: Callable[[Function], None] | None = None
     save_float_mode: Callable[[Function, Value], None] | None = None
@@ -74,15 +74,15 @@ class Processor:
 PROCESSORS = {"x86": Processor(202, x86.pause, x86.save_float_mode, x86.restore_float_mode),
               "aarch64": Processor(98, aarch64.pause, aarch64.save_float_mode, aarch64.restore_float_mode),
               "riscv": Processor(98)}
-"""By architecture."""
+"""Processor families by architecture."""
 
 WAIT, WAKE = 128, 129
-"""Futex operations, for one process."""
+"""Futex operations, private to one process."""
 EVERYBODY = (1 << 31) - 1
 JOIN_SPIN = 20_000
-"""Pauses that a caller makes before it sleeps until the last worker has left."""
+"""Number of pauses of a caller before it sleeps until the last worker has left."""
 SET_SIGNALS, SIGNALS_BYTES = 2, 128
-"""The argument with which pthread_sigmask sets a mask, and the size of one."""
+"""Argument with which pthread_sigmask sets a mask, and bytes of a mask."""
 
 
 def is_supported() -> bool:
@@ -138,7 +138,7 @@ def working(processor: Processor, declared: dict[str, str]) -> PoolFunction:
 
 
 def worker(processor: Processor, declared: dict[str, str], work: Value) -> PoolFunction:
-    """`worker(slot)`: what a thread does."""
+    """`worker(slot)`: the main function of a worker thread."""
     f = PoolFunction(processor, declared, "worker", "ptr", {"slot": "ptr"})
     idle, watch, pause, sleep, asleep, wait, awake = f.blocks("idle", "watch", "pause", "sleep", "asleep", "wait", "awake")
     new, look, inside, wake, end = f.blocks("new", "look", "inside", "wake", "end")
@@ -198,8 +198,8 @@ def worker(processor: Processor, declared: dict[str, str], work: Value) -> PoolF
 
 
 def starting(processor: Processor, declared: dict[str, str], worker: Value) -> PoolFunction:
-    """`start(pool, wanted)`: start workers until there are `wanted`; they take no signals, which are for the threads of the
-    program."""
+    """`start(pool, wanted)`: start workers until there are `wanted`; they block all signals, which are for the program's
+    threads."""
     f = PoolFunction(processor, declared, "start", "void", {"pool": "ptr", "wanted": "i32"})
     pool, wanted = f.params
     next, refuse, unblock, end = f.blocks("next", "refuse", "unblock", "end")
@@ -297,8 +297,8 @@ def running(processor: Processor, declared: dict[str, str], work: Value, start: 
 
 
 def stopping(processor: Processor, declared: dict[str, str]) -> PoolFunction:
-    """`pool.stop(pool)`: end the workers, and let every later job run serially. Does nothing while a job runs: 1 then, else
-    0."""
+    """`pool.stop(pool)`: end the workers, and make every later job run serially. While a job runs, do nothing and return 1;
+    else return 0."""
     f = PoolFunction(processor, declared, STOP, "i32", {"pool": "ptr"}, "")
     pool, = f.params
     is_running, = f.blocks("running")
@@ -318,7 +318,7 @@ def stopping(processor: Processor, declared: dict[str, str]) -> PoolFunction:
 
 
 def module_text(target: Target) -> str:
-    """The pool's module for a machine."""
+    """Return the pool's module for a machine."""
     processor, declared = PROCESSORS[target.architecture], dict[str, str]()
     work = working(processor, declared)
     thread = worker(processor, declared, work.pointer)
@@ -328,12 +328,12 @@ def module_text(target: Target) -> str:
 
 
 engine = Later(lambda: Engine(module_text(host()), host(), NEEDED))
-"""The pool's machine code, made once for a process, whichever thread asks: its addresses outlive every call."""
+"""Machine code of the pool, made once per process by the first thread that asks: its addresses outlive every call."""
 
 
 @functools.cache
 def thread_pool() -> PoolCode | None:
-    """The pool's functions in this process; None where it can have no pool, so that programs run serially."""
+    """Return the pool's functions in this process; None if it can have no pool, and programs run serially."""
     if not is_supported():
         return None
     return PoolCode(engine().address(RUN), engine().address(STOP), engine())
