@@ -5,6 +5,7 @@ results are compared with run on one thread each: the suite's workers take the c
 """
 from __future__ import annotations
 
+import datetime
 import gc
 import os
 import pathlib
@@ -12,13 +13,25 @@ from collections.abc import Callable
 
 import pytest
 
+from .sampling import parted
+
 os.environ["TOSAIC_CACHE"] = "off"
+os.environ.setdefault("TOSAIC_TEST_DAY", str(datetime.date.today().toordinal()))
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
     os.environ.setdefault(name, "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts again")
+    parser.addoption("--whole", action="store_true", help="take all cases of tests that are marked as sampled")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take the cases of the day (`sampling`), unless the run asks for tests by name."""
+    if config.option.whole or config.option.keyword or any("::" in argument for argument in config.args):
+        return
+    items[:], left = parted(items, int(os.environ["TOSAIC_TEST_DAY"]))
+    config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LEAST_PASSED = 28_000
-"""Tests that a whole run passes at least; the suite has 29,000."""
+"""Tests that a whole run passes at least; a run has 29,000."""
 
 
 MOST_XFAILED = 0

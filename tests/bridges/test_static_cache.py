@@ -48,6 +48,7 @@ def held(step: Step) -> list[Any]:
     return [v.clone() for layer in step.cache.layers for v in vars(layer).values() if isinstance(v, torch.Tensor)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("has_buffers", [False, True])
 @pytest.mark.parametrize("name", MODELS)

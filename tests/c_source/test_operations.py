@@ -40,6 +40,7 @@ def check(functions: list[Function], inputs: dict[Function, dict[int, Array]], f
 DTYPES = (*FLOATS, *INTEGERS, "bool", "float16")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operations_agree_with_the_interpreter(dtype: str, tmp_path: Path) -> None:
     """Scalars, and vectors of 4 and 16 lanes by turns of the types."""
@@ -56,6 +57,7 @@ def test_operations_agree_with_the_interpreter(dtype: str, tmp_path: Path) -> No
     check(functions, inputs, tmp_path, wide)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [*FLOATS, "int8", "int32", "uint8", "int64", "bool"])
 def test_reductions_agree_with_the_interpreter(dtype: str, tmp_path: Path) -> None:
     functions, inputs = [], {}

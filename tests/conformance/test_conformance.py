@@ -40,6 +40,7 @@ def conformance(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, errors="replace")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
 @pytest.mark.parametrize("version", TESTS)
 def test_what_the_suite_expects_comes(version: str, part: int, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ..fuzz.generators.chains import CHAINS, chain
 from ..fuzz.generators.functions import Case
 from .graphs import Graph
 
-SHORT = 150
+SHORT = 90
 """Operators of each class in every run: more than Python's stack holds of any walk that takes 7 frames for each."""
 LONG = int(os.environ.get("TOSAIC_CHAIN", "10000"))
 """Operators of each class in a long run."""
@@ -57,6 +57,7 @@ def with_little_stack(call: Callable[[], Any]) -> Any:
         sys.setrecursionlimit(before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_chain_of_any_class_compiles_and_runs_with_little_stack(name: str) -> None:
     agree(chain(name, 2))  # imports take frames of their own
@@ -66,9 +67,10 @@ def test_a_chain_of_any_class_compiles_and_runs_with_little_stack(name: str) -> 
     assert str(with_little_stack(lowered.report))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHAINS)
 def test_expressions_of_a_chain_have_a_bounded_size_and_depth(name: str) -> None:
-    few, many = (fused(chain(name, count)) for count in (200, 400))
+    few, many = (fused(chain(name, count)) for count in (100, 200))
     sizes = [max(len(nodes(k.value)) for k in kernels) for kernels in (few, many)]
     assert max(sizes) <= 4 * MOST_NODES
     assert sizes[1] <= 1.1 * sizes[0], "it grows with the chain"

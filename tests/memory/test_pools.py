@@ -138,6 +138,7 @@ def test_the_last_pool_is_left_empty_where_the_others_hold_everything() -> None:
         assert pool_sizes(buffers, pools, plan)[1] == 0, f"seed {seed}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n in SHAPES if not n.startswith(("cut 300", "pinwheels 200"))])
 def test_many_buffers_spill_into_the_next_pool(name: str) -> None:
     buffers = SHAPES[name](0)
@@ -158,6 +159,7 @@ def moving(seed: int, buffers: Sequence[BufferInfo]) -> list[BufferInfo]:
             for b in buffers]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n in SHAPES if not n.startswith(("cut 300", "pinwheels 200"))])
 def test_no_way_of_placing_moves_less_through_the_slow_pool(name: str) -> None:
     """Neither first fit in any static order, nor that of buffers by what they are worth; and the bound is one."""
@@ -259,6 +261,7 @@ def by_both(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], algorithm:
     return score_of(buffers, pools, places, objective)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("objective", ["traffic", "bytes"])
 @pytest.mark.parametrize("percent", [30, 90])
 @pytest.mark.parametrize("name", ["alloc_max", "simple", "five", "deep_speech", "mobilenet_subgraph", "linear"])
@@ -269,6 +272,7 @@ def test_the_default_is_no_worse_than_the_hill_climb_in_its_objective(name: str,
     assert by_both(buffers, pools, "portfolio", objective) <= by_both(buffers, pools, "hill_climb", objective)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("objective", ["traffic", "bytes"])
 @pytest.mark.parametrize("seed", range(4))
 def test_of_random_buffers_each_objective_is_best_at_its_own(seed: int, objective: Objective) -> None:

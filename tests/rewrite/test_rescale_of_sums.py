@@ -50,6 +50,7 @@ def check(module: Module) -> None:
         np.testing.assert_array_equal(run_program(program, [PIXELS])[0], expected)
 
 
+@pytest.mark.sampled(2)
 @MODES
 @pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d"])
 def test_results_reach_each_step_from_the_same_sum_on(mode: str, name: str) -> None:

@@ -194,6 +194,7 @@ CONVOLUTIONS: dict[str, Callable[[Graph], Value]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name, special", [(name, number % 2 == 0) for number, name in enumerate(CONVOLUTIONS)])
 @pytest.mark.usefixtures("always")
 def test_a_convolution_is_near_the_exact_one(name: str, special: bool) -> None:
@@ -275,6 +276,7 @@ SPECIAL = {"infinity": np.inf, "minus infinity": -np.inf, "NaN": np.nan, "greate
            "rounds to infinity": 3.4e38, "subnormal": 1e-40, "least": 1e-45, "part subnormal": 2.0**-104}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name, terms, constant", [
     (name, terms, constant) for i, name in enumerate(SPECIAL) for j, terms in enumerate((70, 128)) for constant in (False, True)
     if (i + j + constant) % 2 == 0])
@@ -296,6 +298,7 @@ def test_a_row_out_of_range_is_computed_in_float32(name: str, terms: int, consta
     assert (right[11] != others[11]).any() or abs(SPECIAL[name]) < 1e-30
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.usefixtures("always")
 def test_columns_out_of_range_are_computed_in_float32(name: str) -> None:

@@ -70,6 +70,7 @@ def kernels_of(case: Case) -> Kernels:
     return fuse(module, module.function("main"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_of_rows_give_the_same_results(name: str) -> None:
     kernels = kernels_of(CASES[name])

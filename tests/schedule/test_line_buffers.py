@@ -95,6 +95,7 @@ def some(seed: int) -> WindowCase:
     return WindowCase((size[0], size[1]), channels, outputs, kernel, two(1, 3), (1, 1), pad, zero_point, dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(12))
 def test_windows_of_any_sizes(seed: int, name: str) -> None:
@@ -104,6 +105,7 @@ def test_windows_of_any_sizes(seed: int, name: str) -> None:
 FIRST = WindowCase((9, 11), 3, 8, (3, 3), (2, 2), pad=((0, 1), (0, 1)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("c", [
     FIRST, WindowCase((9, 9), 1, 8, (3, 3), pad=((1, 1), (1, 1)), zero_point=-128), WindowCase((9, 12), 2, 5, (2, 5)),
@@ -122,6 +124,7 @@ def test_other_windows_have_none(c: WindowCase) -> None:
     assert not check(c, ScheduleRequest(target("cortex-a76")))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "channels", "has"), [
     ("cortex-a76", 32, True), ("cortex-a76", 512, True), ("cortex-a76", 1100, False), ("cortex-m3", 32, True),
     ("cortex-m3", 80, False), ("cortex-m4", 32, False), ("cortex-m55", 32, False)])

@@ -64,6 +64,7 @@ def window(rng: random.Random, g: Graph, x: Value) -> Value:
                 dilation=(dilation, dilation))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(4))
 def test_every_row_is_computed_whatever_the_strides(part: int) -> None:
     """Verified as each compile is."""

@@ -50,6 +50,7 @@ def parts(k: Kernel, target: Target) -> int:
     return len(describe(k, target).splitlines())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize(("kernel", "stride", "out_pad"), [
@@ -102,6 +103,7 @@ def test_phases_that_no_part_of_the_kernel_reaches_hold_the_bias() -> None:
     check([k], interpret=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("shape", "filters", "kernel", "stride", "out_pad"), [
     ((1, 3, 9, 13), 6, (1, 3), (1, 2), (0, 0, 0, 9)), ((1, 3, 9, 13), 6, (5, 5), (1, 2), (-2, -2, 0, 1)),
     ((1, 3, 40, 5), 6, (5, 5), (1, 1), (0, -3, 0, -3)), ((1, 3, 17, 4), 3, (5, 7), (2, 3), (0, 0, -2, 1)),

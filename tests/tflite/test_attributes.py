@@ -92,6 +92,7 @@ def layouts() -> Iterator[Case]:
     yield Case("TRANSPOSE", (2, 3, 4), (constant("p", [2, 0, 1], "i32"),), (4, 2, 3), ())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cases", [pools, bilinear, gathers, reductions, layouts], ids=lambda f: f.__name__)
 def test_operators_are_the_kernels_over_their_attributes(cases: Any) -> None:
     found = list(cases())

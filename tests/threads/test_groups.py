@@ -75,6 +75,7 @@ def test_parts_of_rows_give_the_bits_of_the_whole(name: str, machine: str) -> No
             call.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_each_part_reads_only_rows_that_it_has_computed(name: str) -> None:
     """The interpreter runs the last part first, with rings in which nothing has been written."""

@@ -73,6 +73,7 @@ def some_chains(seed: int) -> list[Case]:
     return [case for n in range(CHAINS) for case in chains(CHAINS * seed + n)]
 
 
+@pytest.mark.sampled(2)
 @ways(WHOLE)
 def test_windows_give_what_the_interpreter_gives(way: Way) -> None:
     check(some_windows(WHOLE.index(way)), way)
