@@ -1,8 +1,8 @@
-"""The luxuries that a compile gives up, in turn, where a pass fails or a verifier rejects what it has made: such a fault is
-tosaic's, and no reason to leave a model uncompiled. The values are the same; the code is slower, or takes more memory.
+"""The luxuries that a compile gives up, in turn, if a pass fails or a verifier rejects its result: such a fault is tosaic's,
+and no reason to leave a model uncompiled. The values are the same; the code is slower, or takes more memory.
 
-The pipeline's driver (`pipeline.run`) is the one place that asks. It warns of each fault, so that none stays unseen: the tests
-take the warning for an error.
+Only the pipeline's driver (`pipeline.run`) uses this. A warning reports each fault, so that none stays unseen: the tests treat
+the warning as an error.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Luxury = Literal["rewrites that are for speed", "buffers that share bytes", "sev
 
 
 class Compile(Protocol):
-    """The state that a compile begins from, as far as it can do without something (`pipeline.State`)."""
+    """The state that a compile begins from, as far as giving up luxuries needs it (`pipeline.State`)."""
 
     @property
     def name(self) -> str: ...
@@ -48,8 +48,8 @@ class Failed:
 
 
 def is_fault(failed: Failed, state: Compile) -> bool:
-    """True if that is a fault of tosaic: an exception that no user causes, or a verifier's. An algorithm of one's own is to
-    blame for its plans."""
+    """True if a failure is a fault of tosaic: an exception that no user causes, or a verifier's. A user's own planning
+    algorithm is to blame for its plans."""
     error = failed.error
     if not isinstance(error, Problem):
         return not (isinstance(error, MemoryError | Warning) or is_interrupt(error))
@@ -59,8 +59,8 @@ def is_fault(failed: Failed, state: Compile) -> bool:
 
 
 def with_less(state: State, failed: Failed, again: Callable[[State], State | Failed]) -> State:
-    """What the passes make `again` without one luxury after the other. Raises the first error where nothing helps, or where it
-    is the user's."""
+    """Run the passes `again` without one luxury after the other; return the first result. Raises the first error if nothing
+    helps, or if the error is the user's."""
     if is_fault(failed, state):
         for less in fewer(state, failed):
             made = again(less)
@@ -71,7 +71,7 @@ def with_less(state: State, failed: Failed, again: Callable[[State], State | Fai
 
 
 def fewer(state: State, failed: Failed) -> Iterator[State]:
-    """The states to begin from, each without one luxury more of those that matter to the failed pass."""
+    """Yield the states to begin from, each without one more luxury of those that matter to the failed pass."""
     luxuries = get_args(Luxury)
     first = {"graph": 0, "plan": 1, "kernels": luxuries.index("fusion")}.get(failed.stage, 2)
     for luxury in luxuries[first:first + 1] if failed.stage == "graph" else luxuries[first:]:
@@ -81,8 +81,8 @@ def fewer(state: State, failed: Failed) -> Iterator[State]:
 
 
 def without(state: State, luxury: Luxury) -> State:
-    """A state whose passes do without something. Schedules that are found or given are for what was there before; functions
-    of loops that are heard of early may be those that are rejected."""
+    """Return a state whose passes do without a luxury. Drop schedules, found or given: they are for the previous passes. Drop
+    `ready`, too: functions of loops that it gets early may be the rejected ones."""
     options = replace(state.options, schedule=None, tuning=())
     match luxury:
         case "buffers that share bytes":
@@ -97,7 +97,7 @@ def without(state: State, luxury: Luxury) -> State:
 
 
 def warn(name: str, failed: Failed, given_up: Set[str]) -> None:
-    """Say at the caller's line what was given up, and for which operator."""
+    """Warn at the caller's line of what was given up, and for which operator."""
     error, given = failed.error, ", ".join(x for x in get_args(Luxury) if x in given_up)
     notes = [error.message] if isinstance(error, Problem) else [f"{type(error).__name__}: {error}"]
     where = f" at {error.position}" if isinstance(error, Problem) and error.position else ""

@@ -1,4 +1,4 @@
-"""How to compile: everything that a user may choose, handed down the pipeline, of which each stage reads its own."""
+"""Options of a compile: everything that a user may choose, handed down the pipeline; each stage reads its own options."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
@@ -22,20 +22,20 @@ Tuning = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How to compile. Without any, for this machine, as fast as it goes.
+    """Options of a compile. The defaults are for this machine, and for the fastest code.
 
-    `target` is the machine (a `tosaic.target` or its name; None: this one). Steps with work enough are divided among
+    `target` is the machine (a `tosaic.target` or its name; None: this one). Steps with enough work are divided among
     `threads` threads (None: as many as the process uses, and 1 for another machine). `precision` lets contractions of f32 be
     sums of products of bfloat16 limbs on a matrix unit: "bf16x6" with about the error of f32, "bf16x3" with 2^-15 of the sums
     of absolute values (`schedule/contraction/bf16_split`); with "winograd" convolutions of 3 x 3 take fewer products, with an
     error in relation to the largest inputs (`schedule/winograd`).
 
-    `rows` says which kernels are tiled by rows, some rows of each at a time: "cache" those whose tensors outgrow the cache,
-    "memory" those that need less memory so, "never" none (None: "memory" on microcontrollers, else "cache"). With `order`,
-    kernels run in the order that needs the least memory. `tuning` are schedules that `tune` has found; `schedule` is the text
-    of one, as `show("schedule")` prints it, whose strategies and tasks are used. `memory` says which memories there are, and
-    how they are planned. With `weights` "int16", processors that multiply pairs of 16 bits (Cortex-M4, M7, M33) keep weights of
-    bytes as such pairs, which is faster and takes twice their flash.
+    `rows` selects the kernels that are tiled by rows, some rows of each at a time: "cache" those whose tensors outgrow the
+    cache, "memory" those that then need less memory, "never" none (None: "memory" on microcontrollers, else "cache"). With
+    `order`, kernels run in the order that needs the least memory. `tuning` are schedules that `tune` has found; `schedule` is
+    the text of a schedule, as `show("schedule")` prints it, whose strategies and tasks are used. `memory` are the memories of
+    the target, and the options of planning them. With `weights` "int16", processors that multiply pairs of 16 bits (Cortex-M4,
+    M7, M33) keep weights of bytes as pairs of 16 bits, which is faster and takes twice their flash.
     """
     __repr__ = shown_changes
     target: Target | None = None
@@ -80,8 +80,8 @@ DEFAULTS = {f.name: f.default for f in fields(CompileOptions)}
 
 
 def chosen(function: str, options: CompileOptions | Target | None, **given: Any) -> CompileOptions | None:
-    """The options of a call of `function`; None where it gives none. `given` are old spellings, keywords that are fields of the
-    options or of another name of them; a target in the options' place is one, too."""
+    """Return the options of a call of `function`; None if it gives none. `given` are old spellings: keywords with the names, or
+    old names, of fields of the options. A target in place of the options is an old spelling, too."""
     if isinstance(options, Target):
         deprecated(f"{function}(target)", f"{function}(tosaic.CompileOptions(target=...))")
         options = CompileOptions(target=options)
@@ -102,8 +102,8 @@ RENAMED = {"num_threads": "threads"}
 
 
 def for_object(options: CompileOptions | None, emit: str = "object") -> CompileOptions:
-    """The options for an object: how many threads this process uses says nothing of who will link it. Those for C source, which
-    is for any processor unless one is named."""
+    """Return the options for an object: 1 thread unless given, as the threads of this process are not those of the program that
+    links the object. C source is for any processor unless one is named."""
     options = options or CompileOptions()
     if emit == "c" and options.target is None:
         options = replace(options, target=target("any"))

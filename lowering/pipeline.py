@@ -5,7 +5,7 @@
     loop passes       Kernels -> Programs   loops of each kernel; one program for each order of rows that only a plan can judge
     planning          Programs -> Plan      the program that needs the least memory, with an offset for each buffer
 
-`run` does them all; `steps` stops after each, so that what it made can be printed; `start` begins from a graph,
+`run` runs all passes; `steps` stops after each, so that its result can be printed; `start` begins from a graph,
 `stage_text.resumed` from the printed text of a later stage. Machine code comes after (`native`), from the program and its plan.
 """
 from __future__ import annotations
@@ -59,14 +59,14 @@ from .target.presets import host
 from .target.target import Target
 
 Stage = Literal["graph", "kernels", "loops", "plan"]
-"""What a pass makes; its text is that of `show`."""
+"""Stage that a pass makes; the text of its result is that of `show`."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What one pass hands to the next. `module` is None where the pipeline begins behind the graph; `programs` are the
-    candidates of which planning takes one; `ready` hears of each function of loops as soon as it is there. `without` is what
-    the passes do without, because of a fault (`fallback`)."""
+    """The state that one pass hands to the next. `module` is None if the pipeline begins after the graph; `programs` are the
+    candidates of which planning takes one; `ready` is called with each function of loops as soon as it exists. `without` are
+    the luxuries that the passes do without, because of a fault (`fallback`)."""
     name: str
     target: Target
     threads: int
@@ -83,7 +83,7 @@ class State:
         return printable(f"<State {self.name} for {self.target.triple}, {self.target.cpu}: {', '.join(made)}>")
 
     def changed(self, **changes: Any) -> State:
-        """The state with other values of some fields."""
+        """Return the state with other values of some fields."""
         return replace(self, **changes)
 
     @property
@@ -93,14 +93,14 @@ class State:
 
     @property
     def program(self) -> Program:
-        """The program that is planned; before planning, the first candidate."""
+        """Program that is planned; before planning, the first candidate."""
         return self.programs[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One step. It `promises` what later passes and readers may rely on; `clock` is the name under which its seconds are
-    counted (`Report.seconds`). One that is `for_speed` alone can be left out."""
+    """One pass. `promises` is what later passes and readers may rely on; `clock` is the name under which the seconds of the
+    pass are counted (`Report.seconds`). A pass that is `for_speed` alone can be left out."""
     name: str
     stage: Stage
     clock: str
@@ -110,25 +110,25 @@ class Pass:
 
 
 def of_graph(name: str, function: Callable[[Module], Module], promises: str, for_speed: bool = False) -> Pass:
-    """A pass from a graph to a graph."""
+    """Return a pass from a graph to a graph."""
     return Pass(name, "graph", "graph", promises, lambda state: replace(state, module=function(state.graph)), for_speed)
 
 
 def in_float(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
-    """A pass from a graph to a graph that computes integers in float32, because that is faster: where the target has a unit for
-    it. Elsewhere integers stay integers."""
+    """Return a pass from a graph to a graph that computes integers in float32 for speed, if the target has a unit for it.
+    Elsewhere integers stay integers."""
     return Pass(name, "graph", "graph", promises, lambda state: (
         replace(state, module=function(state.graph)) if seen_by_graph(state.target).has_floats else state), for_speed=True)
 
 
 def in_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
-    """A pass from a graph to a graph that computes with integers of 32 bits, for vectors that have none of 64."""
+    """Return a pass from a graph to a graph that computes with integers of 32 bits, for vectors that have none of 64."""
     return Pass(name, "graph", "graph", promises, lambda state: (
         replace(state, module=function(state.graph)) if seen_by_graph(state.target).rounds_words else state), for_speed=True)
 
 
 def by_even_words(name: str, function: Callable[[Module], Module], promises: str) -> Pass:
-    """A pass from a graph to a graph that spares sums of 64 bits, for vectors in which these are of every other word."""
+    """Return a pass from a graph to a graph that avoids sums of 64 bits, for vectors in which these are of every other word."""
     return Pass(name, "graph", "graph", promises, lambda state: (
         replace(state, module=function(state.graph)) if seen_by_graph(state.target).multiplies_even_words else state),
                 for_speed=True)
@@ -261,24 +261,24 @@ class Clock:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def note(self, name: str, start: float) -> None:
-        """Count the time since `start` for a step."""
+        """Add the time since `start` to a step's seconds."""
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def start(module: Module, name: str, options: CompileOptions, ready: Callable[[LoopFunction], None] | None = None) -> State:
-    """The state before the first pass. A Problem where the shape of an input is left open."""
+    """Return the state before the first pass. Raises a Problem if the shape of an input is left open."""
     check_shapes(module.function(name))
     return replace(behind_the_graph(name, options), module=module, ready=ready)
 
 
 def behind_the_graph(name: str, options: CompileOptions) -> State:
-    """A state without a graph, to begin from a later stage."""
+    """Return a state without a graph, to begin from a later stage."""
     threads = options.threads or (get_num_threads() if options.target is None else 1)
     return State(name, options.target or host(), threads, options)
 
 
 def step(each: Pass, state: State, clock: Clock) -> State:
-    """What one pass makes."""
+    """Return the state after one pass."""
     begin = time.perf_counter()
     checkpoint()
     report_progress(each.name)
@@ -291,7 +291,7 @@ def step(each: Pass, state: State, clock: Clock) -> State:
 
 
 def steps(state: State, passes: Sequence[Pass] = PASSES) -> Iterator[tuple[Pass, State]]:
-    """Each pass and what it made, in order."""
+    """Yield each pass and the state after it, in order."""
     clock = Clock()
     for each in passes:
         state = step(each, state, clock)
@@ -299,14 +299,14 @@ def steps(state: State, passes: Sequence[Pass] = PASSES) -> Iterator[tuple[Pass,
 
 
 def run(state: State, passes: Sequence[Pass] = PASSES, clock: Clock | None = None) -> State:
-    """What all passes make, one after the other; with less, and a warning, where one of them has a fault (`fallback`)."""
+    """Return the state after all passes, in order; with less, and a warning, if one of them has a fault (`fallback`)."""
     counted = clock or Clock()
     made = attempt(state, passes, counted)
     return with_less(state, made, lambda less: attempt(less, passes, counted)) if isinstance(made, Failed) else made
 
 
 def attempt(state: State, passes: Sequence[Pass], clock: Clock) -> State | Failed:
-    """What all passes make, or the one that has failed."""
+    """Return the state after all passes, or the pass that has failed."""
     for each in passes:
         try:
             state = step(each, state, clock)
@@ -316,7 +316,7 @@ def attempt(state: State, passes: Sequence[Pass], clock: Clock) -> State | Faile
 
 
 def passes_until(name: str) -> tuple[Pass, ...]:
-    """The passes up to the one of that name. A Problem where there is none."""
+    """Return the passes up to the one of that name. Raises a Problem if there is none."""
     names = [p.name for p in PASSES]
     if name not in names:
         raise Problem(f"there is no pass {name}", kind="argument", help=f"the passes: {', '.join(names)}")
@@ -324,13 +324,13 @@ def passes_until(name: str) -> tuple[Pass, ...]:
 
 
 def passes_after(stage: Stage) -> tuple[Pass, ...]:
-    """The passes that are left where `stage` is there: those that make later stages, and the verifier of its own."""
+    """Return the passes that remain after `stage` is made: those that make later stages, and the verifier of `stage`."""
     last = max(number for number, p in enumerate(PASSES) if p.stage == stage and not p.name.startswith("verify"))
     return PASSES[last + 1:]
 
 
 def rewritten(module: Module) -> Module:
-    """The module after all graph passes: what the interpreter runs, and fusion takes."""
+    """Return the module after all graph passes: the input of the interpreter and of fusion."""
     for each in GRAPH_PASSES:
         module = each.run(State("", NO_TARGET, 1, NO_OPTIONS, module)).graph
     return module
@@ -341,7 +341,7 @@ NO_TARGET, NO_OPTIONS = Target("", "", ""), CompileOptions()
 
 
 def check_shapes(function: Function) -> None:
-    """A Problem where the shape of an input is left open."""
+    """Raise a Problem if the shape of an input is left open."""
     for value in function.arguments:
         if not getattr(value.type, "is_static", True):
             raise Problem(f"input {value.name} is {value.type}: its shape must be known to compile", value.position,

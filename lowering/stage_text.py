@@ -1,5 +1,5 @@
-"""The text of each stage of a compile, and a compile that goes on from such a text. Above the pipeline: it knows what all
-stages print and read; `show` is made of it.
+"""The text of each stage of a compile, and a compile that continues from a stage's text. This module is above the pipeline:
+it has the printers and readers of all stages; `show` uses it.
 
     graph      MLIR text                            kernels    expressions of stored buffers
     schedule   strategies, rows, tasks              loops      functions of the loop IR, and the steps that run them
@@ -26,11 +26,11 @@ from .schedule.schedule_text import ScheduleText, print_schedule
 from .text.printer import print_module
 
 STAGES = ("graph", "kernels", "schedule", "loops", "plan", "llvm", "asm")
-"""What `show` knows, from the tensor graph down."""
+"""Stages that `show` prints, from the tensor graph down."""
 READABLE = ("graph", "kernels", "schedule", "loops", "plan")
-"""What reads back."""
+"""Stages whose text reads back."""
 ELIDED = 32
-"""Constants with more elements than this are not printed whole."""
+"""Maximum number of elements of a constant that is printed whole."""
 
 
 def known_stage(stage: str) -> str:
@@ -41,7 +41,7 @@ def known_stage(stage: str) -> str:
 
 # ---- text of a stage -------------------------------------------------------------------------------------------------
 def text_of(state: State, stage: str, whole: bool = False) -> str:
-    """What the passes have made, as text; `whole` with all constants, so that it reads back."""
+    """Return the result of the passes as text; with `whole`, it has all constants, so that it reads back."""
     match known_stage(stage):
         case "graph":
             return graph_text(state.graph, whole)
@@ -61,12 +61,12 @@ def text_of(state: State, stage: str, whole: bool = False) -> str:
 
 
 def graph_text(module: Module, whole: bool = False) -> str:
-    """A module as MLIR text; only a whole one reads back."""
+    """Return a module as MLIR text; only a whole module reads back."""
     return printable_text(print_module(module, elide=None if whole else ELIDED))
 
 
 def machine_text(state: State, stage: str) -> str:
-    """LLVM's text, or the target's assembly."""
+    """Return LLVM's text, or the target's assembly."""
     from .native.process.load import native_text
     assert state.plan is not None
     text = native_text(state.program, state.plan, state.target)
@@ -77,13 +77,13 @@ def machine_text(state: State, stage: str) -> str:
 
 
 def text_after(state: State, name: str, whole: bool = False) -> str:
-    """What there is after the pass of that name."""
+    """Return the text after the pass of that name."""
     passes = passes_until(name)
     return text_of(run(state, passes), passes[-1].stage, whole)
 
 
 def texts_after_all(state: State, whole: bool = False) -> Iterator[str]:
-    """For each pass its name, what it promises, and the text behind it, where that is another one than before."""
+    """Yield, for each pass, its name with what it promises, and then the text after it, if the pass changed that."""
     before = ""
     for each, made in steps(state):
         text = text_of(made, each.stage, whole)
@@ -94,15 +94,15 @@ def texts_after_all(state: State, whole: bool = False) -> Iterator[str]:
 
 # ---- from a text on --------------------------------------------------------------------------------------------------
 def stage_of(text: str) -> str:
-    """Which stage a text is of: its first word says it."""
+    """Return the stage of a text, by the text's first word."""
     words = text.split(maxsplit=1)
     known = {"kernels": "kernels", "kernel": "schedule", "program": "loops", "plan": "plan"}
     return known.get(words[0], "graph") if words else "an empty text"
 
 
 def resumed(sources: Sequence[tuple[str, str]], options: CompileOptions) -> State:
-    """The state after all passes that are left, from texts (each with its name for messages): kernels, with a schedule where
-    one is given; or loops, with a plan where one is given. A graph is read as a model is."""
+    """Return the state after all remaining passes, from texts (each with its name for messages): kernels, with a schedule if
+    one is given; or loops, with a plan if one is given. A graph is read in the same way as a model."""
     found = {stage_of(text): Source(name, text) for name, text in sources}
     if len(found) < len(sources):
         raise Problem("two texts are of the same stage", kind="argument", help="kernels and a schedule, or loops and a plan")
@@ -129,7 +129,7 @@ def from_kernels(source: Source, options: CompileOptions) -> State:
 
 
 def read_loops(source: Source, options: CompileOptions) -> State:
-    """A program, verified."""
+    """Read a program, and verify it."""
     program = read_program(source.text or "", source.name)
     verify_program(program)
     return replace(behind_the_graph(program.name, options), programs=(program,))
@@ -137,7 +137,7 @@ def read_loops(source: Source, options: CompileOptions) -> State:
 
 def from_loops(source: Source, options: CompileOptions) -> State:
     state = read_loops(source, options)
-    if runs_by_rows(state.program):  # what may share bytes follows from the kernels' expressions, which the text does not have
+    if runs_by_rows(state.program):  # sharing of bytes follows from the kernels' expressions, which the text does not have
         state = replace(state, options=replace(options, memory=replace(options.memory, overlap=False)))
     return run(state, passes_after("loops"))
 
@@ -147,7 +147,7 @@ def runs_by_rows(program: Program) -> bool:
 
 
 def with_plan(state: State, source: Source) -> State:
-    """The program with a plan that a text gives, if it is a right one for it."""
+    """Return the program with a plan from a text; raise a Problem if the plan is wrong for the program."""
     plan = parse_plan(source.text or "", source.name)
     try:
         verify_plan(plan, state.program)

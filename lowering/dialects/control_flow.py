@@ -1,8 +1,9 @@
-"""Branches and loops while a graph becomes TOSA: what a front door's branches give becomes regions of COND_IF and WHILE_LOOP.
+"""Branches and loops while a graph becomes TOSA: the results of a front end's branches become regions of COND_IF and
+WHILE_LOOP.
 
-A condition that is known when compiling chooses then. What a loop carries and never changes is not carried: it is found by
-translating the body as if nothing changed, and again with what turned out to change, until that stays. So constants stay
-constants inside, and handles of variables need no place in the loop.
+A condition that is known at compile time selects its branch. A loop does not carry values that never change: the body is
+translated as if nothing changed, and again with the values that proved to change, until a fixed point. So constants stay
+constants inside, and handles of variables are not carried.
 """
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from .emitter import Emitter
 from .tosa.control_flow import CondIf, WhileLoop
 
 Branch = Callable[[], Sequence[Datum]]
-"""What a branch gives; None for what has no meaning there, and may be anything."""
+"""A function that emits a branch and returns its results; None for a result that has no value there, and may be anything."""
 
 
 # ---- branches --------------------------------------------------------------------------------------------------------
 def branch(e: Emitter, condition: Value, then: Branch, otherwise: Branch) -> list[Datum]:
-    """What one of two branches gives; `condition` is one bool of rank 0."""
+    """Return the results of one of two branches; `condition` is one bool of rank 0."""
     if condition.constant is not None:
         return list((then if condition.constant.item() else otherwise)())
     with e.region("then") as first:
@@ -45,7 +46,8 @@ def block_of(builder: BlockBuilder, data: Sequence[Datum]) -> Block:
 
 
 def with_zeros(e: Emitter, datum: Datum, other: Datum) -> Datum:
-    """What has no value yet as zeros of the type that it has elsewhere; what is no tensor as it is there."""
+    """Return a datum without a value as zeros of the type that it has in the other branch; without a tensor type, as the other
+    datum."""
     match datum, other:
         case None, Value():
             return e.zeros(other.tensor)
@@ -61,7 +63,7 @@ def with_zeros(e: Emitter, datum: Datum, other: Datum) -> Datum:
 
 
 def differ(number: int, a: Datum, b: Datum) -> bool:
-    """True if a result depends on the branch; a Problem where both cannot be one result."""
+    """True if a result depends on the branch; raise a Problem if both cannot be one result."""
     match a, b:
         case Value(), Value():
             same_types(number, a.type, b.type)
@@ -89,11 +91,12 @@ def same_types(number: int, a: object, b: object) -> None:
 
 
 MAX_TESTED_BRANCHES = 7
-"""Branches that are tested one after the other: that is as deep as level 8K allows. More are halved again and again."""
+"""Maximum number of branches that are tested one after the other: nested as deep as level 8K allows. More branches are halved
+again and again."""
 
 
 def choose(e: Emitter, index: Value, branches: Sequence[Branch]) -> list[Datum]:
-    """One of several branches, the last one for an index outside of them."""
+    """Return the results of one of several branches, the last one for an index out of range."""
     if index.constant is not None:
         chosen = int(index.constant.item())
         return list(branches[chosen if 0 <= chosen < len(branches) else -1]())
@@ -105,7 +108,7 @@ def choose(e: Emitter, index: Value, branches: Sequence[Branch]) -> list[Datum]:
 
 
 def one_of(e: Emitter, index: Value, branches: Sequence[Branch], first: int = 0) -> list[Datum]:
-    """One of few branches, from the first on."""
+    """Return the results of one of few branches, from branch `first` on."""
     if len(branches) - first == 1:
         return list(branches[first]())
     here = e("equal", index, e.constant(np.array(first, index.tensor.element.dtype)))
@@ -113,7 +116,8 @@ def one_of(e: Emitter, index: Value, branches: Sequence[Branch], first: int = 0)
 
 
 def halved(e: Emitter, index: Value, branches: Sequence[Branch], first: int = 0) -> list[Datum]:
-    """One of many branches, of which the first has the number `first`; the last one for an index behind them."""
+    """Return the results of one of many branches, the first of which has the number `first`; the last one for an index above
+    the range."""
     if len(branches) == 1:
         return list(branches[0]())
     half = len(branches) // 2
@@ -124,19 +128,19 @@ def halved(e: Emitter, index: Value, branches: Sequence[Branch], first: int = 0)
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
 State = list[Datum]
-"""What a loop carries; None for what has no value before the first iteration has given it one."""
+"""The data that a loop carries; None for data without a value before the first iteration."""
 Test = Callable[[State], Datum]
 Body = Callable[[State], Sequence[Datum]]
 
 
 def loop(e: Emitter, state: Sequence[Datum], test: Test, body: Body) -> State:
-    """The state after `state = body(state)` as long as `test(state)` is true."""
+    """Return the state after `state = body(state)` as long as `test(state)` is true."""
     first = list(state)
     changing: set[int] = set()
     recorded = len(e.records or ())
     while True:
         if e.records is not None:
-            del e.records[recorded:]  # those of a body that turned out not to be the loop's
+            del e.records[recorded:]  # records of a body that proved not to be the loop's
         with e.region("do") as inside:
             begin = arguments(inside, first, changing)
             end = list(body(list(begin)))
@@ -159,7 +163,7 @@ def loop(e: Emitter, state: Sequence[Datum], test: Test, body: Body) -> State:
 
 
 def arguments(builder: BlockBuilder, state: State, changing: set[int]) -> State:
-    """The state inside a region: what changes are its arguments, the rest comes from outside."""
+    """Return the state inside a region: changing data are its arguments, the rest comes from outside."""
     return [rebuilt(x, tuple(builder.argument(v.type) for v in leaves(x))) if n in changing else x for n, x in enumerate(state)]
 
 
@@ -170,7 +174,7 @@ def condition_of(e: Emitter, datum: Datum) -> Value:
 
 
 def is_same(a: Datum, b: Datum) -> bool:
-    """True if a loop leaves it as it is."""
+    """True if a loop leaves a datum unchanged."""
     if isinstance(a, ListOfTensors) and isinstance(b, ListOfTensors):
         return a.items is b.items and a.count == b.count
     if isinstance(a, TensorSequence) and isinstance(b, TensorSequence):
@@ -179,7 +183,7 @@ def is_same(a: Datum, b: Datum) -> bool:
 
 
 def check_carried(number: int, before: Datum, after: Datum) -> None:
-    """A loop of TOSA carries values of one type."""
+    """Check that a value that a loop of TOSA carries keeps its type."""
     given, found = [v.type for v in leaves(before)], [v.type for v in leaves(after)]
     if isinstance(before, ListOfTensors) and isinstance(after, ListOfTensors) and before.count != after.count:
         raise Problem(f"value {number} that a loop carries is {described(before)} at first, one of "

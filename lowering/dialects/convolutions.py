@@ -1,7 +1,7 @@
-"""Convolutions of images with the channels last, of any element type and in groups, as front doors emit them.
+"""Convolutions of channels-last images, of any element type and in groups, as front ends emit them.
 
-Filters are [outputs, kernel ..., inputs], as TOSA has them. Element types that TOSA has no convolution for (integers) are
-products of matrices: what each window sees, by the filter. With zero points (`zeros`) operands are i8, results i32.
+Filters are [outputs, kernel ..., inputs], as in TOSA. Element types for which TOSA has no convolution (integers) become
+products of matrices: the elements in each window, by the filter. With zero points (`zeros`) operands are i8, results i32.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def is_native(table: Table, element: ElementType) -> bool:
 
 
 def accumulator(table: Table, element: ElementType) -> ElementType:
-    """The widest that there may be."""
+    """Return the widest accumulator type for an element type."""
     return table[element, element, element][-1]
 
 
 def convolution(e: Emitter, x: Value, filter: Value, window: Window, bias: Value | None = None, zeros: Zeros | None = None
                 ) -> Value:
-    """Every output channel from all input channels, in two or three dimensions."""
+    """Return a convolution of every output channel over all input channels, in two or three dimensions."""
     x, window = window.placed(e, x)
     if zeros is not None or is_native(CONVOLUTIONS, x.tensor.element):
         return emitted(e, f"conv{window.spatial}d", x, filter, window, CONVOLUTIONS, bias, zeros)
@@ -43,7 +43,7 @@ def convolution(e: Emitter, x: Value, filter: Value, window: Window, bias: Value
 
 def depthwise(e: Emitter, x: Value, filter: Value, window: Window, bias: Value | None = None, zeros: Zeros | None = None
               ) -> Value:
-    """Each channel by its own filters, with a filter [kernel ..., channels, multiplier]."""
+    """Return a depthwise convolution: each channel by its own filters, with a filter [kernel ..., channels, multiplier]."""
     x, window = window.placed(e, x)
     if window.spatial == 2 and (zeros is not None or is_native(PLAIN_CONVOLUTIONS, x.tensor.element)):
         return emitted(e, "depthwise_conv2d", x, filter, window, PLAIN_CONVOLUTIONS, bias, zeros)
@@ -67,7 +67,7 @@ def biased(e: Emitter, x: Value, bias: Value | None) -> Value:
 
 
 def weighed(e: Emitter, x: Value, filter: Value, window: Window) -> Value:
-    """The sum of what windows see at each place in the kernel, multiplied by the filter's number there."""
+    """Return the sum over the kernel offsets of the elements in the windows, multiplied by the filter's numbers."""
     *_, channels, multiplier = filter.tensor.dims
     total = None
     for place, seen in window.taps(e, x):
@@ -81,7 +81,7 @@ def weighed(e: Emitter, x: Value, filter: Value, window: Window) -> Value:
 # ---- groups ------------------------------------------------------------------------------------------------------
 def grouped(e: Emitter, x: Value, filter: Value, window: Window, groups: int, bias: Value | None = None,
             zeros: Zeros | None = None) -> Value:
-    """As many groups of channels, each of which makes its part of the outputs."""
+    """Return a convolution in groups of channels, each of which computes its part of the outputs."""
     outputs, *kernel, inputs = filter.tensor.dims
     if groups == 1:
         return convolution(e, x, filter, window, bias, zeros)
@@ -102,8 +102,8 @@ def grouped(e: Emitter, x: Value, filter: Value, window: Window, groups: int, bi
 # ---- transposed --------------------------------------------------------------------------------------------------
 def transposed_convolution(e: Emitter, x: Value, filter: Value, strides: Ints, before: Ints, extents: Ints,
                            groups: int = 1, bias: Value | None = None) -> Value:
-    """Each element of x gives its multiple of the kernel, the strides apart, to a result of these extents, of which `before`
-    are cut off first. TOSA has it in two dimensions, without groups."""
+    """Return a transposed convolution: each element of x adds its multiple of the kernel, the strides apart, to a result of
+    these extents, the first `before` of which are cut off. TOSA has it in two dimensions, without groups."""
     spatial = len(strides)
     if spatial != 2 or groups > 1 or not is_native(CONVOLUTIONS, x.tensor.element):
         return by_phases(e, x, filter, strides, before, extents, groups, bias)
@@ -118,8 +118,9 @@ def transposed_convolution(e: Emitter, x: Value, filter: Value, strides: Ints, b
 
 def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: int, stride: int
             ) -> tuple[Value, tuple[int, int]]:
-    """The part of x along an axis whose multiples of the kernel reach the result, and how the result is wider than they are
-    (narrower where negative). What lands in the padding alone is left out: TOSA does not narrow by a whole kernel."""
+    """Return the part of x along an axis whose multiples of the kernel reach the result, and how much wider the result is than
+    these multiples (negative: narrower). Elements that reach only the padding are left out: TOSA does not narrow by a whole
+    kernel."""
     first = max((before - reach) // stride + 1, 0)
     last = min((extent - 1 + before) // stride + 1, x.tensor.dims[axis])
     if first >= last:
@@ -130,8 +131,8 @@ def landing(e: Emitter, x: Value, axis: int, before: int, extent: int, reach: in
 
 def by_phases(e: Emitter, x: Value, filter: Value, strides: Ints, before: Ints, extents: Ints, groups: int,
               bias: Value | None) -> Value:
-    """Elements of the result that stand at the same place between the strides are one convolution of x; those of all places
-    are one with as many times the outputs, whose results are moved between each other."""
+    """Compute the elements of the result at the same offset between the strides by one convolution of x. The offsets together
+    are one convolution with as many times the outputs, whose results are interleaved."""
     outputs, *kernel, inputs = filter.tensor.dims
     spatial, each, phases = len(strides), outputs // groups, math.prod(strides)
     taps = tuple(-(-k // s) for k, s in zip(kernel, strides))
@@ -154,7 +155,7 @@ def by_phases(e: Emitter, x: Value, filter: Value, strides: Ints, before: Ints, 
 
 
 def widened(e: Emitter, x: Value, axis: int, before: int, after: int) -> Value:
-    """x with zeros before and behind it along an axis."""
+    """Return x with zeros before and after it along an axis."""
     if not before and not after:
         return x
     flat = [0] * (2 * x.tensor.rank)
@@ -163,7 +164,7 @@ def widened(e: Emitter, x: Value, axis: int, before: int, after: int) -> Value:
 
 
 def dilated(e: Emitter, filter: Value, dilations: Ints) -> Value:
-    """A filter with zeros between what stands along its spatial axes."""
+    """Return a filter with zeros between the elements along its spatial axes."""
     for axis, d in enumerate(dilations, 1):
         dims = filter.tensor.dims
         if d == 1 or dims[axis] == 1:

@@ -1,8 +1,7 @@
-"""What the values of a front door's graph are while it becomes TOSA: values of the new graph, or things that are known when
-compiling.
+"""Data of a front end's graph while it becomes TOSA: values of the new graph, or objects that are known at compile time.
 
 A tensor of numbers is a `Value`. A handle of a variable is its name, a list of tensors one tensor of all its elements, and a
-string is kept for messages alone.
+string is kept only for messages.
 """
 from __future__ import annotations
 
@@ -22,21 +21,21 @@ class VariableHandle:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A constant of strings, or of anything else that no arithmetic takes."""
+    """A constant of strings, or of anything else that arithmetic does not take."""
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class ListOfTensors:
-    """`count` tensors of type `element` (None: it is not known yet), as one tensor [count, ...]. Without `items` none was ever
-    set: they are zeros."""
+    """`count` tensors of type `element` (None: not known yet), as one tensor [count, ...]. Without `items` no element was ever
+    set: all are zeros."""
     count: int
     element: TensorType | None
     items: Value | None = None
 
     @property
     def type(self) -> TensorType:
-        """Of all items together."""
+        """Type of all items together."""
         if self.element is None:
             raise Problem("the shape of the list's elements is not known", kind="shape",
                           help="give it when the list is made, or set an element before this")
@@ -48,14 +47,15 @@ class ListOfTensors:
 
 @dataclass(frozen=True, slots=True)
 class TensorSequence:
-    """Tensors of one element type, of any shapes each; how many is known when compiling."""
+    """Tensors of one element type, each of any shape; their number is known at compile time."""
     items: tuple[Value, ...]
     element: ElementType | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexTensor:
-    """A tensor of complex numbers, as two of one type. Few operations take it; the others look for what a `Value` has."""
+    """A tensor of complex numbers, as two tensors of one type. Few operations take it; the others use the attributes of a
+    `Value`."""
     real: Value
     imaginary: Value
 
@@ -74,11 +74,12 @@ class ComplexTensor:
 
 
 Datum = Value | VariableHandle | Text | ListOfTensors | TensorSequence | ComplexTensor | None
-"""None: nothing is known of it yet, as of what a loop gives before its first turn; it may be anything."""
+"""The data of a value. None: nothing is known of it yet, as of a loop's results before its first iteration; it may be
+anything."""
 
 
 def leaves(datum: Datum) -> tuple[Value, ...]:
-    """The tensors in it: what is carried by a loop, or comes out of a branch."""
+    """Return the tensors in a datum: the values that a loop carries, or that are results of a branch."""
     match datum:
         case Value():
             return (datum,)
@@ -93,7 +94,7 @@ def leaves(datum: Datum) -> tuple[Value, ...]:
 
 
 def rebuilt(datum: Datum, tensors: tuple[Value, ...]) -> Datum:
-    """The same with other tensors in it."""
+    """Return the same datum with other tensors in it."""
     match datum, tensors:
         case Value(), (one,):
             return one
@@ -108,7 +109,7 @@ def rebuilt(datum: Datum, tensors: tuple[Value, ...]) -> Datum:
 
 
 def described(datum: Datum) -> str:
-    """Its kind, for messages."""
+    """Return the kind of a datum, for messages."""
     match datum:
         case Value():
             return str(datum.type)

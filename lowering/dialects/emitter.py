@@ -1,8 +1,8 @@
-"""Emits TOSA: the builder that front doors make their graphs with.
+"""The builder that front ends emit TOSA with.
 
 An emitter appends to the innermost of the blocks that are being built, at the position of the operation that is translated.
-What has constant operands alone is computed at once, by TOSA's own references. Constants stand in the outermost block, once
-each, so that loops do not repeat them; `definitions` says which operation made a value.
+Operators with constant operands alone are computed at once, by TOSA's own references. Constants are in the outermost block,
+once each, so that loops do not repeat them; `definitions` maps values to the operations that define them.
 """
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from .tosa.layout import Transpose
 from .tosaic.assertion import Assert
 
 LARGEST_FOLD = 1 << 20
-"""Bytes of a folded result that may be more than its operands have."""
+"""Maximum number of bytes by which a folded result may exceed its operands."""
 SMALL = 64
-"""Elements of constants that are kept once."""
+"""Maximum number of elements of constants that are deduplicated."""
 MOST_NESTED = 24
-"""Depth of nested regions while they are made; some may turn out to be needless."""
+"""Maximum depth of nested regions while they are built; some may prove unnecessary."""
 
 
 class Emitter(TosaBuilder):
-    """`blocks` are those that are being built, outermost first; `position` is that of the operation being translated."""
+    """An emitter of TOSA. `blocks` are the blocks that are being built, outermost first; `position` is that of the operation
+    being translated."""
 
     def __init__(self) -> None:
         self.blocks: list[BlockBuilder] = [BlockBuilder("v")]
         self.position: Position | None = None
         self.records: list[Any] | None = None
-        """What operations of the source became, where a translation keeps that."""
+        """Records of the operations of the source, if a translation keeps them."""
         self._regions = 0
         self._constants: dict[tuple[bytes, tuple[int, ...], ElementType | None], Value] = {}
         self.definitions: dict[Value, Operation] = {}
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def add(self, op: Op, *operands: Value, regions: Sequence[Block] = ()) -> tuple[Value, ...]:
-        """The results of an operator: constants where its operands are."""
+        """Return the results of an operator: constants if its operands are constants."""
         if not regions and not op.variable_effect and operands and all(v.constant is not None for v in operands):
             folded = self.folded(op, operands)
             if folded is not None:
@@ -57,7 +58,7 @@ class Emitter(TosaBuilder):
         return results
 
     def folded(self, op: Op, operands: Sequence[Value]) -> Value | None:
-        """The constant that an operator of constants is; None where that would be much larger than they are."""
+        """Return the constant result of an operator on constants; None if it would be much larger than they are."""
         types = op.types(operands)
         if len(types) != 1 or not isinstance(types[0], TensorType) or not types[0].is_static:
             return None
@@ -71,7 +72,8 @@ class Emitter(TosaBuilder):
 
     @contextmanager
     def called_as(self, operands: Sequence[Value], size: int) -> Iterator[None]:
-        """What is the one tensor among the operands in another layout is called as that is: weights are those of the model."""
+        """Give new operations the name of the one tensor among the operands if they only change its layout: weights keep the
+        model's names."""
         tensors = [v for v in operands if isinstance(v.type, TensorType)]
         before, same = self.position, len(tensors) == 1 and tensors[0].tensor.size == size
         if same and before is not None and tensors[0].position is not None:
@@ -83,8 +85,8 @@ class Emitter(TosaBuilder):
 
     @contextmanager
     def region(self, label: str) -> Iterator[BlockBuilder]:
-        """A new innermost block; its builder's `finish` makes the block. One in very many others is refused before more are
-        made in it: of those that stay, level 8K allows fewer."""
+        """Yield the builder of a new innermost block; its `finish` makes the block. Refuse a block that is nested too deeply
+        before more operations are added to it: level 8K allows fewer nested blocks in the result."""
         if len(self.blocks) > MOST_NESTED:
             raise Problem(f"control flow is nested more than {MOST_NESTED} deep, {LARGEST_DEPTH} is the most", kind="model",
                           help="functions that name each other as branches nest without an end")
@@ -98,7 +100,7 @@ class Emitter(TosaBuilder):
 
     # ---- constants ---------------------------------------------------------------------------------------------------
     def constant(self, array: Any, element: ElementType | None = None) -> Value:
-        """A constant of the outermost block; a small one stands there once."""
+        """Return a constant of the outermost block; small constants are deduplicated."""
         array = np.asarray(array)
         if array.size > SMALL:
             return super().constant(array, element)
@@ -109,7 +111,7 @@ class Emitter(TosaBuilder):
 
     # ---- layout ------------------------------------------------------------------------------------------------------
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
-        """Two transpositions, one after the other, are one, or none: who reads what is between the two of them alone decides
+        """Return a transposition. Two consecutive ones become one, or none: the readers of the value between them alone decide
         how it is stored."""
         made = self.definitions.get(x)
         if made is None or not isinstance(made.op, Transpose):
@@ -124,7 +126,7 @@ class Emitter(TosaBuilder):
 
     # ---- booleans ----------------------------------------------------------------------------------------------------
     def is_true(self, x: Value) -> Value:
-        """What a condition says, as one bool of rank 0: a number if it is not zero, a tensor of rank above 0 if it has
+        """Return a condition as one bool of rank 0: a number is true if it is not zero, a tensor of rank above 0 if it has
         elements."""
         if x.tensor.rank:
             return self.constant(np.array(math.prod(x.tensor.dims) > 0))
@@ -132,7 +134,7 @@ class Emitter(TosaBuilder):
 
 
 def known(value: Value, what: str) -> Array:
-    """The data of an operand that has to be known when compiling."""
+    """Return the data of an operand that must be known at compile time."""
     if value.constant is None or isinstance(value.type, ShapeType):
         raise Problem(f"{what} must be known when compiling", kind="unsupported",
                       help="make it a constant, or compute it from shapes")
@@ -140,12 +142,12 @@ def known(value: Value, what: str) -> Array:
 
 
 def integers(value: Value, what: str) -> tuple[int, ...]:
-    """The data of a list of integers (or of one), known when compiling."""
+    """Return the data of a list of integers (or of one), known at compile time."""
     return tuple(int(n) for n in known(value, what).reshape(-1))
 
 
 def axes_of(value: Value, rank: int, what: str = "the axes") -> tuple[int, ...]:
-    """Axes, known when compiling; negative ones count from the last."""
+    """Return axes that are known at compile time; negative ones count from the last."""
     found = integers(value, what)
     for axis in found:
         if not -rank <= axis < rank:

@@ -1,4 +1,4 @@
-"""Dialects of MLIR that are met in models and that nothing here compiles: what to do with a text of each."""
+"""MLIR dialects that occur in models and that nothing here compiles, with advice for each."""
 from __future__ import annotations
 
 STABLEHLO = ("StableHLO is not compiled: write the function with NumPy's names for @tosaic.jit, or give the model in another "
@@ -12,16 +12,16 @@ ADVICE = {
     "torch": TORCH, "torch_c": TORCH, "aten": TORCH,
     "linalg": LOWERED, "affine": LOWERED, "memref": LOWERED, "bufferization": LOWERED, "vector": LOWERED,
     "llvm": LOWERED, "gpu": LOWERED, "spirv": LOWERED}
-"""What helps, by dialect."""
+"""Advice, by dialect."""
 
 
 def advice(spelling: str) -> str | None:
-    """What to do about an operation of another dialect, by its name; None where nothing better is known than to say so."""
+    """Return the advice for an operation of another dialect, by its name; None if there is none."""
     return ADVICE.get(spelling.partition(".")[0].strip('"'))
 
 
 def dialect_in(data: bytes) -> str | None:
-    """The foreign dialect whose name stands in bytecode, where that begins."""
+    """Return the foreign dialect whose name is in the first bytes of bytecode."""
     head = data[:1 << 14]
     if head[5:15].startswith(b"StableHLO"):
         return "vhlo"

@@ -1,9 +1,8 @@
-"""Pools of images with the channels last, of any element type: the greatest, the mean or the sum of each window, padding not
-counted.
+"""Pools of channels-last images, of any element type: the greatest, the mean or the sum of each window, without the padding.
 
-A window in three dimensions is one along the depth, then one over rows and columns: both the greatest and the mean of what is
-not padding come out the same. Types that TOSA has no pool for, and windows with gaps, are combined tap by tap along one axis
-after the other.
+A window in three dimensions is one along the depth, then one over rows and columns: both the greatest and the mean of the
+elements that are not padding are the same. Types without a pool in TOSA, and dilated windows, are combined tap by tap along one
+axis after the other.
 """
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from .tosa.pooling import ACCUMULATORS
 
 
 def max_pool(e: Emitter, x: Value, window: Window) -> Value:
-    """The greatest of each window, in two or three dimensions."""
+    """Return the greatest of each window, in two or three dimensions."""
     element = x.tensor.element
     if element == UI8:
         return e.cast(max_pool(e, e.cast(x, I16), window), element)
@@ -34,7 +33,7 @@ def max_pool(e: Emitter, x: Value, window: Window) -> Value:
 
 
 def mean_pool(e: Emitter, x: Value, window: Window) -> Value:
-    """The mean of each window, in two or three dimensions."""
+    """Return the mean of each window, in two or three dimensions."""
     x, window = window.placed(e, x)
     if is_native(x.tensor.element, window) and all(max(pair) < k for pair, k in zip(window.pads, window.kernel)):
         return native(e, "avg_pool2d", x, window)
@@ -42,7 +41,7 @@ def mean_pool(e: Emitter, x: Value, window: Window) -> Value:
 
 
 def sum_pool(e: Emitter, x: Value, window: Window) -> Value:
-    """The sum of each window."""
+    """Return the sum of each window."""
     x, window = window.placed(e, x)
     return by_axes(e, x, window, e.sum, 0)
 
@@ -57,7 +56,7 @@ def native(e: Emitter, name: str, x: Value, window: Window) -> Value:
 
 
 def plane(e: Emitter, name: str, x: Value, kernel: Ints, strides: Ints, pads: Pads) -> Value:
-    """Windows over the rows and columns of [N, H, W, C]."""
+    """Pool windows over the rows and columns of [N, H, W, C]."""
     where = {"kernel": tuple(kernel), "stride": tuple(strides), "pad": tuple(n for pair in pads for n in pair)}
     if name == "max_pool2d":
         return e(name, x, **where)
@@ -66,7 +65,7 @@ def plane(e: Emitter, name: str, x: Value, kernel: Ints, strides: Ints, pads: Pa
 
 
 def volume(e: Emitter, name: str, x: Value, kernel: Ints, strides: Ints, pads: Pads) -> Value:
-    """Windows over the depth of [N, D, H, W, C], then over rows and columns."""
+    """Pool windows over the depth of [N, D, H, W, C], then over rows and columns."""
     n, depth, height, width, channels = x.tensor.dims
     flat = e.reshape(x, (n, depth, height * width, channels))
     deep = plane(e, name, flat, (kernel[0], 1), (strides[0], 1), [pads[0], (0, 0)])
@@ -76,7 +75,7 @@ def volume(e: Emitter, name: str, x: Value, kernel: Ints, strides: Ints, pads: P
 
 
 def by_axes(e: Emitter, x: Value, window: Window, combine: Callable[[Value, Value], Value], border: float) -> Value:
-    """What windows see, combined along one axis after the other."""
+    """Combine the elements of windows along one axis after the other."""
     x = window_padded(e, x, window.pads, border)
     for axis in range(window.spatial):
         x = reduce(combine, (seen for _, seen in window.along(axis).taps(e, x)))
@@ -84,7 +83,7 @@ def by_axes(e: Emitter, x: Value, window: Window, combine: Callable[[Value, Valu
 
 
 def counts(extents: Ints, window: Window, dtype: np.dtype[np.generic]) -> Array:
-    """How many elements that are no padding each window sees, [1, places ..., 1]."""
+    """Return the number of elements in each window that are not padding, [1, places ..., 1]."""
     found = np.ones((1,), np.int64)
     for n, k, s, d, (before, _), places in zip(extents, window.kernel, window.strides, window.dilations, window.pads,
                                                window.places(extents)):

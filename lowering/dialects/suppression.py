@@ -1,5 +1,4 @@
-"""Of boxes that overlap much the one of the highest score, with as many rows as can stay: what ONNX's and TensorFlow Lite's
-operators for it are made of."""
+"""Non-maximum suppression with as many rows as boxes can be kept: the common code of ONNX's and TensorFlow Lite's operators."""
 from __future__ import annotations
 
 import math
@@ -24,20 +23,21 @@ LOWEST = float(np.finfo(np.float32).min)
 
 def suppressed(e: Emitter, sides: list[Term], scores: Value, most: int, overlap: Value | None, least: Value | None
                ) -> tuple[Value, Value]:
-    """The rows (batch, class, box) of the boxes that stay, `most` of each class at most, -1 in those that are not used, and
-    how many stay. All classes of all images together choose their best boxes, one after the other."""
+    """Return the rows (batch, class, box) of the kept boxes, at most `most` of each class, -1 in unused rows, and the number of
+    kept boxes. All classes of all images choose their best boxes together, one after the other."""
     given = Term(e, e.cast(scores, F32))
     alive = given.equals(given) if least is None else given > threshold(e, least)
     return put_together(e, chosen(e, sides, maximum(given, LOWEST), alive.value, most, threshold(e, overlap)))
 
 
 def threshold(e: Emitter, given: Value | None) -> Term:
-    """A threshold, for every class."""
+    """Return a threshold for every class."""
     return Term(e, e.constant(np.zeros((1, 1, 1), np.float32)) if given is None else e.reshape(given, (1, 1, 1)))
 
 
 def sides_of(e: Emitter, boxes: Value, by_middles: bool = False) -> list[Term]:
-    """Top, left, bottom, right of each box, [batch, 1, N] each; `by_middles` they are given as middles and extents."""
+    """Return top, left, bottom, right of each box, [batch, 1, N] each; with `by_middles` boxes are given as centers and
+    extents."""
     batches, count, _ = boxes.tensor.dims
     a, b, c, d = (Term(e, e.reshape(part(e, boxes, 2, k, k + 1), (batches, 1, count))) for k in range(4))
     if by_middles:
@@ -46,7 +46,7 @@ def sides_of(e: Emitter, boxes: Value, by_middles: bool = False) -> list[Term]:
 
 
 def chosen(e: Emitter, sides: list[Term], scores: Term, alive: Value, most: int, allowed: Term) -> Value:
-    """[most, batch, classes]: the box that each iteration chooses, -1 where there is none."""
+    """Return the box that each iteration chooses, -1 if there is none: [most, batch, classes]."""
     batches, classes, count = scores.value.tensor.dims
     table = e.concat([e.reshape(s.value, (batches, count, 1)) for s in sides], 2)
     number = Term(e, e.constant(np.arange(count, dtype=np.int32).reshape(1, 1, count)))
@@ -77,7 +77,7 @@ def chosen(e: Emitter, sides: list[Term], scores: Term, alive: Value, most: int,
 
 
 def put_together(e: Emitter, picks: Value) -> tuple[Value, Value]:
-    """The boxes of all classes one after the other: of each row it is found to which class it belongs."""
+    """Return the boxes of all classes in order: for each row, the class that it belongs to is searched."""
     most, batches, classes = picks.tensor.dims
     groups = batches * classes
     boxes = Term(e, e.reshape(e.transpose(picks, (1, 2, 0)), (groups, most)))
@@ -97,7 +97,7 @@ def put_together(e: Emitter, picks: Value) -> tuple[Value, Value]:
 
 
 def overlap_of(first: Sequence[Term], second: Sequence[Term]) -> Term:
-    """The part of their union that two boxes share; 0 where one has no area."""
+    """Return the part of their union that two boxes share; 0 if one has no area."""
     top, left = (maximum(a, b) for a, b in zip(first[:2], second[:2]))
     bottom, right = (minimum(a, b) for a, b in zip(first[2:], second[2:]))
     both = maximum(bottom - top, 0) * maximum(right - left, 0)

@@ -1,7 +1,7 @@
-"""Lists of tensors of one type while a graph becomes TOSA: one tensor [N, ...], of which every change makes a new one.
+"""Lists of tensors of one type while a graph becomes TOSA: one tensor [N, ...]; every change creates a new one.
 
-A list of N elements is N rows. A row whose number is known at run time only is read by GATHER and written by SCATTER. What is
-put together at known places stays one CONCAT.
+A list of N elements is N rows. A row whose index is known only at run time is read by GATHER and written by SCATTER. Rows at
+known indices stay one CONCAT.
 """
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .tosa.layout import Concat
 
 
 def tensor_of(e: Emitter, items: ListOfTensors) -> Value:
-    """All elements together: zeros where none was set."""
+    """Return all elements as one tensor: zeros if none was set."""
     return items.items if items.items is not None else e.zeros(items.type)
 
 
 def element_of(items: ListOfTensors, value: Value) -> ListOfTensors:
-    """The list, which a value of this type is put into."""
+    """Return the list, typed for a value that is put into it."""
     if items.element is None:
         return replace(items, element=value.tensor)
     require(items.element == value.type, f"a list of {items.element} cannot hold {value.type}", kind="shape")
@@ -32,7 +32,7 @@ def element_of(items: ListOfTensors, value: Value) -> ListOfTensors:
 
 
 def list_of(x: Value) -> ListOfTensors:
-    """A tensor's rows."""
+    """Return a tensor's rows as a list."""
     require(x.tensor.rank > 0, f"{x.type} has no rows to make a list of", kind="shape")
     type = TensorType(x.tensor.dims[1:], x.tensor.element)
     return ListOfTensors(x.tensor.dims[0], type, x if x.tensor.size else None)
@@ -63,7 +63,7 @@ def with_element(e: Emitter, items: ListOfTensors, place: Value, value: Value) -
 
 
 def cut(e: Emitter, x: Value, start: int, stop: int) -> list[Value]:
-    """Rows of x, as the parts that x was put together of: what is set element by element stays one CONCAT."""
+    """Return rows of x as the parts that x was concatenated from: rows that are set one by one stay one CONCAT."""
     made = e.definitions.get(x)
     if made is None or not isinstance(made.op, Concat) or made.op.axis:
         return [part(e, x, 0, start, stop)] if start < stop else []

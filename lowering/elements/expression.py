@@ -1,4 +1,4 @@
-"""What one output element is: scalar expressions over symbolic indices.
+"""Scalar expressions over symbolic indices: the value of one output element.
 
 Nodes compare by identity, so a shared node is computed once. `PRIMITIVES` is the whole scalar language: NumPy gives each
 primitive its meaning (`interpret`), the emitter gives it an instruction. A `dtype` is the name of a NumPy dtype; half
@@ -21,7 +21,7 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
 
 
 def _clz(x: Array) -> Array:
-    """Halves of what is left, from the top: as many zeros as each, where it is zero."""
+    """Count leading zeros by halves of the rest, from the top: where a half is zero, add its bits."""
     rest, zeros = x.view(f"u{x.dtype.itemsize}"), np.zeros(x.shape, x.dtype)
     step = bits = x.dtype.itemsize * 8
     while step > 1:
@@ -64,7 +64,7 @@ def _rounded_shift(x: Array, n: Array) -> Array:
 
 
 def _of_quiet(choose: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
-    """Of floats whose NaN are quiet: of a signalling NaN, C's fmax makes a NaN."""
+    """Return `choose` on floats whose NaNs are made quiet: from a signalling NaN, C's fmax makes a NaN."""
     return lambda a, b: choose(a * a.dtype.type(1), b * b.dtype.type(1))
 
 
@@ -93,7 +93,7 @@ IDENTITIES = {"add": 0, "mul": 1, "or": 0, "and": -1, "xor": 0}
 
 
 class Expr:
-    """A scalar; its operators build larger ones."""
+    """A scalar expression; its operators build larger ones."""
     __slots__ = ()
     dtype: str
 
@@ -118,8 +118,8 @@ Role = Literal["argument", "result", "temporary", "constant", "variable", "scrat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """Memory of one tensor, row-major. A constant carries its data; a variable's name is its symbol. Where steps run as
-    tasks at the same time, it may hold `copies` copies, one behind the other: each task sees its own as the whole."""
+    """Memory of one tensor, row-major. A constant carries its data; a variable's name is its symbol. If steps run as tasks
+    at the same time, a buffer may hold `copies` copies, one after the other: each task sees its own copy as the whole."""
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -166,7 +166,7 @@ class IndexValue(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load(Expr):
-    """buffer[index]; one index for a buffer of another rank is a flat (row-major) one. Always in range."""
+    """buffer[index]; a single index for a buffer of another rank is flat (row-major). Always in range."""
     buffer: Buffer
     index: tuple[Affine, ...]
 
@@ -221,7 +221,7 @@ class Reduce(Expr):
 
     @property
     def identity(self) -> float | int:
-        """The value of an empty reduction."""
+        """Value of an empty reduction."""
         if self.primitive in IDENTITIES:
             return IDENTITIES[self.primitive] & 1 if self.dtype == "bool" else IDENTITIES[self.primitive]
         if self.primitive in ("minnum", "maxnum"):
@@ -234,7 +234,7 @@ def is_float(dtype: str) -> bool:
 
 
 def extreme(dtype: str, which: Literal["min", "max"]) -> float | int:
-    """Least or greatest value of a dtype; infinities for floats."""
+    """Return the least or greatest value of a dtype; infinities for floats."""
     if is_float(dtype):
         return float("-inf" if which == "min" else "inf")
     if dtype == "bool":
@@ -248,7 +248,7 @@ def literal(x: Expr | float | int, dtype: str) -> Expr:
 
 
 def apply(primitive: str, *args: Expr | float | int) -> Expr:
-    """A primitive of operands of one dtype (numbers take the dtype of the others); `select` has a bool first."""
+    """Return a primitive of operands of one dtype (numbers take the dtype of the others); `select` has a bool first."""
     like = next(a for a in reversed(args) if isinstance(a, Expr)).dtype
     exprs = tuple(literal(a, like) for a in args)
     match primitive, exprs:
@@ -264,7 +264,7 @@ def select(condition: Expr, yes: Expr | float, no: Expr | float) -> Expr:
 
 
 def clamp(x: Expr, low: float | int, high: float | int) -> Expr:
-    """min(max(x, low), high); a NaN stays."""
+    """Return min(max(x, low), high); a NaN stays."""
     return apply("min", apply("max", x, low), high)
 
 
@@ -279,7 +279,7 @@ def cast(x: Expr, dtype: str, bits: bool = False) -> Expr:
 
 
 def guard(where: Sequence[Range], inside: Expr, outside: Expr | float | int) -> Expr:
-    """Guard, without the conditions that always hold; `outside` alone where one never holds."""
+    """Return a Guard without the conditions that always hold, or `outside` alone if one never holds."""
     if any(r.known is False for r in where):
         return literal(outside, inside.dtype)
     needed = tuple(r for r in where if r.known is not True)
@@ -287,8 +287,8 @@ def guard(where: Sequence[Range], inside: Expr, outside: Expr | float | int) -> 
 
 
 def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
-    """Reduce, with guards lifted out of the body where a guarded element contributes nothing. A reduction of the same kind
-    becomes a part of it, unless that one multiplies: contractions have schedules of their own."""
+    """Return a Reduce, with guards lifted out of the body where a guarded element contributes nothing. A reduction of the
+    same kind in the body is merged into it, unless that one multiplies: contractions have schedules of their own."""
     where: list[Range] = []
 
     def lift(e: Expr, neutral: float) -> Expr:
@@ -310,7 +310,7 @@ def reduce(primitive: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
 
 
 def multiplies(e: Expr) -> bool:
-    """True if an element is a product of what is loaded here and what is loaded there, perhaps converted."""
+    """True if an element is a product of two factors that load different elements, perhaps converted."""
     from .traverse import loads
     while isinstance(e, Cast):
         e = e.arg

@@ -1,4 +1,4 @@
-"""What an expression means, in NumPy: the whole iteration space at once. It checks everything below it, and evaluates
+"""The evaluator of expressions in NumPy, over the whole iteration space at once. It checks all lower levels, and evaluates
 expressions of constants while compiling (packed weights, folded casts).
 """
 from __future__ import annotations
@@ -25,7 +25,8 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def converted(x: Array, dtype: str) -> Array:
-    """x as another dtype. ml_dtypes goes by way of float32: a float64 is cut to it first, its last bit set for what is lost."""
+    """Return x as another dtype. ml_dtypes converts by way of float32: a float64 is first cut to that, its last bit set for any
+    loss."""
     if x.dtype == np.float64 and dtype not in NUMPY_NAMES:
         near = x.astype(np.float32)
         error = np.where(np.isfinite(near), near - x, np.where(np.isfinite(x), np.sign(near), 0))
@@ -36,7 +37,7 @@ def converted(x: Array, dtype: str) -> Array:
 
 
 def evaluate(e: Expr, axes: tuple[Axis, ...], data: Mapping[Buffer, Array] = NOTHING) -> Array:
-    """The array of e's values over `axes`, in that order."""
+    """Return the array of e's values over `axes`, in that order."""
     grid = {a: np.arange(a.extent).reshape([-1 if b is a else 1 for b in axes]) for a in axes}
     with np.errstate(all="ignore"):
         result = Evaluator(grid, data, len(axes)).value(e)
@@ -51,7 +52,7 @@ class Evaluator:
         self.memo: dict[Expr, Array] = {}
 
     def value(self, e: Expr) -> Array:
-        """Without recursion but for reductions, because chains may be long."""
+        """Return the values of e, without recursion but for reductions, because chains may be long."""
         if e not in self.memo:
             for node in post_order((e,), self.needed):
                 if node not in self.memo:
@@ -59,7 +60,7 @@ class Evaluator:
         return self.memo[e]
 
     def needed(self, e: Expr) -> tuple[Expr, ...]:
-        """What a node is computed from here: the terms of a reduction have a grid of their own."""
+        """Return the nodes that a node is computed from on this grid: the terms of a reduction have a grid of their own."""
         return () if e in self.memo or isinstance(e, Reduce) else children(e)
 
     def compute(self, e: Expr) -> Array:
@@ -82,7 +83,7 @@ class Evaluator:
         raise TypeError(e)
 
     def load(self, e: Load) -> Array:
-        """Indices are clipped, because a guarded load is evaluated where its guard does not hold, too."""
+        """Return loaded values. Indices are clipped: a guarded load is evaluated where its guard does not hold, too."""
         array = e.buffer.data if e.buffer.data is not None else self.data[e.buffer]
         array = array.reshape(-1) if e.is_flat else array.reshape(e.buffer.shape)
         return np.asarray(array[tuple(np.clip(self.index(i), 0, n - 1) for i, n in zip(e.index, array.shape))])

@@ -1,7 +1,7 @@
-"""Walking and rebuilding expressions: what a node consists of, which nodes there are below it, and substitution of axes.
+"""Walking and rebuilding expressions: the children of a node, the nodes below it, and substitution of axes.
 
-No walk is recursive, so that chains may be long, and each looks at a shared node once. `post_order` is the one walk that comes
-back to a node after what is below it; what has another graph than expressions (values of a module) takes it, too.
+No walk is recursive, so that chains may be long, and each visits a shared node once. `post_order` is the only walk that returns
+to a node after the nodes below it; code with graphs other than expressions (values of a module) uses it, too.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def post_order(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> list[Node]:
-    """Every node below and including the roots, once, each behind all that is below it; `below` is called before that, as a
+    """Return every node below and including the roots, once, each after all nodes below it; `below` is called before that, as a
     recursive walk would call it."""
     found: list[Node] = []
     seen: set[Node] = set()
@@ -32,7 +32,7 @@ def post_order(roots: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
-    """Operands, and the expressions inside computed indices."""
+    """Return the operands, and the expressions inside computed indices."""
     match e:
         case Apply(args=args):
             return args
@@ -50,7 +50,7 @@ def children(e: Expr) -> tuple[Expr, ...]:
 
 
 def computed(indices: Any) -> tuple[Expr, ...]:
-    """The expressions of computed terms of index expressions, also inside a modulo."""
+    """Return the expressions of computed terms of index expressions, also inside a modulo."""
     found: list[Expr] = []
     for index in indices:
         for term, _ in index.terms:
@@ -64,7 +64,7 @@ def computed(indices: Any) -> tuple[Expr, ...]:
 
 
 def nodes(e: Expr) -> list[Expr]:
-    """Every distinct node below and including e."""
+    """Return every distinct node below and including e."""
     found: dict[int, Expr] = {}
     stack = [e]
     while stack:
@@ -72,7 +72,7 @@ def nodes(e: Expr) -> list[Expr]:
         if id(node) in found:
             continue
         found[id(node)] = node
-        if isinstance(node, Apply):  # as `children`, which is slower, and most are of these
+        if isinstance(node, Apply):  # as `children`, which is slower; most nodes are of this class
             stack += node.args
         elif isinstance(node, Cast):
             stack.append(node.arg)
@@ -92,7 +92,7 @@ def loads(e: Expr) -> list[Load]:
 
 
 def loads_beside(e: Expr, known: Expr) -> list[Load]:
-    """The loads of a value of which a part is known."""
+    """Return the loads of a value that are not in its part `known`."""
     found, seen, stack = list[Load](), {id(known)}, [e]
     while stack:
         node = stack.pop()
@@ -108,7 +108,7 @@ def ranges(e: Expr) -> list[Range]:
 
 
 def free_axes(e: Expr) -> frozenset[Axis]:
-    """Axes of all index expressions in e."""
+    """Return the axes of all index expressions in e."""
     result: set[Axis] = set()
     for n in nodes(e):
         match n:
@@ -122,7 +122,7 @@ def free_axes(e: Expr) -> frozenset[Axis]:
 
 
 def affine_axes(index: Affine) -> set[Axis]:
-    """Axes that are terms, also inside a modulo; what is inside a computed index are nodes of their own."""
+    """Return the axes that are terms, also inside a modulo; the inside of a computed index has nodes of its own."""
     found: set[Axis] = set()
     stack = [index]
     while stack:
@@ -135,7 +135,7 @@ def affine_axes(index: Affine) -> set[Axis]:
 
 
 def rewrite(e: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Rebuild e bottom-up, replacing every node for which `change` gives another; sharing is kept. Computed terms of
+    """Rebuild e bottom-up, replacing every node for which `change` returns another; sharing is kept. Computed terms of
     indices are rewritten too."""
     memo: dict[Expr, Expr] = {}
 
@@ -153,12 +153,12 @@ def rewrite(e: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
 
 
 def in_order(e: Expr) -> tuple[Expr, ...]:
-    """What a node consists of, conditions first."""
+    """Return the children of a node, conditions first."""
     return (*computed(r.index for r in e.where), e.inside, e.outside) if isinstance(e, Guard) else children(e)
 
 
 def rebuilt(e: Expr, memo: Mapping[Expr, Expr]) -> Expr:
-    """A node of what stands for its parts."""
+    """Return a node with its children replaced as `memo` says."""
     match e:
         case Apply(primitive, args, dtype):
             new = tuple([memo[a] for a in args])
@@ -181,7 +181,7 @@ def conditions(where: tuple[Range, ...], memo: Mapping[Expr, Expr]) -> tuple[Ran
 
 
 def reindexed(i: Affine, memo: Mapping[Expr, Expr]) -> Affine:
-    """An index with what stands for the values of its computed terms."""
+    """Return an index with the values of its computed terms replaced as `memo` says."""
     if not computed((i,)):
         return i
     terms = []
@@ -196,12 +196,12 @@ def reindexed(i: Affine, memo: Mapping[Expr, Expr]) -> Affine:
 
 
 def substitute(e: Expr, at: Mapping[Axis, Affine]) -> Expr:
-    """e with axes replaced by index expressions; guards that become known disappear."""
+    """Return e with axes replaced by index expressions; guards that become known disappear."""
     return AxisSubstitution(at).value(e) if at else e
 
 
 class AxisSubstitution:
-    """Axes replaced in expressions, whose nodes and computed indices stay shared where they are."""
+    """A substitution of axes in expressions; shared nodes and computed indices stay shared."""
 
     def __init__(self, at: Mapping[Axis, Affine]) -> None:
         self.at = at
@@ -214,7 +214,7 @@ class AxisSubstitution:
         return self.values[e]
 
     def needed(self, e: Expr) -> Iterable[Expr]:
-        """What must be known of a node first; not what a condition leaves out."""
+        """Return the nodes that must be known before a node, without those that a condition leaves out."""
         if isinstance(e, Guard) and not computed(r.index for r in e.where):
             known = [r.substitute(self.at).known for r in e.where]
             return (e.outside,) if False in known else (e.inside, e.outside)
@@ -240,14 +240,14 @@ class AxisSubstitution:
         return tuple([r.substitute(self.at, self.term) for r in where])
 
     def term(self, term: Computed) -> Affine:
-        """What stands for a computed index, whose value is known."""
+        """Return the replacement of a computed index, whose value is known."""
         if term not in self.terms:
             self.terms[term] = of_computed(term, self.values[term.value])
         return self.terms[term]
 
 
 def of_computed(term: Computed, value: Expr) -> Affine:
-    """The index of a computed term with another value."""
+    """Return the index of a computed term with another value."""
     if isinstance(value, Const):
         return Affine((), min(max(int(value.value), 0), term.extent - 1))
     return Affine(((term if value is term.value else Computed(value, term.extent), 1),))

@@ -15,18 +15,18 @@ from .transcendental import log1p
 from .transcendental import sinh as real_sinh
 
 LARGE = 20.0
-"""From here on sinh |a| and cosh |a| are exp(|a|) / 2, for every format."""
+"""Magnitude above which sinh |a| and cosh |a| are exp(|a|) / 2, for every format."""
 FAR = 2.0**60
-"""Beyond it x + 1 is x, for every format."""
+"""Magnitude beyond which x + 1 is x, for every format."""
 
 
 def turned(x: Complex) -> Complex:
-    """i x."""
+    """Return i x."""
     return Complex(-x.imag, x.real)
 
 
 def turned_back(x: Complex) -> Complex:
-    """-i x."""
+    """Return -i x."""
     return Complex(x.imag, -x.real)
 
 
@@ -50,7 +50,8 @@ def cosh(x: Complex) -> Complex:
 
 
 def with_limits(x: Complex, found: Complex) -> Complex:
-    """Where an infinity meets 0 or an angle that is none: on the axes a part is 0, and the real part of what is infinite is."""
+    """Replace NaN where an infinity meets 0 or an undefined angle: a part is 0 on the axes, the real part infinite for infinite
+    x."""
     unknown = found.real.differs(found.real)
     infinite = select(absolute(x.real).equals(math.inf), absolute(x.real), found.real)
     return Complex(select(unknown, select(x.real.equals(0), x.real, infinite), found.real),
@@ -70,7 +71,7 @@ def cos_(x: Complex) -> Complex:
 
 
 def tanh(x: Complex) -> Complex:
-    """(sinh a cosh a, sin b cos b) / (cos^2 b + sinh^2 a); far off 1 with the sign of a."""
+    """Return (sinh a cosh a, sin b cos b) / (cos^2 b + sinh^2 a); for large |a|, 1 with the sign of a."""
     a, cosine, sine = limited(x.real), cos(x.imag), sin(x.imag)
     s, c = real_sinh(a), real_cosh(a)
     below = cosine * cosine + s * s
@@ -92,7 +93,7 @@ def one_less(x: Complex) -> Complex:
 
 
 def is_far(x: Complex) -> Term:
-    """True if 1 does not count beside x."""
+    """True if 1 is negligible beside x."""
     return maximum(absolute(x.real), absolute(x.imag)) > FAR
 
 
@@ -129,7 +130,7 @@ def area_cosine(x: Complex) -> Complex:
 
 
 def area_tangent(x: Complex) -> Complex:
-    """The logarithm of (1 + x) / (1 - x), halved. On the cut the sign of the imaginary part's zero says which side it is."""
+    """Return half the logarithm of (1 + x) / (1 - x). On the cut, the sign of the imaginary part's zero selects the side."""
     a = absolute(x.real)
     below = (1 - a) * (1 - a) + x.imag * x.imag
     real = with_sign(log1p(divided(a * 4, below)) * 0.25, x.real)

@@ -1,5 +1,5 @@
-"""Floats by their bits: signs, neighbours, mantissa and exponent, powers of two. For f32 and f64; exact, for zeros, subnormals,
-infinities and NaN, too. Signs and neighbours are those of half floats, too."""
+"""Functions of the bits of floats: signs, neighbours, mantissa and exponent, powers of two. For f32 and f64; exact, for zeros,
+subnormals, infinities and NaN, too. Signs and neighbours are for half floats, too."""
 from __future__ import annotations
 
 import math
@@ -12,19 +12,19 @@ from .term import Term, absolute, maximum, minimum, select
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a float lies in an integer of as many bits: the sign, the exponent plus `bias`, and `fraction` bits."""
+    """The layout of a float in an integer of as many bits: the sign, the exponent plus `bias`, and `fraction` bits."""
     whole: ElementType
     fraction: int
     bias: int
 
     @property
     def sign(self) -> int:
-        """The integer whose sign bit alone is set."""
+        """Integer whose sign bit alone is set."""
         return self.whole.minimum
 
     @property
     def exponents(self) -> int:
-        """The mask of an exponent's bits, moved to the right."""
+        """Mask of the bits of an exponent, shifted to the right."""
         return 2 * self.bias + 1
 
 
@@ -36,12 +36,12 @@ def layout(x: Term) -> Layout:
 
 
 def bits(x: Term) -> Term:
-    """The bits as an integer."""
+    """Return the bits as an integer."""
     return x.of(seen_as(x.builder, x.value, layout(x).whole))
 
 
 def float_of(code: Term, element: ElementType) -> Term:
-    """The float that has these bits."""
+    """Return the float that has these bits."""
     return code.of(seen_as(code.builder, code.value, element))
 
 
@@ -52,14 +52,14 @@ def has_sign(x: Term) -> Term:
 
 
 def with_sign_of(x: Term, y: Term) -> Term:
-    """The magnitude of x with the sign of y."""
+    """Return the magnitude of x with the sign of y."""
     sign = layout(x).sign
     return float_of((bits(x) & ~sign) | (bits(y) & sign), x.element)
 
 
 # ---- neighbours --------------------------------------------------------------------------------------------------
 def next_after(x: Term, y: Term) -> Term:
-    """The neighbour of x in the direction of y: the integers that floats are seen as have their order."""
+    """Return the neighbour of x in the direction of y: the bits of floats, as integers, have the order of the floats."""
     code, sign = bits(x), layout(x).sign
     step = select((y > x) ^ (x < 0), code.term(1), -1)
     from_zero = (bits(y) & sign) | 1
@@ -68,8 +68,8 @@ def next_after(x: Term, y: Term) -> Term:
 
 
 def spacing(x: Term) -> Term:
-    """How far the neighbour is that is further from 0, with the sign of x; of zeros the smallest number. NaN for what is
-    infinite, and infinite for the greatest number, as NumPy has it."""
+    """Return the distance to the neighbour further from 0, with the sign of x; for zeros the smallest number. NaN for
+    infinities, and infinite for the greatest number, as in NumPy."""
     found = layout(x)
     code = bits(absolute(x))
     exponent = code >> found.fraction
@@ -84,14 +84,14 @@ def spacing(x: Term) -> Term:
 
 # ---- mantissa and exponent ---------------------------------------------------------------------------------------
 def power_of_two(exponent: Term, element: ElementType) -> Term:
-    """2**exponent for exponents of normal numbers, integers of the float's width."""
+    """Return 2**exponent for exponents of normal numbers, integers of the float's width."""
     found = LAYOUTS[element]
     return float_of((exponent + found.bias) << found.fraction, element)
 
 
 def mantissa_and_exponent(x: Term) -> tuple[Term, Term]:
-    """m and e with x = m * 2**e and |m| in [1/2, 1), e an integer of the float's width; zeros, infinities and NaN have
-    themselves and 0."""
+    """Return m and e with x = m * 2**e and |m| in [1/2, 1), e an integer of the float's width; for zeros, infinities and
+    NaN, return x and 0."""
     found = layout(x)
     is_subnormal = absolute(x) < 2.0 ** (1 - found.bias)
     normal = select(is_subnormal, x * 2.0 ** (found.fraction + 1), x)
@@ -104,7 +104,7 @@ def mantissa_and_exponent(x: Term) -> tuple[Term, Term]:
 
 
 def scaled_by_power(x: Term, exponent: Term) -> Term:
-    """x * 2**exponent, rounded once, for any integer of the float's width."""
+    """Return x * 2**exponent, rounded once, for any integer of the float's width."""
     found = layout(x)
     mantissa, own = mantissa_and_exponent(x)
     most = 4 * found.bias
@@ -120,12 +120,12 @@ def scaled_by_power(x: Term, exponent: Term) -> Term:
 
 # ---- whole parts -------------------------------------------------------------------------------------------------
 def truncated(x: Term) -> Term:
-    """Rounded toward zero; -0.5 is -0."""
+    """Return x rounded toward zero; -0.5 becomes -0."""
     return x.of(x.builder.truncated(x.value))
 
 
 def fraction_and_whole(x: Term) -> tuple[Term, Term]:
-    """x as what is behind the point and what is before it, both with its sign."""
+    """Return the fractional part and the integral part of x, both with the sign of x."""
     whole = truncated(x)
     rest = select(absolute(x).equals(math.inf), x.term(0), x - whole)
     return with_sign_of(rest, x), with_sign_of(whole, x)

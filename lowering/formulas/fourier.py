@@ -1,6 +1,6 @@
 """Fourier transforms of real and complex numbers, whose parts are two tensors.
 
-Lengths that are powers of two are TOSA's `rfft2d` and `fft2d`, one axis being an image of one row; any others, and doubles,
+Lengths that are powers of two use TOSA's `rfft2d` and `fft2d`, with one axis as an image of one row; all others, and doubles,
 are products with matrices of roots of unity.
 """
 from __future__ import annotations
@@ -24,7 +24,7 @@ def negative(e: TosaBuilder, x: Value) -> Value:
 
 
 def transformed(e: TosaBuilder, real: Value, imaginary: Value, sign: int) -> Parts:
-    """Of [N, H, W], over rows and columns; divided by their number on the way back."""
+    """Return the transform of [N, H, W] over rows and columns; the inverse is divided by the number of its elements, H * W."""
     *_, height, width = real.tensor.dims
     if is_native(real):
         found = pair(e, "fft2d", real, imaginary, inverse=sign > 0)
@@ -48,7 +48,7 @@ def is_native(x: Value) -> bool:
 
 
 def sized(e: TosaBuilder, x: Value, lengths: Sequence[int]) -> Value:
-    """x with its last axes cut, or with zeros behind, to these lengths."""
+    """Return x with its last axes cut, or padded with zeros at the end, to these lengths."""
     dims = x.tensor.dims
     before = len(dims) - len(lengths)
     cut = e.slice(x, [0] * len(dims), (*dims[:before], *map(min, dims[before:], lengths)))
@@ -60,13 +60,13 @@ def sized(e: TosaBuilder, x: Value, lengths: Sequence[int]) -> Value:
 
 
 def planes(e: TosaBuilder, x: Value, axes: int) -> Value:
-    """x as [N, H, W]; H is 1 for a transform of one axis."""
+    """Return x as [N, H, W]; H is 1 for a transform of one axis."""
     *batch, height, width = (1, *x.tensor.dims) if axes == 2 else (*x.tensor.dims[:-1], 1, x.tensor.dims[-1])
     return e.reshape(x, (math.prod(batch), height, width))
 
 
 def mirrored(e: TosaBuilder, x: Value, width: int, negated: bool = False) -> Value:
-    """Half of the frequencies, and the others, which are those at the opposite place of both axes."""
+    """Return the half x of the frequencies, and the others, which are those at the opposite index of both axes."""
     count, height, half = x.tensor.dims
     if half == width:
         return x
@@ -79,7 +79,7 @@ def mirrored(e: TosaBuilder, x: Value, width: int, negated: bool = False) -> Val
 
 
 def rows(e: TosaBuilder, real: Value, imaginary: Value | None, width: int, sign: int, count: int) -> Parts:
-    """The first `count` frequencies of each row of [..., W]; without an imaginary part it is zero."""
+    """Return the first `count` frequencies of each row of [..., W]; a missing imaginary part is zero."""
     element = real.tensor.element
     cosine, sine = (e.constant(m.astype(element.dtype), element) for m in roots(width, sign, count))
 
@@ -97,6 +97,6 @@ def columns(e: TosaBuilder, real: Value, imaginary: Value, height: int, sign: in
 
 
 def roots(length: int, sign: int, count: int) -> tuple[Array, Array]:
-    """cos and sin of sign * 2 pi k n / length, [n, k]."""
+    """Return cos and sin of sign * 2 pi k n / length, [n, k]."""
     turns = np.outer(np.arange(length), np.arange(count)) % length * (2 * np.pi / length)
     return np.cos(turns), sign * np.sin(turns)

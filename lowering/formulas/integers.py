@@ -1,7 +1,7 @@
-"""Integers: division without sign and by 0, shifts by any amount, bits that are set, order of numbers without sign.
+"""Functions of integers: unsigned division, division by 0, shifts by any amount, set bits, order of unsigned numbers.
 
-Numbers without sign are computed in i64 (`working_types`): those of 32 bits lie in it as they are, of 64 bits their bits do,
-and what looks at their size turns the highest bit around first.
+Unsigned numbers are computed in i64 (`working_types`): it holds the values of 32 bits, and the bits of 64 bits; functions that
+depend on the size of a number flip the highest bit first.
 """
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .term import Function, Term, select
 
 # ---- bits as a number without sign -------------------------------------------------------------------------------
 def as_ordered(x: Term) -> Term:
-    """An integer whose order is that of the bits of x as a number without sign."""
+    """Return an integer whose order is that of the bits of x as an unsigned number."""
     return x ^ x.element.minimum
 
 
 def by_order(choice: Function) -> Function:
-    """A choice between numbers, or a comparison, of bits without sign."""
+    """Return a choice between numbers, or a comparison, for unsigned bits."""
     def of_bits(*given: Term) -> Term:
         found = choice(*map(as_ordered, given))
         return as_ordered(found) if found.element == given[0].element else found
@@ -24,7 +24,8 @@ def by_order(choice: Function) -> Function:
 
 
 def unsigned_quotient(x: Term, y: Term) -> Term:
-    """x / y of bits without sign, 0 where y is 0. Half of x has a sign's room: twice its quotient is one too small at most."""
+    """Return x / y of unsigned bits, 0 where y is 0. Half of x fits a signed number: twice its quotient is at most 1 too
+    small."""
     half = x.apply_bits("logical_right_shift", 1)
     near = half.apply("intdiv", y) << 1
     rest = x - near * y
@@ -40,7 +41,7 @@ def unsigned_remainder(x: Term, y: Term) -> Term:
 
 # ---- division ----------------------------------------------------------------------------------------------------
 def unless_zero(function: Function) -> Function:
-    """A quotient or a remainder, which is 0 for a divisor that is 0, as NumPy has it."""
+    """Return a quotient or a remainder that is 0 for a divisor of 0, as in NumPy."""
     def checked(x: Term, y: Term) -> Term:
         if y.value.constant is not None and (y.value.constant != 0).all():
             return function(x, y)
@@ -53,20 +54,20 @@ quotient_down, remainder_up, remainder_toward_zero = map(
 
 
 def truncated_inverse(x: Term) -> Term:
-    """1 / x without its fraction: 1 and -1 are their own, all others have 0."""
+    """Return 1 / x without its fraction: 1 and -1 for themselves, 0 for all others."""
     return select(x.equals(1) | x.equals(-1), x, 0)
 
 
 # ---- shifts ------------------------------------------------------------------------------------------------------
 def shifted_left(width: int) -> Function:
-    """x << y for numbers of that many bits: 0 where y is no number below the width."""
+    """Return x << y for numbers of `width` bits: 0 where y is not in [0, width)."""
     def shifted(x: Term, y: Term) -> Term:
         return select(is_amount(y, width), x << inside(y, width), 0)
     return shifted
 
 
 def shifted_right(width: int, signed: bool) -> Function:
-    """x >> y: 0, or -1 for a negative number with a sign, where y is no number below the width."""
+    """Return x >> y: where y is not in [0, width), 0, or -1 for a negative signed number."""
     def shifted(x: Term, y: Term) -> Term:
         is_known, amount = is_amount(y, width), inside(y, width)
         if signed:
@@ -85,7 +86,7 @@ def inside(y: Term, width: int) -> Term:
 
 # ---- bits that are set -------------------------------------------------------------------------------------------
 def count_of_bits(x: Term) -> Term:
-    """How many bits are set: of pairs, of groups of four and of eight, which a product adds."""
+    """Return the number of set bits: first of pairs, then of groups of four and of eight, which a product adds."""
     is_long = x.element.bits == 64
     byte = 0x0101010101010101 if is_long else 0x01010101
     width = 64 if is_long else 32

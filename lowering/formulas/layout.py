@@ -1,6 +1,6 @@
-"""Elements that keep their values and change their places: parts, borders, reversal, axes in another order.
+"""Elements that keep their values and change their positions: parts, borders, reversal, axes in another order.
 
-TOSA's tensors have six axes at most. Where moving axes would need more, `rearranged` first merges those that stay together, and
+TOSA's tensors have six axes at most. If moving axes would need more, `rearranged` first merges those that stay together, and
 moves one axis at a time if that is not enough.
 """
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .tosa_builder import TosaBuilder
 
 
 def rearranged(e: TosaBuilder, x: Value, dims: Sequence[int], order: Sequence[int], result: Sequence[int]) -> Value:
-    """x seen as `dims`, axis order[i] of that as axis i, and this seen as `result`. Neither view needs to be a tensor that TOSA
-    can have."""
+    """Return x viewed as `dims`, with axis order[i] of that view as axis i, viewed as `result`. Neither view needs to be a
+    tensor that TOSA can have."""
     order = [d for d in order if dims[d] != 1]
     runs = together(order)
     if len(runs) > MAXIMUM_RANK:
@@ -32,7 +32,7 @@ def rearranged(e: TosaBuilder, x: Value, dims: Sequence[int], order: Sequence[in
 
 
 def together(order: Sequence[int]) -> list[list[int]]:
-    """The axes, those in one list that come one after the other before and after."""
+    """Return the axes in lists of those that are adjacent both before and after."""
     kept = sorted(order)
     runs: list[list[int]] = []
     for d in order:
@@ -44,7 +44,7 @@ def together(order: Sequence[int]) -> list[list[int]]:
 
 
 def one_at_a_time(e: TosaBuilder, x: Value, dims: Sequence[int], order: Sequence[int]) -> Value:
-    """Each axis taken to the front of those behind it, as a transpose of four axes."""
+    """Return x with each axis in turn moved in front of those after it, as a transpose of four axes."""
     current = sorted(order)
     for place, d in enumerate(order):
         at = current.index(d)
@@ -60,14 +60,14 @@ def reversed_axis(e: TosaBuilder, x: Value, axis: int) -> Value:
 
 
 def part(e: TosaBuilder, x: Value, axis: int, start: int, stop: int) -> Value:
-    """What lies from `start` to `stop` along an axis."""
+    """Return the elements from `start` to `stop` along an axis."""
     starts, sizes = [0] * x.tensor.rank, list(x.tensor.dims)
     starts[axis], sizes[axis] = start, stop - start
     return e.slice(x, starts, sizes)
 
 
 def padded(e: TosaBuilder, x: Value, borders: Sequence[tuple[int, int]], value: Value | None = None) -> Value:
-    """x with a border of a number (of rank 0; none: zero); (before, after) for each axis."""
+    """Return x with a border of a number (of rank 0; None: zero); (before, after) for each axis."""
     require(len(borders) == x.tensor.rank, f"{len(borders)} borders are given for {x.type}")
     if not any(a or b for a, b in borders):
         return x
@@ -79,7 +79,7 @@ def padded(e: TosaBuilder, x: Value, borders: Sequence[tuple[int, int]], value: 
 
 
 def taken(e: TosaBuilder, x: Value, axis: int, places: Array) -> Value:
-    """Rows, or columns, by their numbers: as slices, and what is made of them, where these are few."""
+    """Return rows, or columns, by their numbers: as slices, perhaps reversed or repeated, if these are few."""
     dims = x.tensor.dims
     if np.array_equal(places, np.arange(dims[axis])):
         return x
@@ -93,11 +93,11 @@ def taken(e: TosaBuilder, x: Value, axis: int, places: Array) -> Value:
 
 
 FEW_RUNS = 8
-"""Slices that are put together; more places are gathered."""
+"""Maximum number of slices that are concatenated; more are gathered."""
 
 
 def runs(places: Array) -> list[tuple[int, int, int]]:
-    """Places as runs (first, count, step) that go up or down one by one, or stay."""
+    """Return indices as runs (first, count, step) that go up or down one by one, or stay."""
     found: list[tuple[int, int, int]] = []
     start, numbers = 0, places.tolist()
     while start < len(numbers) and len(found) <= FEW_RUNS:
@@ -111,7 +111,7 @@ def runs(places: Array) -> list[tuple[int, int, int]]:
 
 
 def run(e: TosaBuilder, x: Value, axis: int, first: int, count: int, step: int) -> Value:
-    """One of `runs`."""
+    """Return the elements of one of `runs`."""
     if step == 1:
         return part(e, x, axis, first, first + count)
     if step == -1:
@@ -120,7 +120,7 @@ def run(e: TosaBuilder, x: Value, axis: int, first: int, count: int, step: int) 
 
 
 def every(e: TosaBuilder, x: Value, axis: int, start: int, count: int, step: int) -> Value:
-    """`count` elements along an axis, `step` apart, from `start`."""
+    """Return `count` elements along an axis, `step` apart, from `start`."""
     dims = x.tensor.dims
     if step == 1 or count == 1:
         return part(e, x, axis, start, start + count)

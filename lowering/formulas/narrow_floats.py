@@ -1,8 +1,8 @@
-"""Floats of 8 bits or fewer that TOSA has no arithmetic of, from float32 and to it, as ONNX says it.
+"""Floats of 8 bits or fewer for which TOSA has no arithmetic, from float32 and to it, as ONNX defines it.
 
-In the graph such a number is moved as it is. BITCAST opens it: a table of 256 numbers says what its byte stands for. The way
-back is arithmetic on the bits of the float32: below the smallest normal number a sum rounds, above it a half of the last place
-that stays is added. Both round to the nearest, ties to even.
+The graph moves these numbers as they are. BITCAST opens them: a table of 256 numbers has the value of each byte. The way back
+is arithmetic on the bits of the float32: below the smallest normal number a sum rounds, above it half a unit of the last kept
+place is added. Both round to the nearest, ties to even.
 """
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .tosa_builder import TosaBuilder
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Sign, exponent, mantissa. `has_nan`: the code of a zero with a sign is the NaN, and there is no such zero; without it
-    what is too large is always held within the range, and a NaN becomes the zero of the other sign, as in ml_dtypes."""
+    """A format of sign, exponent, mantissa. With `has_nan`, the code of -0 is the NaN, and there is no -0; without it, numbers
+    too large are always clamped to the range, and a NaN becomes the zero of the other sign, as in ml_dtypes."""
     bits: int
     mantissa: int
     bias: int
@@ -27,7 +27,7 @@ class Format:
 
     @property
     def most(self) -> int:
-        """The code of the largest number."""
+        """Code of the largest number."""
         return (1 << (self.bits - 1)) - 1
 
     @property
@@ -39,15 +39,15 @@ FORMATS = {F8E4M3FNUZ: Format(8, 3, 8, True), F8E5M2FNUZ: Format(8, 2, 16, True)
            F6E3M2: Format(6, 2, 3, False), F4E2M1: Format(4, 1, 1, False)}
 NARROW = (*FORMATS, F8E8M0)
 INFINITY = 0x7F800000
-"""Of float32."""
+"""Bits of the infinity of float32."""
 LEAST, MOST = 0x00400000, 0x7F000000
-"""2^-127 and 2^127 as float32: what f8E8M0FNU, an exponent alone, begins and ends with."""
+"""Bits of 2^-127 and 2^127 as float32: the least and the largest number of f8E8M0FNU, an exponent alone."""
 NOT_A_NUMBER = 255
-"""The code of f8E8M0FNU that is no number."""
+"""Code of f8E8M0FNU that is no number."""
 
 
 def opened(e: TosaBuilder, x: Value) -> Value:
-    """Numbers of such a type in float32; of any other as they are."""
+    """Return numbers of a narrow type in float32; those of any other type as they are."""
     element = x.tensor.element
     if element not in NARROW:
         return x
@@ -60,7 +60,7 @@ def opened(e: TosaBuilder, x: Value) -> Value:
 
 
 def narrow(e: TosaBuilder, x: Value, element: ElementType, saturate: bool, round_mode: str = "up") -> Value:
-    """The nearest numbers of such a type."""
+    """Return the nearest numbers of a narrow type."""
     if not x.tensor.size:
         return e.zeros(x.tensor.with_element(element))
     number = Term(e, e.cast(x, F32))
@@ -69,7 +69,7 @@ def narrow(e: TosaBuilder, x: Value, element: ElementType, saturate: bool, round
 
 
 def rounded(x: Term, f: Format, saturate: bool) -> Term:
-    """The codes of float32, in 32 bits."""
+    """Return the codes of float32 numbers, in 32 bits."""
     e = x.builder
     bits = Term(e, seen_as(e, x.value, I32))
     size, drop = minimum(bits & 0x7FFFFFFF, INFINITY), 23 - f.mantissa
@@ -87,8 +87,8 @@ def rounded(x: Term, f: Format, saturate: bool) -> Term:
 
 
 def exponent(x: Term, saturate: bool, round_mode: str) -> Term:
-    """Powers of two by their exponents: the next one above, the next one below, or the nearest, and of two the upper one. What
-    is none of them is the least or the largest, or no number; a sign, of which nothing is said, is dropped."""
+    """Return powers of two by their exponents: the next above, the next below, or the nearest, of two the upper one. A number
+    out of range becomes the least or the largest, or no number; a sign, for which nothing is defined, is dropped."""
     e = x.builder
     size = Term(e, seen_as(e, x.value, I32)) & 0x7FFFFFFF
     held = minimum(maximum(size, LEAST), MOST)

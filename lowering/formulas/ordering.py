@@ -1,4 +1,4 @@
-"""What looks at all elements along an axis: ranks, and elements moved along it."""
+"""Operations on all elements along an axis: ranks, and elements moved along it."""
 from __future__ import annotations
 
 import numpy as np
@@ -13,8 +13,8 @@ from .tosa_builder import TosaBuilder, is_narrow
 
 
 def order_key(x: Term) -> Term:
-    """An i32 or i64 that has the order of x: of floats the bits, those of a minus sign turned around; zeros are one, and a NaN
-    is above all others."""
+    """Return an i32 or i64 that has the order of x: for floats the bits, reversed for a minus sign; both zeros are equal, and a
+    NaN is above all others."""
     element = x.element
     if element.is_float:
         wide = x if element in (F32, F64) else x.cast(F32)
@@ -28,7 +28,8 @@ def order_key(x: Term) -> Term:
 
 
 def moved(e: TosaBuilder, x: Value, axis: int, distance: int, neutral: int, reverse: bool) -> Value:
-    """x with each element `distance` places further along an axis (back if `reverse`) and `neutral` where none came."""
+    """Return x with each element moved by `distance` along an axis (back if `reverse`), and `neutral` in the vacated
+    positions."""
     extent = x.tensor.dims[axis]
     distance = min(distance, extent)
     if distance == extent:
@@ -41,8 +42,8 @@ def moved(e: TosaBuilder, x: Value, axis: int, distance: int, neutral: int, reve
 
 
 def places_in_order(e: TosaBuilder, key: Value, descending: bool) -> Value:
-    """Which element comes first in each row, which next, and so on, in i32; equal ones stay in their order. Each is compared
-    with each, so that the work is the square of the extent."""
+    """Return the indices of each row's elements in sorted order, in i32; equal elements stay in their order. Each element is
+    compared with each, so that the work is the square of the extent."""
     rows, extent = key.tensor.dims
     rank = ranks(e, key if descending else e("bitwise_not", key))
     place = e.constant(np.arange(extent, dtype=np.int32).reshape(1, 1, extent))
@@ -52,7 +53,7 @@ def places_in_order(e: TosaBuilder, key: Value, descending: bool) -> Value:
 
 
 def ranks(e: TosaBuilder, x: Value) -> Value:
-    """How many elements of its row are before each one, in i32; x has rows and columns."""
+    """Return the number of elements before each one in its row, in sorted order, in i32; x has rows and columns."""
     rows, extent = x.tensor.dims
     one, other = Term(e, e.reshape(x, (rows, extent, 1))), Term(e, e.reshape(x, (rows, 1, extent)))
     is_earlier = one.of(e.constant(np.tri(extent, k=-1, dtype=bool).reshape(1, extent, extent)))

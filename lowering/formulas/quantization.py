@@ -1,7 +1,7 @@
-"""Real numbers as integers and back, in float32: what ONNX says of a scale and a zero point.
+"""Conversion of real numbers to integers and back, in float32, by ONNX's rules for a scale and a zero point.
 
-Rounding is to the nearest, ties to even, which TOSA's CAST does. Bytes without a sign take the way by `i8`: what stands for
-them is 128 less, and so is their zero point, so that products, which TOSA has of `i8` alone, are the same.
+Rounding is to the nearest, ties to even, as TOSA's CAST does. Unsigned bytes are computed as `i8`: these are 128 less, and so
+is their zero point, so that products, which TOSA has for `i8` alone, are the same.
 """
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .term import Term
 from .tosa_builder import TosaBuilder
 
 HALF = 128
-"""What a byte without a sign is more than the `i8` that stands for it."""
+"""Difference between an unsigned byte and the `i8` that represents it."""
 
 
 # ---- bytes without a sign --------------------------------------------------------------------------------------------
 def as_signed(e: TosaBuilder, x: Value) -> Value:
-    """Bytes as `i8`: those without a sign less 128."""
+    """Return bytes as `i8`: unsigned ones less 128."""
     return x if x.tensor.element != UI8 else e.rescaled(x, I8, input_unsigned=True, input_zero=HALF)
 
 
 def as_unsigned(e: TosaBuilder, x: Value) -> Value:
-    """The way back."""
+    """Return `i8` as unsigned bytes: the inverse of `as_signed`."""
     return e.rescaled(x, UI8, output_unsigned=True, output_zero=HALF)
 
 
 def one_number(value: Value | None) -> int | None:
-    """A zero point that is known, and one for all; None of any other. One that is left out is 0."""
+    """Return a zero point that is known, and the same for all; None for any other. An omitted zero point is 0."""
     if value is None:
         return 0
     known = value.constant
@@ -39,7 +39,7 @@ def one_number(value: Value | None) -> int | None:
 
 # ---- to integers ---------------------------------------------------------------------------------------------------------
 def stored(e: TosaBuilder, x: Value, zero: Value | None, element: ElementType, limits: tuple[int, int] | None = None) -> Value:
-    """A float that counts steps, at the nearest one; the zero point added; held within what the type (or the limits) has."""
+    """Return a float that counts steps, rounded to the nearest, plus the zero point, clamped to the type (or the limits)."""
     low, high = limits or (int(element.minimum), int(element.maximum))
     known = one_number(zero)
     real = Term(e, x)
@@ -56,15 +56,15 @@ def stored(e: TosaBuilder, x: Value, zero: Value | None, element: ElementType, l
 
 
 def narrowed(e: TosaBuilder, x: Term, element: ElementType) -> Value:
-    """Integers of 32 bits that fit a type, in it."""
+    """Return integers of 32 bits that fit a type, in that type."""
     if element == UI8:
         return as_unsigned(e, (x - HALF).cast(I8).value)
     return x.cast(element).value
 
 
 def steps_of(e: TosaBuilder, x: Value, scale: Value) -> Value:
-    """x / scale in float32, rounded once. By a scale that is known it is a product with the reciprocal in float64, rounded: no
-    quotient of two float32 is so near to the middle between two others that the error of the product, 2**-52 of it, tells."""
+    """Return x / scale in float32, rounded once. A known scale gives a product with the reciprocal in float64, rounded: no
+    quotient of two float32 is so near to the middle between two others that the error of the product, 2**-52 of it, matters."""
     a, b = e.same_rank(e.cast(x, F32), e.cast(scale, F32))
     if b.constant is None:
         return divided(Term(e, a), Term(e, b)).value
@@ -81,13 +81,13 @@ def quantized(e: TosaBuilder, x: Value, scale: Value, zero: Value | None, elemen
 
 
 def requantized(e: TosaBuilder, total: Value, factor: Value, zero: Value | None, element: ElementType) -> Value:
-    """Sums of products as integers of another scale: float32 of the sum times one factor, rounded."""
+    """Return sums of products as integers of another scale: float32 of the sum times one factor, rounded."""
     return stored(e, e.product(e("cast", total, to=F32), factor), zero, element)
 
 
 # ---- to real numbers -----------------------------------------------------------------------------------------------------
 def centred(e: TosaBuilder, x: Value, zero: Value | None) -> Value:
-    """Integers less their zero point, in 32 bits."""
+    """Return integers less their zero point, in 32 bits."""
     wide, known = Term(e, e.cast(x, I32)), one_number(zero)
     if known is not None:
         return (wide - known).value if known else wide.value
@@ -96,13 +96,13 @@ def centred(e: TosaBuilder, x: Value, zero: Value | None) -> Value:
 
 
 def dequantized(e: TosaBuilder, x: Value, scale: Value, zero: Value | None) -> Value:
-    """In float32."""
+    """Return the real numbers, in float32."""
     return e.product(e.cast(centred(e, x, zero), F32), e.cast(scale, F32))
 
 
 # ---- scales --------------------------------------------------------------------------------------------------------------
 def factor_of(e: TosaBuilder, scales: tuple[Value, ...], result: Value | None, first: float = 1.0) -> Value:
-    """The product of scales, from the left, by the result's, in float32: known where they are."""
+    """Return the product of scales, from the left, divided by the result's, in float32: a constant if all are known."""
     constants: list[Array | None] = [v.constant for v in scales]
     divisor = None if result is None else result.constant
     if all(c is not None for c in constants) and (result is None or divisor is not None):

@@ -1,5 +1,5 @@
-"""Reductions along several axes. TOSA reduces one axis, which stays with extent 1. Axes that are neighbours become one first,
-which costs nothing.
+"""Reductions along several axes. TOSA reduces one axis, which stays with extent 1. Adjacent axes are merged first, which costs
+nothing.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OneAxis = Callable[[TosaBuilder, Value, int], Value]
 
 
 def reduced(e: TosaBuilder, x: Value, axes: Sequence[int], one: OneAxis, empty: float) -> Value:
-    """x reduced along each of the axes, which stay with extent 1; `empty` is the result where there is no element."""
+    """Return x reduced along each of the axes, which stay with extent 1; `empty` is the result if there is no element."""
     dims = tuple(1 if axis in axes else n for axis, n in enumerate(x.tensor.dims))
     if not x.tensor.size:
         return e.constant(np.full(dims, empty, x.tensor.element.dtype), x.tensor.element)
@@ -31,7 +31,7 @@ def reduced(e: TosaBuilder, x: Value, axes: Sequence[int], one: OneAxis, empty: 
 
 
 def neighbours(dims: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]:
-    """The axes of a tensor, those together that are reduced, and those that are not: (extent, whether it is reduced)."""
+    """Return the axes of a tensor, adjacent ones merged if all or none are reduced: (extent, whether it is reduced)."""
     found: list[tuple[int, bool]] = []
     for axis, extent in enumerate(dims):
         if found and found[-1][1] == (axis in axes):
@@ -41,12 +41,12 @@ def neighbours(dims: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool
 
 
 def operator(name: str) -> OneAxis:
-    """One operator of TOSA."""
+    """Return the reduction by one operator of TOSA."""
     return lambda e, x, axis: e(name, x, axis=axis)
 
 
 def reduced_product(e: TosaBuilder, x: Value, axis: int) -> Value:
-    """Of integers, for which TOSA has no operator: halves multiplied until one is left."""
+    """Return the product along an axis. TOSA has no operator for integers: multiply halves until one is left."""
     if x.tensor.element.is_float:
         return e("reduce_product", x, axis=axis)
     while (extent := x.tensor.dims[axis]) > 1:
@@ -65,5 +65,5 @@ def greatest(x: Value) -> float:
 
 
 def type_of_sum(element: ElementType, count: int) -> ElementType:
-    """The narrowest type in which TOSA adds that holds the sum of `count` integers of type `element`."""
+    """Return the narrowest type in which TOSA adds that holds the sum of `count` integers of type `element`."""
     return I32 if element.bits < 32 and count << element.bits <= 1 << 31 else I64

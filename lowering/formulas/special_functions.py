@@ -32,23 +32,23 @@ LOG_GAMMA = {
           2.78740805211358998e-7, -1.32199456661178745e-7)}
 """lgamma(2 + t) / t for |t| <= 1 / 2, interpolated likewise."""
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-"""Of Stirling's series for lgamma, in x^-1, x^-3, ..."""
+"""Coefficients of Stirling's series for lgamma, in x^-1, x^-3, ..."""
 DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
-"""Of the series for its derivative, in x^-2, x^-4, ..."""
+"""Coefficients of the series for the derivative of lgamma, in x^-2, x^-4, ..."""
 SHIFT = {F32: 0, F64: 7}
-"""How far a number of the middle range is moved up to where Stirling's series is accurate."""
+"""Distance by which a number of the middle range is moved up to where Stirling's series is accurate."""
 
 
 # ---- erfc --------------------------------------------------------------------------------------------------------
 def erfc(x: Term) -> Term:
-    """5 ulp, in the tail, too."""
+    """Return erfc(x) to 5 ulp, in the tail, too."""
     a = absolute(x)
     tail = tail_of_erfc(a)
     return select(a < 0.5, 1 - erf(x), select(x < 0, 2 - tail, tail))
 
 
 def tail_of_erfc(a: Term) -> Term:
-    """exp(-a^2) times a polynomial. What a^2 loses when it is rounded is small, and exp(-lost) is 1 - lost."""
+    """Return exp(-a^2) times a polynomial. The part of a^2 that is lost in rounding is small, and exp(-lost) is 1 - lost."""
     finite = select(a < 2.0**30, a, 2.0**30)
     square, (high, low) = finite * finite, split(finite)
     lost = low * low - ((square - high * high) - high * low * 2)
@@ -58,14 +58,15 @@ def tail_of_erfc(a: Term) -> Term:
 
 
 def scaled_tail(a: Term) -> Term:
-    """exp(a^2) erfc(a) for a >= 1 / 2 whose square is finite."""
+    """Return exp(a^2) erfc(a) for a >= 1 / 2 whose square is finite."""
     inverse = reciprocal(a + TAIL_CENTER)
     return polynomial((a - TAIL_CENTER) * inverse, ERFC_TAIL[a.element]) * inverse
 
 
 # ---- lgamma ------------------------------------------------------------------------------------------------------
 def log_gamma(x: Term) -> Term:
-    """An absolute error of some 1e-6 near its zeros below 0, else a relative one. Infinite where gamma has poles."""
+    """Return lgamma(x), to an absolute error of some 1e-6 near its zeros below 0, else a relative one. Infinite where gamma
+    has poles."""
     reflected = select(x < 0, 1 - x, x)
     found = log_gamma_above_zero(reflected)
     below = math.log(math.pi) - log(sine_of_turns(x)) - found
@@ -73,13 +74,14 @@ def log_gamma(x: Term) -> Term:
 
 
 def sine_of_turns(x: Term) -> Term:
-    """|sin(pi x)|, from how far x is from the nearest integer: exactly 0 there."""
+    """Return |sin(pi x)|, from the distance of x to the nearest integer: exactly 0 there."""
     fraction = absolute(x) - floor(absolute(x))
     return sin(select(fraction > 0.5, 1 - fraction, fraction) * math.pi)
 
 
 def log_gamma_above_zero(x: Term) -> Term:
-    """Around 2 a polynomial, to which up to 7 / 2 gamma(x + 1) = x gamma(x) leads; beyond Stirling's series."""
+    """Return lgamma(x) by a polynomial around 2, to which gamma(x + 1) = x gamma(x) leads up to 7 / 2; beyond, by Stirling's
+    series."""
     is_first, is_second, is_fourth = x < 0.5, x < 1.5, x >= 2.5
     t = select(is_first, x, select(is_second, x - 1, select(is_fourth, x - 3, x - 2)))
     factor = select(is_first, x * (x + 1), select(is_second, x, select(is_fourth, x - 1, 1)))
@@ -97,7 +99,7 @@ def stirling(x: Term, logarithm: Term) -> Term:
 
 
 def log_of_shift(x: Term) -> Term:
-    """The logarithm of x (x + 1) ... for the steps that x was moved up."""
+    """Return the logarithm of x (x + 1) ... for the steps that x was moved up."""
     steps = SHIFT[x.element]
     if not steps:
         return x.term(0)
@@ -107,7 +109,7 @@ def log_of_shift(x: Term) -> Term:
 
 # ---- digamma -----------------------------------------------------------------------------------------------------
 def digamma(x: Term) -> Term:
-    """An absolute error of some 1e-6 near its zeros, in f64 of 1e-12. NaN where gamma has poles."""
+    """Return digamma(x), to an absolute error of some 1e-6 near its zeros, in f64 of 1e-12. NaN where gamma has poles."""
     a = select(x < 0, 1 - x, x)
     moved = select(a < 6, a + 6, a)
     inverse = reciprocal(moved)

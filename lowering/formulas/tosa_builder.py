@@ -1,8 +1,8 @@
-"""What appends operators of TOSA: `builder("add", a, b)` is one operator, the methods are what every formula needs.
+"""The builder of TOSA operators: `builder("add", a, b)` appends one operator, the methods are shared by all formulas.
 
-TOSA wants operands of one rank, adds and compares only i32 and floats, and has no quotient. Here ranks are made equal from the
-left, narrow integers go through i32 and come back, which wraps as NumPy and TensorFlow do, and conversions have their meaning.
-A front door says in a subclass where operations go: `PlacedBuilder` is the plain one, the emitter of TensorFlow's
+TOSA requires operands of one rank, adds and compares only i32 and floats, and has no quotient. The builder makes ranks equal
+from the left, computes narrow integers in i32 and converts them back, which wraps as NumPy and TensorFlow do, and converts as
+these do. A front door's subclass decides where operations go: `PlacedBuilder` is the plain one, the emitter of TensorFlow's
 legalizations folds constants, too.
 """
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ..graph.operator import OPERATORS, Op
 from ..graph.types import BY_STORAGE, F32, I1, I8, I16, I32, I64, UI8, ElementType, TensorType
 
 LARGEST_ZEROS = 1 << 20
-"""Bytes of a constant of zeros; more are repeated where they are needed, so that a model does not keep them."""
+"""Maximum bytes of a constant of zeros; more are broadcast where they are needed, so that a model does not keep them."""
 
 
 class TosaBuilder(ABC):
-    """Appends operations to a graph that is being built."""
+    """A builder that appends operations to a graph."""
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     @abstractmethod
     def add(self, op: Op, *operands: Value) -> tuple[Value, ...]:
-        """The results of one more operation."""
+        """Append an operation; return its results."""
 
     def __call__(self, name: str, *operands: Value, **attributes: Any) -> Value:
-        """The one result of operator `tosa.<name>`."""
+        """Append operator `tosa.<name>`; return its one result."""
         return self.add(OPERATORS[f"tosa.{name}"](**attributes), *operands)[0]
 
     # ---- constants ---------------------------------------------------------------------------------------------------
     def constant(self, array: Any, element: ElementType | None = None) -> Value:
-        """A constant; `element` where the array's dtype does not say which."""
+        """Return a constant; `element` is its type if the array's dtype does not determine it."""
         array = np.asarray(array)
         own = BY_STORAGE.get(array.dtype.name)
         if own is None and element is None:
@@ -47,29 +47,29 @@ class TosaBuilder(ABC):
         return self("const", values=array, to=None if element in (None, own) else element)
 
     def splat(self, value: Any, like: Value) -> Value:
-        """One number, of the element type and the rank of another tensor, all extents 1."""
+        """Return one number, of the element type and the rank of another tensor, all extents 1."""
         element = like.tensor.element
         return self.constant(np.full((1,) * like.tensor.rank, value, element.dtype), element)
 
     def zero_point(self, element: ElementType) -> Value:
-        """The zero point 0, as operators take it."""
+        """Return the zero point 0, as operators take it."""
         return self.constant(np.zeros(1, element.dtype), element)
 
     def shape(self, dims: Sequence[int]) -> Value:
-        """A list of extents."""
+        """Return a list of extents."""
         values = np.array(dims, np.int64).reshape(len(dims))
         values.setflags(write=False)
         return self("const_shape", values=values)
 
     def zeros(self, type: TensorType) -> Value:
-        """Zeros; many are repeated where they are needed, not kept."""
+        """Return zeros; many are broadcast where they are needed, not kept."""
         if type.nbytes > LARGEST_ZEROS:
             return self.broadcast_to(self.constant(np.zeros((), type.element.dtype), type.element), type.dims)
         return self.constant(np.zeros(type.dims, type.element.dtype), type.element)
 
     # ---- layout; a tensor without elements is a constant, because TOSA has none ------------------------------------------
     def reshape(self, x: Value, dims: Sequence[int | None]) -> Value:
-        """x in another shape; one extent, of all, may be None and follows."""
+        """Return x in another shape; one of the extents may be None, and follows from the others."""
         if 0 in dims:
             return self.zeros(TensorType(tuple(dims), x.tensor.element))
         if x.tensor.shape == tuple(dims):
@@ -77,7 +77,7 @@ class TosaBuilder(ABC):
         return self("reshape", x, self.shape([-1 if n is None else n for n in dims]))
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
-        """Axis perms[i] of x becomes axis i."""
+        """Return x with its axis perms[i] as axis i."""
         if not x.tensor.size:
             return self.reshape(x, [x.tensor.dims[p] for p in perms])
         return x if tuple(perms) == tuple(range(x.tensor.rank)) else self("transpose", x, perms=tuple(perms))
@@ -95,28 +95,30 @@ class TosaBuilder(ABC):
         return parts[0] if len(parts) == 1 else self("concat", *parts, axis=axis)
 
     def broadcast_to(self, x: Value, dims: Sequence[int]) -> Value:
-        """x repeated; ranks are made equal from the left."""
+        """Return x repeated; ranks are made equal from the left."""
         x = self.with_rank(x, len(dims))
         if 0 in dims:
             return self.reshape(x, dims)
         return self.tile(x, [n // max(m, 1) for n, m in zip(dims, x.tensor.dims)])
 
     def tile(self, x: Value, times: Sequence[int]) -> Value:
-        """x repeated along each axis."""
+        """Return x repeated along each axis."""
         return x if set(times) <= {1} else self("tile", x, self.shape(times))
 
     def with_rank(self, x: Value, rank: int) -> Value:
-        """x with axes of extent 1 in front."""
+        """Return x with axes of extent 1 in front."""
         return x if x.tensor.rank == rank else self.reshape(x, (1,) * (rank - x.tensor.rank) + x.tensor.dims)
 
     def same_rank(self, *operands: Value) -> tuple[Value, ...]:
-        """The operands, each with axes of extent 1 in front until they have one rank: how NumPy and TensorFlow broadcast."""
+        """Return the operands, each with axes of extent 1 in front until all have one rank, as NumPy and TensorFlow
+        broadcast."""
         rank = max(v.tensor.rank for v in operands)
         return tuple(self.with_rank(v, rank) for v in operands)
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
     def arithmetic(self, name: str, *operands: Value, **attributes: Any) -> Value:
-        """An elementwise operator of i32 and floats; narrow integers go through i32 and come back, which wraps."""
+        """Return an elementwise operator of i32 and floats; narrow integers are computed in i32 and converted back, which
+        wraps."""
         given = self.same_rank(*operands)
         element = given[0].tensor.element
         if not is_narrow(element):
@@ -131,7 +133,7 @@ class TosaBuilder(ABC):
         return self.arithmetic("sub", a, b)
 
     def product(self, a: Value, b: Value) -> Value:
-        """Of i8 and i16 MUL gives all bits, of which the lower stay."""
+        """Return a * b; of i8 and i16, MUL gives all bits, of which the lower stay."""
         x, y = self.same_rank(a, b)
         element = x.tensor.element
         if is_narrow(element) and element not in (I8, I16):
@@ -139,22 +141,22 @@ class TosaBuilder(ABC):
         return self.cast(self("mul", x, y, self.constant(np.zeros(1, np.int8))), element)
 
     def quotient(self, a: Value, b: Value) -> Value:
-        """Of floats: a times the reciprocal of b, which is one ulp off; `division.divided` is exact."""
+        """Return a / b of floats: a times the reciprocal of b, which is one ulp off; `division.divided` is exact."""
         return self.product(a, self("reciprocal", b))
 
     def negative(self, x: Value) -> Value:
-        """-x; of integers it wraps."""
+        """Return -x; for integers it wraps."""
         element = x.tensor.element
         if is_narrow(element) or element.kind == "unsigned":
             return self.difference(self.splat(0, x), x)
         return self("negate", x, self.zero_point(element), self.zero_point(element))
 
     def square_root(self, x: Value) -> Value:
-        """The reciprocal of the reciprocal square root: right at 0 and infinity, too."""
+        """Return the reciprocal of the reciprocal square root: right at 0 and infinity, too."""
         return self("reciprocal", self("rsqrt", x))
 
     def bits(self, name: str, *operands: Value, **attributes: bool) -> Value:
-        """An operator on the bits of integers; numbers without sign go through signed ones of more bits, or of 64."""
+        """Return an operator on the bits of integers; unsigned numbers are computed as signed ones of more bits, or of 64."""
         given = self.same_rank(*operands)
         element = given[0].tensor.element
         if element.kind != "unsigned":
@@ -163,7 +165,7 @@ class TosaBuilder(ABC):
         return self.cast(self(name, *(self.cast(x, wide) for x in given), **attributes), element)
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """a where the condition is true, else b; floats of 8 bits as wider ones, which hold them all."""
+        """Return a where the condition is true, else b; floats of 8 bits are selected as wider ones, which hold them all."""
         element = a.tensor.element
         if element.is_float and element.bits == 8:
             return self.cast(self.select(condition, self.cast(a, F32), self.cast(b, F32)), element)
@@ -171,7 +173,8 @@ class TosaBuilder(ABC):
 
     # ---- conversions -------------------------------------------------------------------------------------------------
     def cast(self, x: Value, element: ElementType) -> Value:
-        """x converted as NumPy and TensorFlow do it: floats become integers by dropping the fraction, what is not 0 is true."""
+        """Return x converted as in NumPy and TensorFlow: floats become integers by dropping the fraction, numbers but 0
+        true."""
         own = x.tensor.element
         if own == element:
             return x
@@ -192,12 +195,12 @@ class TosaBuilder(ABC):
         return self("cast", x, to=element)
 
     def truncated(self, x: Value) -> Value:
-        """Rounded toward zero."""
+        """Return x rounded toward zero."""
         return self("select", self("greater", self.splat(0, x), x), self("ceil", x), self("floor", x))
 
     def rescaled(self, x: Value, element: ElementType, input_unsigned: bool = False, output_unsigned: bool = False,
                  input_zero: int = 0, output_zero: int = 0) -> Value:
-        """The same integers in another type, less `input_zero` and with `output_zero` more."""
+        """Return the same integers in another type, less `input_zero` and plus `output_zero`."""
         one, shift = self.constant(np.full(1, 1 << 30, np.int32)), self.constant(np.full(1, 30, np.int8))
         zeros = [self.constant(np.full(1, zero, t.dtype), t) for zero, t in
                  ((input_zero, x.tensor.element), (output_zero, element))]
@@ -207,7 +210,7 @@ class TosaBuilder(ABC):
 
 
 class PlacedBuilder(TosaBuilder):
-    """Appends to a block, all operations at one place of the source."""
+    """A builder that appends to a block, all operations at one position of the source."""
 
     def __init__(self, block: BlockBuilder, position: Position | None = None) -> None:
         self.block, self.position = block, position
@@ -217,5 +220,5 @@ class PlacedBuilder(TosaBuilder):
 
 
 def is_narrow(element: ElementType) -> bool:
-    """True if TOSA has no arithmetic of these integers."""
+    """True if TOSA has no arithmetic for these integers."""
     return element.is_integer and element.bits < 32

@@ -1,8 +1,8 @@
-"""Rows written by their numbers, and combined with what is there: the scatters of front doors.
+"""Rows written by their numbers, or combined with existing rows: the scatters of front doors.
 
-Rows are [N, K, C], updates [N, W, C] and their numbers [N, W]; a number that is out of range writes none. Where the numbers are
-known when compiling, a result is put together from rows and updates. Where they are not, SCATTER writes, and what may share a
-place is combined over all updates of the group: for each row those that hit it.
+Rows are [N, K, C], updates [N, W, C] and their numbers [N, W]; a number that is out of range writes no row. If the numbers are
+known when compiling, the result is assembled from rows and updates. Otherwise SCATTER writes, and updates that may share a row
+are combined over all updates of the group: for each row those that hit it.
 """
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .term import Term
 from .tosa_builder import TosaBuilder, is_narrow
 
 ROUNDS = 8
-"""Of combinations one after the other, for numbers that are known and repeat themselves; more are reduced in one go."""
+"""Maximum number of combinations one after the other, for known numbers that repeat; more are reduced in one go."""
 PIECES = 8
-"""Runs of rows that are put together as slices; more are gathered."""
+"""Maximum number of runs of rows that are concatenated as slices; more are gathered."""
 REDUCTIONS = {"add": "reduce_sum", "mul": "reduce_product", "maximum": "reduce_max", "minimum": "reduce_min"}
 
 
@@ -39,7 +39,7 @@ class UpdatedRows:
 
     # ---- updates that are written ------------------------------------------------------------------------------------
     def written(self) -> Value:
-        """The rows with the updates in their places, the last one of those that share a place."""
+        """Return the rows with the updates written, the last one of those that share a row."""
         if self.is_empty:
             return self.x
         if (numbers := self.numbers.constant) is not None:
@@ -55,7 +55,7 @@ class UpdatedRows:
         return x
 
     def put_together(self, sources: Array) -> Value:
-        """Rows by their numbers, from the rows and the updates behind them: as slices, where they are few."""
+        """Return rows by their numbers, from the rows and then the updates: as slices, if these are few."""
         e = self.e
         same = bool((sources == sources[:1]).all())
         starts = np.flatnonzero(np.diff(sources[0], prepend=-2) != 1) if same else np.arange(self.count)
@@ -72,7 +72,7 @@ class UpdatedRows:
 
     # ---- updates that are combined -----------------------------------------------------------------------------------
     def combined(self, name: str) -> Value:
-        """Every row combined with all of its updates, by one of `REDUCTIONS`."""
+        """Return every row combined with all of its updates, by one of `REDUCTIONS`."""
         e, x = self.e, self.x
         if self.is_empty:
             return x
@@ -84,7 +84,7 @@ class UpdatedRows:
                 places = np.where(hits < 0, self.width, hits).astype(np.int32)
                 x = operation(name, Term(e, x), Term(e, e("gather", rows, e.constant(places))))
             return x
-        if self.width <= self.count:  # the total of each update's place is written; those that share one write the same
+        if self.width <= self.count:  # each update writes the total of its row; those that share a row write the same
             total, _ = self.totals(name, self.numbers, neutral)
             rows = operation(name, Term(e, e("gather", x, self.numbers)), Term(e, total))
             return e("scatter", x, self.numbers, rows)
@@ -97,7 +97,7 @@ class UpdatedRows:
         return e.select(touched, found, x)
 
     def totals(self, name: str, targets: Value, neutral: Value) -> tuple[Value, Value]:
-        """For each of the numbers [N or 1, R] all of its updates combined, [N, R, C], and which these are, [N, R, W(, 1)]."""
+        """Return, for each of the numbers [N or 1, R], its updates combined, [N, R, C], and a mask of these, [N, R, W(, 1)]."""
         e, count = self.e, targets.tensor.dims[1]
         hit = e("equal", e.reshape(self.numbers, (self.groups, 1, self.width)), e.reshape(targets, (*targets.tensor.dims, 1)))
         columns = [self.columns] if self.columns > 1 else []
@@ -108,7 +108,7 @@ class UpdatedRows:
         return e.reshape(e(REDUCTIONS[name], own, axis=2), (self.groups, count, self.columns)), hit
 
     def rounds(self) -> list[Array] | None:
-        """For each row the update that hits it, or -1, round after round; None if that is not known, or there are many."""
+        """Return, round by round, the update that hits each row, or -1; None if that is not known, or there are many rounds."""
         numbers = self.numbers.constant
         if numbers is None:
             return None
@@ -129,19 +129,19 @@ class UpdatedRows:
 
 
 def operation(name: str, x: Term, y: Term) -> Value:
-    """Both combined."""
+    """Return x and y, combined."""
     return (x * y).value if name == "mul" else x.apply(name, y).value
 
 
 def identity_of(name: str, element: ElementType) -> float:
-    """What changes nothing; of sums -0.0, which leaves zeros of both signs alone."""
+    """Return the identity of a combination; for sums -0.0, which leaves zeros of both signs alone."""
     least, most = (-math.inf, math.inf) if element.is_float else (element.minimum, element.maximum)
     return {"add": -0.0 if element.is_float else 0, "mul": 1, "maximum": least, "minimum": most}[name]
 
 
 # ---- tensors of any shape ------------------------------------------------------------------------------------------------
 def updated_rows(e: TosaBuilder, x: Value, indices: Value, updates: Value) -> UpdatedRows:
-    """A tensor, and updates of its parts that tuples of indices name, as rows of one group."""
+    """Return a tensor, and updates of its parts at tuples of indices, as rows of one group."""
     *outer, depth = indices.tensor.dims
     dims = x.tensor.dims
     require(depth <= len(dims), f"{indices.type} names {depth} axes of {x.type}", kind="shape")
@@ -156,14 +156,14 @@ def updated_rows(e: TosaBuilder, x: Value, indices: Value, updates: Value) -> Up
 
 
 def combining_type(element: ElementType) -> ElementType:
-    """The type in which updates are combined; without a sign sums and products are the same bits."""
+    """Return the type in which updates are combined; unsigned sums and products have the same bits."""
     if element == I1 or is_narrow(element):
         return I32
     return I64 if element.kind == "unsigned" else element
 
 
 def combined(e: TosaBuilder, x: Value, indices: Value, updates: Value, name: str) -> Value:
-    """x with updates added to it, or the greater or less of both."""
+    """Return x with updates combined into it by one of `REDUCTIONS`."""
     own, element = x.tensor.element, combining_type(x.tensor.element)
     rows = updated_rows(e, e.cast(x, element), indices, e.cast(updates, element))
     return e.cast(e.reshape(rows.combined(name), x.tensor.dims), own)

@@ -1,7 +1,7 @@
-"""Where windows of convolutions and pools stand, channels last.
+"""Positions of the windows of convolutions and pools, channels last.
 
-TOSA wants the last place of a window to end where its input ends: what a stride leaves over is taken off the padding behind,
-and the input cropped where that is not enough.
+TOSA requires the last position of a window to end where its input ends: the remainder of a stride is taken off the padding at
+the end, and the input is cropped if that is not enough.
 """
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .layout import every
 from .tosa_builder import TosaBuilder
 
 Pads = Sequence[tuple[int, int]]
-"""Before and behind each spatial axis."""
+"""Padding before and after each spatial axis."""
 Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One number for each spatial axis; `pads` before and behind it."""
+    """A window: one number for each spatial axis, with `pads` before and after it."""
     kernel: Ints
     strides: Ints
     dilations: Ints
@@ -39,11 +39,11 @@ class Window:
 
     @property
     def flat_pads(self) -> Ints:
-        """As TOSA's operators have them."""
+        """Padding in the order of TOSA's operators."""
         return tuple(n for pair in self.pads for n in pair)
 
     def along(self, axis: int) -> Window:
-        """A window that stands as this one along one of its axes, and on single elements along the others."""
+        """Return a window that is this one along one of its axes, and a single element along the others."""
         def one(numbers: Ints) -> Ints:
             return tuple(n if d == axis else 1 for d, n in enumerate(numbers))
         pads = [pair if d == axis else (0, 0) for d, pair in enumerate(self.pads)]
@@ -53,22 +53,22 @@ class Window:
         return Window(self.kernel, self.strides, self.dilations, pads)
 
     def of_plane(self) -> Window:
-        """A window along one axis as one of an image that has one row."""
+        """Return a window along one axis as a window of an image that has one row."""
         if self.spatial != 1:
             return self
         return Window((1, *self.kernel), (1, *self.strides), (1, *self.dilations), ((0, 0), *self.pads))
 
     def places(self, extents: Sequence[int]) -> Ints:
-        """How many places it has in an input of these spatial extents."""
+        """Return the number of positions of the window in an input of these spatial extents."""
         return tuple((n + sum(pair) - k) // s + 1 for n, pair, k, s in zip(extents, self.pads, self.reach, self.strides))
 
     def placed(self, e: TosaBuilder, x: Value) -> tuple[Value, Window]:
-        """The input and the window, so that the last place ends where they end."""
+        """Return the input and the window, fitted so that the last position ends where the padded input ends."""
         x, pads = fitted(e, x, self.pads, self.reach, self.strides)
         return x, self.with_pads(pads)
 
     def taps(self, e: TosaBuilder, x: Value) -> list[tuple[Ints, Value]]:
-        """Each place in the kernel, and what all windows see there, of an input that is padded."""
+        """Return each position in the kernel, with the elements that all windows read there, of a padded input."""
         counts = [(n - k) // s + 1 for n, k, s in zip(x.tensor.dims[1:], self.reach, self.strides)]
         found = []
         for place in itertools.product(*map(range, self.kernel)):
@@ -80,12 +80,12 @@ class Window:
 
 
 def reach(kernel: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
-    """From the first element that a window reads to the last, both counted."""
+    """Return the number of elements from the first that a window reads to the last, both included."""
     return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations))
 
 
 def fitted(e: TosaBuilder, x: Value, pads: Pads, reach: Sequence[int], strides: Sequence[int]) -> tuple[Value, Pads]:
-    """x and its padding less what the last place of a window leaves over."""
+    """Return x and its padding, less the elements that the last position of a window leaves over."""
     dims, result = list(x.tensor.dims), []
     for axis, ((before, after), k, s) in enumerate(zip(pads, reach, strides), 1):
         room = dims[axis] + before + after - k
@@ -100,7 +100,7 @@ def fitted(e: TosaBuilder, x: Value, pads: Pads, reach: Sequence[int], strides: 
 
 
 def window_padded(e: TosaBuilder, x: Value, pads: Pads, value: float) -> Value:
-    """x with `pads` elements of `value` before and behind each of its spatial axes."""
+    """Return x with `pads` elements of `value` before and after each of its spatial axes."""
     if not any(map(sum, pads)):
         return x
     element = x.tensor.element
@@ -109,6 +109,6 @@ def window_padded(e: TosaBuilder, x: Value, pads: Pads, value: float) -> Value:
 
 
 def same_pads(extent: int, reach: int, stride: int) -> tuple[int, int]:
-    """The padding with which a window has a place for each step; the odd one stands behind."""
+    """Return the padding with which a window has a position for each step; an odd element goes to the end."""
     total = max((-(-extent // stride) - 1) * stride + reach - extent, 0)
     return total // 2, total - total // 2

@@ -1,5 +1,5 @@
-"""The types in which formulas compute: half floats in f32, rounded once at the end, narrow integers in i32, the others without
-a sign in i64, where sums and products of ui64 are the same bits."""
+"""The types in which formulas compute: half floats in f32, rounded once at the end, narrow integers in i32, other unsigned
+integers in i64, where sums and products of ui64 have the same bits."""
 from __future__ import annotations
 
 import inspect
@@ -13,7 +13,7 @@ from .tosa_builder import TosaBuilder, is_narrow
 
 
 def working_type(element: ElementType, integers: bool, floats: bool) -> ElementType:
-    """The type in which a formula computes for operands of that type."""
+    """Return the type in which a formula computes for operands of that type."""
     if floats and element.is_float:
         return element if element in PRECISIONS else F32
     if integers and element.is_integer:
@@ -24,7 +24,7 @@ def working_type(element: ElementType, integers: bool, floats: bool) -> ElementT
 
 def evaluated(function: Function, e: TosaBuilder, operands: Sequence[Value], integers: bool = False,
               floats: bool = True) -> Value:
-    """A function of terms of these operands, which are of one type, computed in the working type; bools stay what they are."""
+    """Return a function of terms of these operands, which are of one type, computed in the working type; bools stay bools."""
     check_count(function, operands)
     element = operands[0].tensor.element
     working = working_type(element, integers, floats)
@@ -34,7 +34,7 @@ def evaluated(function: Function, e: TosaBuilder, operands: Sequence[Value], int
 
 
 def check_count(function: Function, operands: Sequence[Value]) -> None:
-    """As many operands as the function has parameters."""
+    """Check that there are as many operands as the function has parameters."""
     wanted = list(inspect.signature(function).parameters.values())
     if any(p.kind is p.VAR_POSITIONAL for p in wanted):
         wanted = []

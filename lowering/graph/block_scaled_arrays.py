@@ -1,5 +1,5 @@
-"""Arrays of composite types (TOSA 1.1): as records, one value with its scale for each element, which is what the reference
-and the constants of a graph have; and as two arrays, values and scales, which is what compiled code takes and gives.
+"""Arrays of composite types (TOSA 1.1): as records, one value with its scale for each element, the form of the reference and
+of a graph's constants; and as two arrays, values and scales, the form that compiled code takes and returns.
 """
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .types import Array, BlockScaled, TensorType
 
 
 def joined(data: Array, scale: Array, element: BlockScaled) -> Array:
-    """Records of `element.dtype` from values [..., n] and scales [..., n / block], in their storage dtypes or as codes in
-    bytes; a Problem unless the shapes fit."""
+    """Return records of `element.dtype` from values [..., n] and scales [..., n / block], in their storage dtypes or as codes
+    in bytes; raise a Problem unless the shapes fit."""
     fits = data.ndim > 0 and (*scale.shape[:-1], scale.shape[-1] * element.block if scale.ndim else 0) == data.shape
     require(fits, f"scales of shape {list(scale.shape)} do not fit values of shape {list(data.shape)}", kind="shape")
     records = np.empty(data.shape, element.dtype)
@@ -24,19 +24,19 @@ def joined(data: Array, scale: Array, element: BlockScaled) -> Array:
 
 
 def split(records: Array, element: BlockScaled) -> tuple[Array, Array]:
-    """(values [..., n], scales [..., n / block]) of records."""
+    """Return (values [..., n], scales [..., n / block]) of records."""
     return np.ascontiguousarray(records["value"]), np.ascontiguousarray(records["scale"][..., ::element.block])
 
 
 def stored(array: Array, dtype: np.dtype[Any]) -> Array:
-    """The codes of `array`, bytes of whatever dtype, as elements of `dtype`."""
+    """Return the codes of `array`, bytes of any dtype, as elements of `dtype`."""
     array = np.ascontiguousarray(array)
     require(array.dtype.itemsize == 1, f"an array of {array.dtype} holds no codes of {dtype}", kind="argument")
     return array.view(dtype)
 
 
 def joined_all(arrays: Sequence[Array], types: Sequence[Any]) -> list[Array]:
-    """One array for each type from what compiled code has for them: two for a composite type, one for any other."""
+    """Return one array for each type, from the arrays of compiled code: two for a composite type, one for any other."""
     rest: Iterator[Array] = iter(arrays)
     result = []
     for type in types:
@@ -47,7 +47,7 @@ def joined_all(arrays: Sequence[Array], types: Sequence[Any]) -> list[Array]:
 
 
 def split_all(arrays: Sequence[Array], types: Sequence[Any]) -> list[Array]:
-    """What compiled code has for arrays of these types: two arrays for a composite type, one for any other."""
+    """Return the arrays of compiled code for arrays of these types: two for a composite type, one for any other."""
     result: list[Array] = []
     for array, type in zip(arrays, types, strict=True):
         composite = isinstance(type, TensorType) and isinstance(type.element, BlockScaled)

@@ -1,7 +1,7 @@
-"""Which block of a control flow graph dominates which: every way from the first block to one goes through its dominators.
+"""Dominators in a control flow graph: every path from the first block to a block goes through the block's dominators.
 
 The algorithm is that of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001). Blocks are numbered; block 0
-is the entry. Blocks that it does not reach have no place in the order.
+is the entry. Unreachable blocks are not in the order.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 
 def reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
-    """The reachable blocks in reverse postorder."""
+    """Return the reachable blocks in reverse postorder."""
     found: list[int] = []
     seen, stack = {0}, [(0, iter(successors[0]))]
     while stack:
@@ -26,7 +26,7 @@ def reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def predecessors(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The blocks that lead to each, once for each way."""
+    """Return the predecessors of each block, once for each edge."""
     found: list[list[int]] = [[] for _ in successors]
     for block, targets in enumerate(successors):
         for target in targets:
@@ -35,7 +35,7 @@ def predecessors(successors: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def immediate_dominators(successors: Sequence[Sequence[int]]) -> list[int]:
-    """For each block the nearest other one that dominates it; the entry's own is the entry. Blocks have to be in reverse
+    """Return, for each block, the nearest other block that dominates it; the entry's is the entry. Blocks have to be in reverse
     postorder, and the entry has to reach all."""
     before = predecessors(successors)
     found = [0] + [-1] * (len(successors) - 1)
@@ -53,7 +53,7 @@ def immediate_dominators(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def common(dominators: Sequence[int], a: int, b: int) -> int:
-    """The nearest block that dominates both."""
+    """Return the nearest block that dominates both."""
     while a != b:
         while a > b:
             a = dominators[a]
@@ -63,14 +63,14 @@ def common(dominators: Sequence[int], a: int, b: int) -> int:
 
 
 def dominates(dominators: Sequence[int], a: int, b: int) -> bool:
-    """True if every way to `b` goes through `a`."""
+    """True if every path to `b` goes through `a`."""
     while b > a:
         b = dominators[b]
     return a == b
 
 
 def walk(dominators: Sequence[int]) -> Iterator[tuple[int, bool]]:
-    """Each block on the way down (True) and up (False) the tree of dominators: between the two, what it defines can be seen."""
+    """Yield each block on the way down (True) and up (False) the dominator tree: between both, its definitions are visible."""
     children: list[list[int]] = [[] for _ in dominators]
     for block in range(1, len(dominators)):
         children[dominators[block]].append(block)

@@ -1,21 +1,21 @@
-"""Where something is in a file without lines: a path of names."""
+"""Positions in files without lines: paths of names."""
 from __future__ import annotations
 
 from ...runtime.errors import Position, Source, printable
 from ...runtime.records import dataclass
 
 LONGEST_NAME = 120
-"""Characters of a name that messages show at most."""
+"""Maximum number of characters of a name that messages show."""
 
 
 def shown(name: str) -> str:
-    """A name in quotes, shortened where a message has no room for it."""
+    """Return a name in quotes, shortened if a message has no room for it."""
     return repr(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}...")
 
 
 @dataclass(frozen=True, slots=True)
 class FilePosition(Position):
-    """A place in such a file, `region main, block main, operator 3 CONV2D` of a flatbuffer; there is no line to show."""
+    """A position in a file without lines, `region main, block main, operator 3 CONV2D` of a flatbuffer."""
     path: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -27,10 +27,10 @@ class FilePosition(Position):
         return []
 
     def inside(self, what: str) -> FilePosition:
-        """A part of this place."""
+        """Return the position of a part of this position."""
         return FilePosition(self.source, self.line, self.column, self.width, path=(*self.path, what))
 
 
 def whole(name: str) -> FilePosition:
-    """The position of a whole file."""
+    """Return the position of a whole file."""
     return FilePosition(Source(name, ""), 0, 0)

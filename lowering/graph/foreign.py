@@ -1,5 +1,5 @@
-"""Operations of other dialects, as everything may see them: how they are spelled, their properties and attributes by name,
-and the functions that they name. Below the dialects: the graph's verifier asks these questions, too.
+"""The view of other dialects' operations that all code may use: their spelling, their properties and attributes by name, and
+the functions that they name. This module is below the dialects: the graph's verifier uses it, too.
 """
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CALLEES = ("then_branch", "else_branch", "true_branch", "false_branch", "cond", 
 
 
 CALLS = ("func.call", "tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall")
-"""Operations that hand all their operands to the one function that they name, and give its results."""
+"""Operations that pass all their operands to the one function that they name, and return the function's results."""
 
 
 def find(operation: Operation, name: str, default: Any = None) -> Any:
-    """The property or attribute of that name; where there is none, what its operator says, or the default."""
+    """Return the property or attribute of that name; if there is none, the operator's default, or `default`."""
     properties: Mapping[str, Any] = getattr(operation.op, "properties", None) or {}
     found = properties.get(name, operation.attributes.get(name))
     found = operation.op.default_of(name) if found is None else found
@@ -26,7 +26,7 @@ def find(operation: Operation, name: str, default: Any = None) -> Any:
 
 
 def required(operation: Operation, name: str) -> Any:
-    """The property or attribute of that name; a Problem where there is none."""
+    """Return the property or attribute of that name; raise a Problem if there is none."""
     value = find(operation, name)
     if value is None:
         raise Problem(f"{spelling(operation)} has no {name}", operation.position, kind="attribute")
@@ -40,7 +40,7 @@ def flag(operation: Operation, name: str) -> bool:
 
 
 def number(operation: Operation, name: str, default: float | None = None) -> int | float:
-    """A number, `1 : i64`; where there is none, the default if there is one."""
+    """Return a number, `1 : i64`; if there is none, the default, if any."""
     if default is not None and find(operation, name) is None:
         return default
     value = getattr(required(operation, name), "value", None)
@@ -57,7 +57,7 @@ def string(operation: Operation, name: str) -> str:
 
 
 def callees(operation: Operation) -> dict[str, tuple[str, ...]]:
-    """The functions that it names, by the property that names them: {"branches": ("a", "b")}."""
+    """Return the functions that an operation names, by the property that names them: {"branches": ("a", "b")}."""
     found: dict[str, tuple[str, ...]] = {}
     for name in CALLEES:
         value = find(operation, name)
@@ -69,5 +69,5 @@ def callees(operation: Operation) -> dict[str, tuple[str, ...]]:
 
 
 def spelling(operation: Operation) -> str:
-    """Its name as MLIR writes it."""
+    """Return the operation's name as MLIR writes it."""
     return operation.op.name or str(getattr(operation.op, "spelling", ""))

@@ -1,7 +1,7 @@
-"""The tensor graph: values, operations, blocks, functions, modules. Immutable; every node knows its source position.
+"""The tensor graph: values, operations, blocks, functions, modules. Immutable; every node has its source position.
 
-A region of TOSA is one block. A block may use values of the blocks around it (they dominate it), whether or not they are
-among its arguments. Order of operations in a block is the order of effects on variables.
+A region of TOSA is one block. A block may use values of the enclosing blocks (they dominate it), whether or not these are
+among its arguments. The order of operations in a block is the order of effects on variables.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """One tensor (or shape) of a graph. `constant` is its data where it is known when compiling (read-only)."""
+    """One tensor (or shape) of a graph. `constant` is its data if known when compiling (read-only)."""
     name: str
     type: Type
     position: Position | None = None
@@ -33,7 +33,7 @@ class Value:
 
     @property
     def tensor(self) -> TensorType:
-        """Its type, which must be a tensor."""
+        """Type of the value, which must be a tensor."""
         if not isinstance(self.type, TensorType):
             raise Problem(f"%{self.name} is a {self.type}, not a tensor", self.position, kind="type")
         return self.type
@@ -76,7 +76,7 @@ class Block:
         return f"<Block of {len(self.operations)} operations>"
 
     def walk(self) -> Iterator[Operation]:
-        """Every operation in it and in its regions, in order."""
+        """Yield every operation in the block and in its regions, in order."""
         for operation in self.operations:
             yield operation
             for region in operation.regions:
@@ -87,7 +87,7 @@ STATED_SHAPE = "tosaic.stated_shape"
 """Attribute of an argument with open extents: the shape that its file suggests for it, as integers of i64."""
 
 EXTENT_BOUNDS = "tosaic.extent_bounds"
-"""Attribute of an argument: the least and the greatest number that each extent may be, in pairs of i64; -1 for no greatest."""
+"""Attribute of an argument: the least and the greatest value of each extent, in pairs of i64; -1 for no greatest value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +113,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbsentFunction:
-    """A function that a module names and has no graph of: it is declared only, or holds something that is not understood.
-    `problem` is what a use of it ends in; a declaration has its types."""
+    """A function that a module names without having its graph: it is declared only, or its body is not understood. `problem`
+    is the error of any use of it; a declaration has its types."""
     name: str
     problem: Problem
     is_private: bool = False
@@ -136,7 +136,7 @@ class Module:
                          f"{', ...' * (len(self.functions) > 8)}>")
 
     def function(self, name: str | None = None) -> Function:
-        """The function called `name`; without a name the only public one, or `main`."""
+        """Return the function called `name`; without a name the only public one, or `main`."""
         public = [f for f in self.functions if not f.is_private]
         if name is None:
             main = [f for f in public if f.name == "main"] or public
@@ -152,14 +152,14 @@ class Module:
                          help=f"it has {', '.join(f.name for f in self.functions)}")
 
     def check_absent(self, name: str) -> None:
-        """Raise the Problem of a function that the module names and has no graph of."""
+        """Raise the Problem of a function that the module names without having its graph."""
         for f in self.absent:
             if f.name == name:
                 raise f.problem
 
 
 def uses(block: Block) -> dict[Value, list[Operation | None]]:
-    """Who reads each value: operations of `block` and of the regions in it; None for a terminator."""
+    """Return the readers of each value: operations of `block` and of the regions in it; None for a terminator."""
     result: dict[Value, list[Operation | None]] = {}
     for operation in block.walk():
         for operand in operation.operands:
@@ -173,7 +173,7 @@ def uses(block: Block) -> dict[Value, list[Operation | None]]:
 
 
 def captures(operation: Operation) -> tuple[Value, ...]:
-    """Values of the blocks around that the regions of `operation` use, in order of first use."""
+    """Return the values of enclosing blocks that the regions of `operation` use, in order of first use."""
     inside: set[Value] = set()
     found: dict[Value, None] = {}
 
@@ -192,7 +192,7 @@ def captures(operation: Operation) -> tuple[Value, ...]:
 
 
 class BlockBuilder:
-    """Builds a block, operation by operation; result types come from the operators."""
+    """A builder of a block, operation by operation; result types come from the operators."""
 
     def __init__(self, prefix: str = "") -> None:
         self.arguments: list[Value] = []
@@ -207,7 +207,7 @@ class BlockBuilder:
     def add(self, op: Op, *operands: Value, regions: Sequence[Block] = (), position: Position | None = None,
             types: tuple[Type, ...] | None = None, attributes: Mapping[str, Any] = NOTHING,
             name: str | None = None) -> tuple[Value, ...]:
-        """Append an operation and return its results; `types` where the operator cannot infer them alone."""
+        """Append an operation and return its results; give `types` if the operator cannot infer them alone."""
         if types is None:
             try:
                 types = op.types(operands, regions)

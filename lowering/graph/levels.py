@@ -1,8 +1,8 @@
-"""TOSA's levels: how large a graph of level 8K may be, checked where a user asks for it.
+"""TOSA's levels: limits of the size of a graph of level 8K, checked where a user asks for it.
 
-A level is a promise to other implementations, and no rule of what a graph means: one beyond it compiles here all the same, and
-what front doors make in between often is. Without a level the verifier has two limits of 8K's: control flow nested 6 deep,
-which the specification makes an error, and tensors of 2^31 - 1 bytes.
+A level is a promise to other implementations, not a rule of the meaning of a graph: a graph beyond it compiles here all the
+same, and the intermediate graphs of front doors often are beyond it. Without a level the verifier has two limits of 8K's:
+control flow nested 6 deep, which the specification makes an error, and tensors of 2^31 - 1 bytes.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .types import ShapeType, TensorType
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The specification's limits, by its names."""
+    """The specification's limits, by the specification's names."""
     name: str
     rank: int
     kernel: int
@@ -40,14 +40,14 @@ FOURIER = ("tosa.fft2d", "tosa.rfft2d")
 
 
 def level_of(name: str) -> Level | None:
-    """The limits of a level; None of level `none`."""
+    """Return the limits of a level; None for level `none`."""
     if name != NONE and name not in LEVELS:
         raise Problem(f"there is no level {name}", kind="argument", help=f"one of {NONE}, {', '.join(LEVELS)}")
     return LEVELS.get(name)
 
 
 def check_level(module: Module, name: str) -> None:
-    """Raise a Problem where a verified module is beyond a level. Extents that are not known are not looked at."""
+    """Raise a Problem if a verified module is beyond a level. Extents that are not known are not checked."""
     level = level_of(name)
     if level is None:
         return
@@ -84,7 +84,7 @@ def beyond(what: str, level: Level, limit: int, operation: Operation) -> Problem
 
 
 def check_value(value: Value, level: Level) -> None:
-    """Rank and bytes of a tensor, extents of a shape."""
+    """Check the rank and bytes of a tensor, or the extents of a shape."""
     try:
         match value.type:
             case TensorType(shape=shape) as type if shape is not None:
@@ -105,10 +105,10 @@ def check_tensor(what: str, type: TensorType, level: Level) -> None:
             f"{what} is {type}, {nbytes} bytes, level {level.name} allows 2^{level.log2_size} - 1", kind="level")
 
 
-# What operators have limits of their own
+# Limits of single operators
 
 def numbers(operation: Operation, level: Level) -> Iterator[tuple[str, int, int]]:
-    """What is limited, how large it is, and its limit."""
+    """Yield each limited quantity, its value, and its limit."""
     name, window = operation.op.name, window_of(operation)
     sizes = window.get("kernel", ())
     dilation = window.get("dilation", (1,) * len(sizes))
@@ -128,7 +128,7 @@ def numbers(operation: Operation, level: Level) -> Iterator[tuple[str, int, int]
 
 
 def window_of(operation: Operation) -> dict[str, Sequence[int]]:
-    """What an operator with a window says of it, as attributes or as operands; a convolution's kernel is its weight's."""
+    """Return the numbers of an operator's window, from attributes or operands; a convolution's kernel is that of its weight."""
     found: dict[str, Sequence[int]] = {}
     names = rule_of(type(operation.op).infer)[0]
     operands = dict(zip(names, operation.operands))

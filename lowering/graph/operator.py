@@ -1,8 +1,8 @@
-"""What an operator is: one class that says its attributes, its types, its meaning, and what one output element is.
+"""The definition of an operator: one class with its attributes, its types, its meaning, and the value of one output element.
 
-A subclass is a frozen dataclass; its fields are the operator's attributes, and an instance is what an `Operation` of the
-graph holds. Subclassing with a name registers the class in `OPERATORS`, so that readers, the tracer, the interpreter
-and the tests find it there:
+A subclass is a frozen dataclass; its fields are the operator's attributes, and an `Operation` of the graph holds an
+instance. Subclassing with a name registers the class in `OPERATORS`, so that readers, the tracer, the interpreter and the
+tests find the class there:
 
     class ReduceSum(Op, name="tosa.reduce_sum"):
         axis: int = attribute("i32")
@@ -11,8 +11,8 @@ and the tests find it there:
         def reference(self, x: Array) -> Array: ...
         def element(self, out: TensorType, x: Tensor) -> Element: ...
 
-Operands that the specification wants known when compiling (zero points, shapes, tables) are ordinary operands; `infer` and
-`element` find their data in `operand.constant`, `reference` gets them as arrays like the others.
+Operands that the specification requires to be known when compiling (zero points, shapes, tables) are ordinary operands;
+`infer` and `element` find their data in `operand.constant`, `reference` gets them as arrays like the others.
 """
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from .graph import Block, Operation
 
 Element = Callable[..., Any]
-"""A function from output indices to the expression of that element (`elements.tensor.Element`; the graph stands below)."""
+"""A function from output indices to the expression of that element (`elements.tensor.Element`; the graph is a lower layer)."""
 OPERATORS: dict[str, type[Op]] = {}
 """Every operator by its name in MLIR (`tosa.add`)."""
 
 
 class Operand(Protocol):
-    """What `infer` sees of an operand: a `Value` of the graph or of a trace."""
+    """The view of an operand in `infer`: a `Value` of the graph or of a trace."""
 
     @property
     def type(self) -> Any: ...
@@ -47,8 +47,8 @@ class Operand(Protocol):
 
 
 def attribute(mlir: str, *, default: Any = dataclasses.MISSING, elided: bool = False) -> Any:
-    """A field that is an attribute; `mlir` is how MLIR spells it. An `elided` one is not printed at its default: older
-    tools do not know it.
+    """Return a field that is an attribute; `mlir` is the attribute's kind in MLIR. An `elided` attribute is not printed at
+    its default value: older tools do not know the attribute.
 
     "i32", "i64", "f32" (a number of that type), "bool", "array<i64>", "array<i32>" (tuples of int), "element" (a number of
     the operand's element type, such as CLAMP's bounds), "type" (an ElementType), "string", "symbol", "dense" (an Array),
@@ -58,19 +58,19 @@ def attribute(mlir: str, *, default: Any = dataclasses.MISSING, elided: bool = F
 
 
 FEW = 8
-"""Numbers of an array that a `repr` shows."""
+"""Maximum number of elements of an array that a `repr` shows."""
 
 
 def shown(value: Any) -> str:
-    """An attribute, on one line: of an array with many numbers its type."""
+    """Return an attribute on one line: an array with many numbers by its type."""
     if getattr(value, "size", 0) > FEW and hasattr(value, "dtype"):
         return f"<{value.dtype}{list(value.shape)}>"
     return " ".join(repr(value).split())
 
 
 def from_result(result: int | None = 0, *, default: Any = None) -> Any:
-    """A field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE); with None
-    the types of all of them (CUSTOM)."""
+    """Return a field that MLIR does not write as an attribute: the element type of the declared result (CAST, RESCALE); with
+    None the types of all results (CUSTOM)."""
     return dataclasses.field(default=default, metadata={"mlir": "result", "result": result})
 
 
@@ -83,13 +83,13 @@ class Op:
     variable_effect: ClassVar[str] = ""
     """"declare", "read" or "write" for the operators of stateful tensors."""
     is_check: ClassVar[bool] = False
-    """Ends the run where its operand is false: it has no results, and is kept all the same."""
+    """True if the operator ends the run when its operand is false: it has no results, and is kept all the same."""
     stands_alone: ClassVar[bool] = False
-    """Its loops compute nothing else: its result is stored."""
+    """True if the operator's loops compute nothing else: its result is stored."""
     foreign: ClassVar[bool] = False
-    """Of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not hold."""
+    """True if the operator is of a dialect beside TOSA: its own `verify` has its rules, and TOSA's levels do not apply."""
     terminator: ClassVar[str] = "tosa.yield"
-    """What the blocks of its regions end in."""
+    """Name of the terminator of the blocks of the operator's regions."""
     _fields: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
 
     def __init_subclass__(cls, name: str = "", aliases: tuple[str, ...] = (), **arguments: Any) -> None:
@@ -101,7 +101,7 @@ class Op:
             for key in (name, *aliases):
                 OPERATORS[key] = cls
 
-    # What a frozen dataclass has, once for all operators: to make it for each takes longer than all else of importing them.
+    # The methods of a frozen dataclass, once for all operators: making them for each takes longer than the rest of the import.
     def __init__(self, *values: Any, **named: Any) -> None:
         names = [f.name for f in self._fields]
         given = dict(zip(names, values)) | named
@@ -127,28 +127,28 @@ class Op:
     __getstate__, __setstate__ = state, set_constant_state
 
     def infer(self, *operands: Any, **named: Any) -> Any:  # in an operator: its operands, by their names
-        """The type of the result, or a tuple of types; raises a Problem for each ERROR_IF of the specification."""
+        """Return the type of the result, or a tuple of types; raise a Problem for each ERROR_IF of the specification."""
         raise Problem(f"{self.name} has no type rule", kind="unsupported")
 
     def reference(self, *arrays: Any, **named: Any) -> Any:
-        """The result as arrays, in NumPy, near the specification's words."""
+        """Return the result as arrays, in NumPy, close to the specification's wording."""
         raise Problem(f"{self.name} has no reference", kind="unsupported")
 
     def element(self, out: TensorType, *operands: Any) -> Element:
-        """A function from output indices to the expression of that element of the result."""
+        """Return a function from output indices to the expression of that element of the result."""
         raise Problem(f"{self.name} cannot be compiled", kind="unsupported")
 
     def result_elements(self, outs: Sequence[TensorType], *operands: Any) -> tuple[Element, ...]:
-        """`element` for each result; what an operator with several results overrides."""
+        """Return `element` for each result; an operator with several results overrides this method."""
         return (self.element(outs[0], *operands),)
 
     def constant(self, operands: Sequence[Operand]) -> Array | None:
-        """The data of the one result where it is known as soon as the operation is made: constants, and shapes that are
-        computed from shapes. None where it is not, or where the operands are wrong, which `infer` says."""
+        """Return the data of the one result if it is known as soon as the operation is made: constants, and shapes that are
+        computed from shapes. None if it is not, or if the operands are wrong, which `infer` reports."""
         return None if operands else getattr(self, "values", None)
 
     def result_types(self, operands: Sequence[Operand]) -> tuple[Type, ...]:
-        """`infer` as a tuple, its wrong number of operands as a Problem."""
+        """Return the types of `infer` as a tuple; raise a Problem for a wrong number of operands."""
         names, least, most = rule_of(type(self).infer)
         if not least <= len(operands) <= most:
             raise Problem(f"{self.name} does not take {len(operands)} operands", kind="type",
@@ -157,26 +157,27 @@ class Op:
         return types if isinstance(types, tuple) else (types,)
 
     def region_types(self, operands: Sequence[Operand], regions: Sequence[Block]) -> tuple[Type, ...]:
-        """The types of the results of an operator with regions; checks their arguments and what they yield."""
+        """Return the result types of an operator with regions; check the arguments of the regions and the values they yield."""
         raise Problem(f"{self.name} takes no regions", kind="type")
 
     def default_of(self, name: str) -> Any:
-        """What an attribute of a foreign operator is where the text leaves it out; None where nothing says it."""
+        """Return the value of an attribute of a foreign operator that the text leaves out; None if it is not known."""
         return None
 
     def terminator_of(self, region: int) -> str:
-        """What the block of one region ends in."""
+        """Return the name of the terminator of the block of one region."""
         return self.terminator
 
     def region_parents(self) -> Sequence[int] | None:
-        """For each region the one whose values it sees, itself for the first; None where each sees those around alone."""
+        """Return, for each region, the one whose values it sees, itself for the first; None if each sees only enclosing
+        ones."""
         return None
 
     def verify(self, operation: Operation, parent: Operation | None) -> None:
-        """The rules of a foreign operator; `parent` is the operation whose region holds it."""
+        """Check the rules of a foreign operator; `parent` is the operation whose region holds `operation`."""
 
     def types(self, operands: Sequence[Operand], regions: Sequence[Block] = ()) -> tuple[Type, ...]:
-        """The types of the results of an operation; a Problem that comes out of the operator's rule names it."""
+        """Return the types of the results of an operation; a Problem from the operator's rule names the operator."""
         try:
             return self.region_types(operands, regions) if regions else self.result_types(operands)
         except Problem as problem:
@@ -185,7 +186,7 @@ class Op:
 
 @functools.cache
 def rule_of(infer: Callable[..., Any]) -> tuple[list[str], int, float]:
-    """The operands of a type rule, those behind `self`: their names, and how many there are at least and at most."""
+    """Return the names of the operands of a type rule, without `self`, and their least and greatest number."""
     import inspect
     _, *operands = inspect.signature(infer).parameters.values()
     several = any(p.kind is p.VAR_POSITIONAL for p in operands)
@@ -194,20 +195,20 @@ def rule_of(infer: Callable[..., Any]) -> tuple[list[str], int, float]:
 
 
 def operand_help(names: Sequence[str], found: int) -> str:
-    """What an operation with a wrong number of operands should have."""
+    """Return the help for an operation with a wrong number of operands: those that it should have."""
     takes = f"it takes {len(names)}: {', '.join(names)}" if names else "it takes none"
     return f"{takes}; TOSA before 1.0 had some of them as attributes" if found < len(names) else takes
 
 
 @dataclass(frozen=True, slots=True)
 class StoredOperand:
-    """A quantized operand as the operators' type rules see it: of its storage type."""
+    """A quantized operand as the operators' type rules see it: with its storage type."""
     type: Any
     constant: Array | None
 
 
 def stored_operands(operands: Sequence[Operand]) -> Sequence[Operand]:
-    """The operands, those of quantized types as they are stored."""
+    """Return the operands, those of quantized types as they are stored."""
     if not any(is_quantized(o.type) for o in operands):
         return operands
     return [StoredOperand(storage_type(o.type), o.constant) for o in operands]
@@ -233,7 +234,7 @@ class UnknownOp(Op):
 
 
 class ForeignOp(UnknownOp):
-    """An operation of another dialect, kept by its name with its properties. The one that its dialect spells
+    """An operation of another dialect, kept by its name with its properties. The operation that its dialect spells
     `constant_spelling` is a constant: its property `value` holds the data."""
     foreign = True
     constant_spelling = ""

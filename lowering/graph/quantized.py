@@ -1,11 +1,11 @@
-"""Quantized element types of MLIR's quant dialect: integers (or floats) in storage, and what real numbers they stand for.
+"""Quantized element types of MLIR's quant dialect: integers (or floats) in storage, and the real numbers that they represent.
 
     !quant.uniform<i8:f32, 0.01:-3>                       real = 0.01 * (stored - -3)
     !quant.uniform<i8<-127:127>:f32:0, {0.1,0.2:1}>       a scale and a zero point for each index along axis 0
     !quant.any<i8<-8:7>>                                  stored like this, parameters not given
     !quant.calibrated<f32<-1.0:2.5>>                      floats that were seen in this range
 
-TOSA's operators hold scales and zero points themselves. So a tensor of such a type is, for type rules and for code, one of
+TOSA's operators hold scales and zero points themselves. So type rules and code treat a tensor of a quantized type as one of
 its storage type (`storage_type`); its parameters are kept beside, and checked against the operators' (`agreement`).
 """
 from __future__ import annotations
@@ -23,15 +23,15 @@ STORAGE: dict[str, ElementType] = {"i4": I4, "i8": I8, "i16": I16, "i32": I32, "
 """Integers that may hold quantized numbers, by their spelling in a quantized type."""
 
 LEAST_F32, GREATEST_F32 = 2.0 ** -149, (2.0 - 2.0 ** -23) * 2.0 ** 127
-"""Positive numbers that a float32 holds."""
+"""Least and greatest positive number of float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantized(ElementType):
     """A quantized element type. It counts as its storage type in bits, kind and NumPy dtype.
 
-    `stored` is that storage type, of which `low` to `high` are used; `expressed` the type of the real numbers, if it is
-    given. `scales` and `zero_points` have one entry, or one for each index along `axis`; none where they are not given.
+    `stored` is that storage type, with the used range `low` to `high`; `expressed` the type of the real numbers, if it is
+    given. `scales` and `zero_points` have one entry, or one for each index along `axis`; none if they are not given.
     """
     stored: ElementType
     low: float
@@ -57,12 +57,13 @@ class Quantized(ElementType):
 
 def uniform(storage: str, expressed: ElementType, scales: Sequence[float], zero_points: Sequence[int] | None = None,
             axis: int | None = None, limits: tuple[int, int] | None = None) -> Quantized:
-    """`!quant.uniform`: real = scale * (stored - zero_point), one pair for all, or one for each index along `axis`. Raises
-    a Problem for a range that the storage does not have, a scale that is not positive, a zero point outside the range."""
+    """Return `!quant.uniform`: real = scale * (stored - zero_point), one pair for all, or one for each index along `axis`.
+    Raises a Problem for a range that the storage does not have, a scale that is not positive, a zero point outside the range.
+    """
     stored, low, high = ranged(storage, limits)
     offsets = tuple(zero_points or (0,) * len(scales))
     assert len(offsets) == len(scales)
-    for scale in scales:  # of a network there are tens of thousands
+    for scale in scales:  # a network has tens of thousands
         if not 0 < scale < math.inf:
             raise Problem(f"the scale of a quantized type must be positive and finite, it is {scale}", kind="type")
     for offset in offsets:
@@ -75,21 +76,21 @@ def uniform(storage: str, expressed: ElementType, scales: Sequence[float], zero_
 
 
 def any_quantized(storage: str, expressed: ElementType | None = None, limits: tuple[int, int] | None = None) -> Quantized:
-    """`!quant.any`: a storage type, its parameters unknown."""
+    """Return `!quant.any`: a storage type, its parameters unknown."""
     stored, low, high = ranged(storage, limits)
     name = f"!quant.any<{storage_text(storage, low, high)}{f':{expressed}' if expressed else ''}>"
     return Quantized(name, stored.bits, stored.kind, stored.storage, stored, low, high, expressed)
 
 
 def calibrated(expressed: ElementType, low: float, high: float) -> Quantized:
-    """`!quant.calibrated`: floats, of which it is known in what range they are."""
+    """Return `!quant.calibrated`: floats in a known range."""
     require(-math.inf < low < high < math.inf, f"the range of a calibrated type, {low} to {high}, is empty")
     name = f"!quant.calibrated<{expressed}<{real(low)}:{real(high)}>>"
     return Quantized(name, expressed.bits, expressed.kind, expressed.storage, expressed, low, high, expressed)
 
 
 def ranged(storage: str, limits: tuple[int, int] | None) -> tuple[ElementType, int, int]:
-    """A storage type and the part of its range that is used."""
+    """Return a storage type and the part of its range that is used."""
     stored = STORAGE[storage]
     least, greatest = full_range(storage)
     low, high = limits or (least, greatest)
@@ -98,7 +99,7 @@ def ranged(storage: str, limits: tuple[int, int] | None) -> tuple[ElementType, i
 
 
 def full_range(storage: str) -> tuple[int, int]:
-    """All values that the bits of the storage type hold: TOSA's own i4 ends at -7, a quantized one does not."""
+    """Return the range of the bits of the storage type: TOSA's own i4 ends at -7, a quantized one does not."""
     bits = STORAGE[storage].bits
     return (0, (1 << bits) - 1) if storage.startswith("u") else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
@@ -108,7 +109,7 @@ def storage_text(storage: str, low: int, high: int) -> str:
 
 
 def real(x: float) -> str:
-    """The shortest decimal number that reads back, with the point that MLIR wants."""
+    """Return the shortest decimal number that reads back, with the point that MLIR requires."""
     text = repr(float(x))
     if "." in text:
         return text
@@ -117,8 +118,8 @@ def real(x: float) -> str:
 
 
 def quantization_of(element: ElementType | None) -> Quantization | None:
-    """What stored integers of that type stand for, as the runtime knows it; None where the type does not say it, or
-    with a scale that is no float32."""
+    """Return the runtime's form of the quantization of a type; None if the type does not define it, or has a scale that is
+    no float32."""
     if not isinstance(element, Quantized) or not all(LEAST_F32 <= s <= GREATEST_F32 for s in element.scales or (0,)):
         return None
     return Quantization(element.scales, element.zero_points, element.axis, element.minimum, element.maximum)
@@ -126,27 +127,27 @@ def quantization_of(element: ElementType | None) -> Quantization | None:
 
 # ---- storage -----------------------------------------------------------------------------------------------------
 def is_quantized(type: Any) -> bool:
-    """True if it is a tensor of a quantized type."""
+    """True if the type is a tensor of a quantized type."""
     return isinstance(type, TensorType) and isinstance(type.element, Quantized)
 
 
 def storage_of(element: ElementType) -> ElementType:
-    """The type that elements are stored in."""
+    """Return the type in which elements are stored."""
     return element.stored if isinstance(element, Quantized) else element
 
 
 def storage_type(type: Any) -> Any:
-    """A type with its elements as they are stored; what is no quantized tensor is the same object."""
+    """Return a type with its elements as they are stored; any type but a quantized tensor is returned unchanged."""
     return type.with_element(storage_of(type.element)) if is_quantized(type) else type
 
 
 def same_element(a: ElementType, b: ElementType) -> bool:
-    """True if two element types are equal, one of them perhaps in a form that says nothing of its quantization."""
+    """True if two element types are equal, where one of them may be in a form without its quantization."""
     return a == b or (storage_of(a) == storage_of(b) and not (isinstance(a, Quantized) and isinstance(b, Quantized)))
 
 
 def check_quantized(type: TensorType, what: str) -> None:
-    """Per-axis parameters fit the tensor: the axis exists, and there are as many as its extent."""
+    """Check that per-axis parameters fit the tensor: the axis exists, and there are as many as its extent."""
     element = type.element
     if not isinstance(element, Quantized) or element.axis is None or type.shape is None:
         return

@@ -2,7 +2,7 @@
 
 SSA form (a value is used after its definition, in its block or one inside it), known and unique symbols, types that are
 those of the operators' own rules, variables of one type, nesting of control flow and bytes of a tensor (the other limits of
-TOSA's level 8K are in `levels.py`). What is wrong is a `Problem` at the operation's position.
+TOSA's level 8K are in `levels.py`). A violation is a `Problem` at the operation's position.
 """
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from .quantized import check_quantized, same_element
 from .types import BlockScaled, ElementType, ShapeType, TensorType, Type
 
 MAXIMUM_RANK = 6
-"""That TOSA's level 8K allows: what is lowered to TOSA stays within it where it can."""
+"""Maximum rank of TOSA's level 8K: lowering to TOSA stays within it where it can."""
 MAXIMUM_BYTES, MAXIMUM_NESTING = TENSOR_BYTES, NESTED
 MOST_AXES, MOST_EXTENTS = 32, 64
-"""Of a tensor and of a shape: TOSA's limits without a level."""
+"""Maximum number of axes of a tensor, and of extents of a shape: TOSA's limits without a level."""
 SOUND: WeakSet[Module] = WeakSet()
 """Modules that have been verified."""
 
 
 def verify(module: Module) -> None:
-    """Raise a Problem unless the module is sound. One that was is not looked at again: it cannot change.
+    """Raise a Problem unless the module is sound. A sound module is not checked again: it cannot change.
 
-    Operators that are not in the table (`UnknownOp`) only have to be in SSA form. Where an extent is not known, types
-    only have to be able to be equal.
+    Operators that are not in the table (`UnknownOp`) only have to be in SSA form. If an extent is not known, types only
+    have to be compatible.
     """
     if module in SOUND:
         return
@@ -71,12 +71,12 @@ def check(module: Module) -> None:
 
 
 def is_foreign(module: Module) -> bool:
-    """True if a module holds operations of a foreign dialect: it becomes TOSA before TOSA's levels hold."""
+    """True if a module has operations of a foreign dialect: it becomes TOSA before TOSA's levels apply."""
     return any(operation.op.foreign for function in module.functions for operation in function.body.walk())
 
 
 def check_callees(module: Module) -> None:
-    """The functions that operations name are in the module."""
+    """Check that the functions that operations name are in the module."""
     names = {f.name for f in module.functions} | {f.name for f in module.absent}
     counts = {f.name: (len(f.arguments), len(f.result_types)) for f in module.functions}
     counts |= {f.name: (len(f.types[0]), len(f.types[1])) for f in module.absent if f.types}
@@ -92,7 +92,7 @@ def check_callees(module: Module) -> None:
 
 
 def check_call(operation: Operation, name: str, counts: Mapping[str, tuple[int, int]]) -> None:
-    """A call has as many operands and results as the function, as far as that is known."""
+    """Check that a call has as many operands and results as the function, as far as the function's are known."""
     given = len(operation.operands), len(operation.results)
     for what, found, wanted in zip(("operands", "results"), given, counts.get(name, given)):
         if found != wanted:
@@ -111,15 +111,15 @@ def symbol_of(operation: Operation) -> str:
 
 
 def symbol_of_unknown(operation: Operation) -> str:
-    """The symbol that an operation of another dialect declares, if it does."""
+    """Return the symbol that an operation of another dialect declares; empty if it declares none."""
     name = (getattr(operation.op, "properties", None) or {}).get("sym_name")
     return name if isinstance(name, str) else ""
 
 
 def verify_function(function: Function, variables: Mapping[str, Operation], inside: dict[str, Operation],
                     levels: bool = True) -> None:
-    """`variables` are declared at module level; `inside` collects those that functions declare; `levels`: whether TOSA's
-    hold."""
+    """Check a function. `variables` are declared at module level; `inside` collects those that functions declare; with
+    `levels`, TOSA's levels apply."""
     scope = BlockVerifier(dict(variables), {}, inside, levels)
     scope.block(function.body, 0)
     for value in function.arguments:
@@ -143,26 +143,26 @@ def verify_function(function: Function, variables: Mapping[str, Operation], insi
 
 @dataclass(slots=True)
 class BlockVerifier:
-    """Checks operations in order; knows the variables and values that they may use."""
+    """A check of operations in order, with the variables and values that they may use."""
     variables: dict[str, Operation]
     values: dict[Value, None] = field(default_factory=dict)
     inside: dict[str, Operation] = field(default_factory=dict)
     levels: bool = True
 
     def block(self, block: Block, depth: int, parent: Operation | None = None) -> None:
-        """The operations of a block; what it defines is not visible behind it."""
+        """Check the operations of a block; its definitions are not visible after the block."""
         before = len(self.values)
         self.contents(block, depth, parent)
         if depth:
             self.forget(before)
 
     def forget(self, count: int) -> None:
-        """Let only the first values be visible."""
+        """Keep only the first `count` values visible."""
         while len(self.values) > count:
             self.values.popitem()  # the last one that was defined
 
     def contents(self, block: Block, depth: int, parent: Operation | None) -> None:
-        """The operations of a block; what it defines stays visible."""
+        """Check the operations of a block; its definitions stay visible."""
         for value in block.arguments:
             self.define(value, block.position, check_type if self.levels else None)
         for operation in block.operations:
@@ -171,7 +171,7 @@ class BlockVerifier:
             self.use(value, "what the block gives back", block.terminator_position)
 
     def regions(self, operation: Operation, depth: int) -> None:
-        """The regions of an operation: each for itself, or as blocks that see what dominates them."""
+        """Check the regions of an operation: each by itself, or as blocks that see the values of their dominators."""
         parents = operation.op.region_parents()
         if parents is None:
             for region in operation.regions:
@@ -209,7 +209,7 @@ class BlockVerifier:
             require(inner <= MAXIMUM_NESTING, f"control flow is nested {inner} deep, level 8K allows {MAXIMUM_NESTING}",
                     kind="level")
             if known:
-                self.known(operation)  # before what is inside: a wrong signature of a region makes its operations wrong
+                self.known(operation)  # before the regions: a wrong signature of a region makes its operations wrong
         if operation.op.foreign:
             operation.op.verify(operation, parent)
         self.regions(operation, inner if known else max(depth, 1))
@@ -218,7 +218,7 @@ class BlockVerifier:
                 self.define(value, operation.position, check_type if known else None)
 
     def known(self, operation: Operation) -> None:
-        """The operator's own rule, its attributes, and its variable."""
+        """Check the operator's own rule, its attributes, and its variable."""
         check_attributes(operation)
         types = inferred(operation)
         declared = [v.type for v in operation.results]
@@ -234,7 +234,7 @@ class BlockVerifier:
             self.variable(operation)
 
     def variable(self, operation: Operation) -> None:
-        """Declared, and of the same type everywhere."""
+        """Check that a variable is declared, and of the same type everywhere."""
         op, name = operation.op, symbol_of(operation)
         type: Any = getattr(op, "type", None)
         if op.variable_effect == "declare":
@@ -256,7 +256,7 @@ class BlockVerifier:
         self.same_variable(name, type or operation.operands[0].type, self.variables[name], operation)
 
     def external(self, name: str, type: Any, operation: Operation) -> None:
-        """A variable that is only read: another graph declares it, and this one says its type."""
+        """Declare a variable that is only read: another graph declares it, and this operation gives its type."""
         require(isinstance(type, TensorType) and type.is_static, f"variable @{name} is declared elsewhere, and read as {type}: "
                 "its shape must be known", kind="variable")
         check_tensor(type, f"@{name}")
@@ -271,18 +271,18 @@ class BlockVerifier:
 
 
 def is_external(declaration: Operation) -> bool:
-    """True if what says a variable's type is a read of it: another graph declares it."""
+    """True if a read of a variable gives its type: another graph declares the variable."""
     return declaration.op.variable_effect == "read"
 
 
 def type_label(declaration: Operation) -> Label:
-    """Where a variable has got its type."""
+    """Return a label at the operation that gives a variable its type."""
     return Label(declaration.position, f"it is {'read' if is_external(declaration) else 'declared'} here")
 
 
 @contextmanager
 def blamed(operation: Operation) -> Iterator[None]:
-    """A Problem in here names the operation, and is at its position unless it has one."""
+    """Make a Problem in here name the operation, at the operation's position unless the Problem has its own."""
     try:
         yield
     except Problem as problem:
@@ -290,14 +290,14 @@ def blamed(operation: Operation) -> Iterator[None]:
 
 
 def inferred(operation: Operation) -> tuple[Type, ...]:
-    """The result types that the operator's own rule gives."""
+    """Return the result types that the operator's own rule gives."""
     op, found = operation.op, len(operation.regions)
     require(found == op.regions, f"{op.name} has {op.regions} regions, found {found}")
     return op.types(operation.operands, operation.regions)
 
 
 def check_attributes(operation: Operation) -> None:
-    """Attributes that are no fields must belong to a dialect (`tf.name`), or they would be lost in silence."""
+    """Check that attributes that are no fields belong to a dialect (`tf.name`); others would be lost silently."""
     wrong = [name for name in operation.attributes if "." not in name and not name.startswith("_")]
     if wrong:
         raise Problem(f"{operation.op.name} has no attribute {wrong[0]}", operation.position, kind="attribute",
@@ -305,7 +305,7 @@ def check_attributes(operation: Operation) -> None:
 
 
 def check_type(value: Value) -> None:
-    """What a value of a known operator may be."""
+    """Check the type of a value of a known operator."""
     match value.type:
         case TensorType() as type:
             check_tensor(type, f"%{value.name}")
@@ -317,7 +317,7 @@ def check_type(value: Value) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def is_plain(tensor: TensorType) -> bool:
-    """True if nothing can be wrong with a tensor, so that no message about it needs to be written: most are so."""
+    """True if nothing can be wrong with a tensor, so that no message about it is needed: most tensors are plain."""
     return (type(tensor.element) is ElementType and tensor.is_static and tensor.rank <= MOST_AXES
             and min(tensor.dims, default=1) > 0 and tensor.nbytes <= MAXIMUM_BYTES)
 
@@ -337,14 +337,14 @@ def check_tensor(type: TensorType, what: str) -> None:
 
 
 def check_blocks(type: TensorType, block: int, what: str) -> None:
-    """A block-scaled tensor has whole blocks along its last axis."""
+    """Check that a block-scaled tensor has whole blocks along its last axis."""
     *_, last = type.shape or (0,)
     require(type.rank > 0 and (last is None or last % block == 0),
             f"{what} is {type}, its last extent must be a multiple of {block}", kind="shape")
 
 
 def compatible(a: Type, b: Type) -> bool:
-    """True if two types are equal, or can be where an extent or the rank is not known, or how elements are quantized."""
+    """True if two types are equal, or can be, where an extent, the rank or the quantization of elements is not known."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a == b
     if a.element != b.element and not same_element(a.element, b.element):

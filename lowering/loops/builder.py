@@ -1,5 +1,5 @@
-"""Builds functions of the loop IR. Index arithmetic goes to the outermost block where its operands are known, and no
-value is computed twice in a block: what a schedule writes down naively comes out hoisted and shared.
+"""The builder of loop IR functions. Index arithmetic goes to the outermost block where its operands are known, and no
+value is computed twice in a block, so a schedule need not hoist or share subexpressions itself.
 """
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class BuilderScope:
 
 
 class Builder:
-    """One function. With `by_rows` it takes the bounds of its outermost loop as arguments. Up to the depth `keeps` loops that
-    run once stay loops, so that they can be divided (`schedule.parallelize`)."""
+    """A builder of one function. With `by_rows`, the function takes the bounds of its outermost loop as arguments. Up to the
+    depth `keeps`, loops that run once stay loops, so that they can be divided (`schedule.parallelize`)."""
 
     def __init__(self, name: str, by_rows: bool = False, keeps: int = 0) -> None:
         self.name, self.keeps = name, keeps
@@ -64,7 +64,7 @@ class Builder:
         self._buffers: dict[Buffer, None] = {}
         self._scratch: list[Buffer] = []
         self.derived: list[Any] = []
-        """What has been made of constants (`schedule.derived_constants`)."""
+        """Arrays derived from constants (`schedule.derived_constants`)."""
 
     def finish(self) -> Function:
         params = tuple(b for b in self._buffers if b not in self._scratch)
@@ -83,8 +83,8 @@ class Builder:
         return Var(next(self._ids), type, self.depth if depth is None else depth)
 
     def _once(self, key: tuple, depth: int, make: Callable[[Var], Stmt], type: Type, outermost: int = 0) -> Var:
-        """The value that `make` computes, in the block at `depth`; an equal one known there, or in a block around it up
-        to `outermost`, is used again."""
+        """Return the value that `make` computes, in the block at `depth`; reuse an equal value that is known there, or in an
+        enclosing block up to `outermost`."""
         for scope in self._scopes[outermost:depth + 1]:
             if (found := scope.known.get(key)) is not None:
                 return found
@@ -96,7 +96,7 @@ class Builder:
         return var
 
     def op(self, name: str, *args: Operand, type: Type | None = None, hoist: bool = False) -> Var:
-        """op(args), of `type` or the type of the last argument; with `hoist` as far out as the arguments are known."""
+        """Return op(args), of `type` or the type of the last argument; with `hoist`, as far out as the arguments are known."""
         if type is None:
             last = args[-1].type
             type = Type("bool", last.lanes) if name in COMPARISONS else last
@@ -116,11 +116,11 @@ class Builder:
 
     # ---- indices -----------------------------------------------------------------------------------------------------
     def bind(self, term: Computed, value: Operand) -> None:
-        """Say what a computed index is here: an int64 that lies in its range."""
+        """Set the value of a computed index here: an int64 in its range."""
         self._computed[term] = value
 
     def place(self, axis: Axis, value: Operand) -> None:
-        """Say where an axis is that is none of a loop: an int64 in its range."""
+        """Set the value of an axis without a loop: an int64 in its range."""
         self._index[axis] = value
 
     def position(self, term: Term) -> Operand:
@@ -133,8 +133,8 @@ class Builder:
                 return self._index[term]
 
     def wrapped(self, x: Operand, extent: int) -> Operand:
-        """x, which is not negative, modulo extent. Few machines divide 64 bits at once, and no
-        buffer has that many rows."""
+        """Return x, which is not negative, modulo extent. The division is in 32 bits: few machines divide 64 bits at once, and
+        no buffer has that many rows."""
         if extent & (extent - 1) == 0:
             return self.op("and", x, Literal(extent - 1, x.type), hoist=True)
         narrow = self.op("cast", x, type=Type("int32", x.type.lanes), hoist=True)
@@ -143,7 +143,7 @@ class Builder:
         return self.op("cast", self.op("sub", narrow, multiple, hoist=True), type=x.type, hoist=True)
 
     def index(self, i: Affine) -> Operand:
-        """The value of an index expression; each partial sum is computed as far out as possible."""
+        """Return the value of an index expression; each partial sum is computed as far out as possible."""
         return self._index_of(i.terms, i.const)
 
     def _index_of(self, terms: tuple[tuple[Term, int], ...], const: int) -> Operand:
@@ -154,7 +154,7 @@ class Builder:
             if (known := scope.indices.get(key)) is not None:
                 return known
         total = self._sum(terms, const)
-        if not computed((Affine(terms),)):  # which mean something else once they are bound again
+        if not computed((Affine(terms),)):  # a computed index has another value once it is bound again
             self._scopes[total.depth].indices[key] = total
         return total
 
@@ -168,7 +168,7 @@ class Builder:
         return total
 
     def holds(self, where: Sequence[Range]) -> Operand:
-        """True if all conditions hold here."""
+        """Return a bool value that is true where all conditions hold."""
         conditions: list[Operand] = []
         for r in where:
             i, (low, high) = self.index(r.index), r.index.bounds
@@ -184,7 +184,7 @@ class Builder:
         return Address(buffer, self._index_of(i.terms, 0), i.const)
 
     def _known_from(self, buffer: Buffer) -> int:
-        """The outermost block whose loads are still right here: a loop may store, further down, what it loads."""
+        """Return the depth of the outermost block whose loads are still valid: a loop may later store what it loads."""
         return 0 if buffer.role in ("constant", "argument") else self.depth
 
     def load(self, buffer: Buffer, i: Affine, lanes: int = 1, active: int | None = None,
@@ -197,7 +197,7 @@ class Builder:
                           self._known_from(buffer))
 
     def gather(self, buffer: Buffer, indices: Operand, active: int | None = None, mask: Operand | None = None) -> Var:
-        """buffer[indices], lane by lane; indices are a vector of int64."""
+        """Return buffer[indices], lane by lane; indices are a vector of int64."""
         self._buffers[buffer] = None
         type, count = Type(buffer.dtype, indices.type.lanes), indices.type.lanes if active is None else active
         key = ("load", buffer, indices, count, mask)
@@ -211,7 +211,7 @@ class Builder:
         self._changed(buffer)
 
     def _changed(self, buffer: Buffer) -> None:
-        """What was loaded from a buffer is known no more."""
+        """Forget the values that were loaded from a buffer."""
         for scope in self._scopes:
             for key in scope.loads.pop(buffer, ()):
                 del scope.known[key]
@@ -237,7 +237,7 @@ class Builder:
         self._scopes[-1].block.append(MultiplyFloatTiles(total, x, y))
 
     def prefetch(self, buffer: Buffer, i: Affine, near: bool = False, writes: bool = False) -> None:
-        """Say that buffer[i] is read soon, or written; i may be outside."""
+        """Prefetch buffer[i], which is soon read, or written; i may be out of range."""
         self._scopes[-1].block.append(Prefetch(self._address(buffer, i), near, writes))
 
     # ---- control -----------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Builder:
 
     def loop(self, axis: Axis, body: Callable[..., Sequence[Operand] | None], inits: Sequence[Operand] = (),
              low: Operand | None = None, high: Operand | None = None) -> tuple[Operand, ...]:
-        """Run body(carried values) for each value of axis; a loop that runs once leaves no loop behind."""
+        """Build a loop that runs body(carried values) for each value of axis; one that runs once is not built as a loop."""
         if axis.extent == 1 and low is None and (inits or self.depth >= self.keeps):
             self._index[axis] = Literal(0, INDEX)
             return tuple(body(*inits) or ())
@@ -265,11 +265,11 @@ class Builder:
 
 
     def depth_of(self, axes: Iterable[Axis]) -> int:
-        """How many loops are around where all of these axes, as far as they are those of open loops, have their values."""
+        """Return the least depth at which all of these axes that belong to open loops have their values."""
         return max((self._index[a].depth for a in axes if a in self._index), default=0)
 
     def outside(self, depth: int, body: Callable[[], None]) -> None:
-        """Run body as if only `depth` loops were open: what it does stands before the loops inside of these."""
+        """Run body as if only `depth` loops were open: its statements precede the loops nested in these."""
         inner = self._scopes[depth + 1:]
         del self._scopes[depth + 1:]
         body()
@@ -277,5 +277,5 @@ class Builder:
 
 
 def literal_key(x: Literal) -> tuple:
-    """A key by which constants differ, quickly; 0.0 and -0.0 are equal, and are not the same."""
+    """Return a key that distinguishes constants, fast; 0.0 and -0.0 compare equal, but are not the same constant."""
     return (x.value if x.value else str(x.value), x.type.dtype, x.type.lanes)

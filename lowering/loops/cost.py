@@ -1,6 +1,6 @@
-"""About how many cycles a function of the loop IR takes: enough to say whether its work is worth dividing among threads, and
-how to divide it evenly. Caches are not looked at, so that what waits for memory takes longer than this. What each statement
-costs is in `target.costs`.
+"""An estimate of the cycles that a function of the loop IR takes: accurate enough to decide whether its work is worth dividing
+among threads, and how to divide it evenly. Caches are not modelled, so memory-bound code takes longer than estimated. The cost
+of each statement is in `target.costs`.
 """
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .ir import (
 )
 
 ASSUMED_ITERATIONS = 8
-"""Of a loop of which no bound is known."""
+"""Iterations assumed for a loop without a known bound."""
 
 _known: WeakKeyDictionary[Function, tuple[Costs, float]] = WeakKeyDictionary()
 
 
 def cycles(function: Function, costs: Costs) -> float:
-    """Cycles of a whole run; found once."""
+    """Return the cycles of a whole run; cached."""
     if (known := _known.get(function)) is not None and known[0] is costs:
         return known[1]
     found = CostModel(function, costs).block(function.body)
@@ -45,7 +45,7 @@ def cycles(function: Function, costs: Costs) -> float:
 
 
 class CostModel:
-    """The cycles of the statements of one function on a machine with these costs, each block looked at once."""
+    """The cycles of the statements of one function on a machine with these costs; each block is evaluated once."""
 
     def __init__(self, function: Function, costs: Costs) -> None:
         self.costs = costs
@@ -91,7 +91,7 @@ class CostModel:
                 return costs.operation_cycles
 
     def stored(self, block: Block, buffer: Buffer) -> int:
-        """How many elements of a buffer a block stores, those that it stores again among them; not those of tiles."""
+        """Return the number of elements of a buffer that a block stores, repeated stores included, stores of tiles excluded."""
         total = 0
         for stmt in block:
             match stmt:
@@ -104,18 +104,19 @@ class CostModel:
         return total
 
     def iterations(self, loop: For) -> int:
-        """The most iterations that the bounds of a loop allow, as far as they say."""
+        """Return the most iterations that the bounds of a loop allow, or `ASSUMED_ITERATIONS` without an upper bound."""
         low, high = bound(loop.low, "max", self.definitions), bound(loop.high, "min", self.definitions)
         return ASSUMED_ITERATIONS if high is None else max(high - (low or 0), 0)
 
 
 def tile_step_cycles(rows: int, vectors: int, target: Target) -> float:
-    """Cycles of one step of K in a register tile: its products, its loads, or the latency of a sum, whichever is most."""
+    """Return the cycles of one K step in a register tile: its products, its loads, or the latency of a sum, whichever is most.
+    """
     return max(rows * vectors / target.fma_per_cycle, (rows + vectors) / target.loads_per_cycle, target.fma_latency)
 
 
 def bound(x: Operand, limit: str, definitions: Mapping[Var, Let]) -> int | None:
-    """The number that an operand is, or that limits it."""
+    """Return the constant that an operand is, or that limits it; None if there is none."""
     if isinstance(x, Literal):
         return int(x.value)
     let = definitions.get(x)

@@ -1,8 +1,8 @@
-"""Feasibility of conditions together: a search for integers that satisfy them. It is for the few accesses that bounds alone
-show out of range: an access that never happens, under a mask that no lane has, is no fault.
+"""Joint feasibility of conditions: a search for integers that satisfy all of them. The search is for the few accesses that
+bounds alone put out of range: an access that never happens, because no lane satisfies its mask, is no fault.
 
-Each symbol has an interval; every fact narrows those of its symbols, until nothing changes. Then each number of the smallest is
-tried. What is not found out in a few steps can be.
+Each symbol has an interval; every fact narrows the intervals of its symbols, until nothing changes. Then the search tries each
+number of the smallest interval. Conditions that a few steps do not refute count as feasible.
 """
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from collections.abc import Iterable, Mapping
 from .ranges import Facts, Interval, LinearForm, Ranges, by_newest
 
 MAX_TRIED_NUMBERS = 1000
-"""Numbers that are tried at most: lanes of a vector times iterations of a few short loops."""
+"""Maximum number of integers tried: lanes of a vector times iterations of a few short loops."""
 MAX_NARROWING_ROUNDS = 30
-"""How often all facts narrow the intervals at most; they do so by little where two loops' bounds depend on each other."""
+"""Maximum number of rounds in which all facts narrow the intervals: each narrows little where two loops' bounds depend on each
+other."""
 Domains = Mapping[int, Interval]
 
 
 def can_be(ranges: Ranges, forms: Iterable[LinearForm], outer: Facts) -> bool:
-    """True if nothing shows that the forms, and what is known of their symbols, cannot all be 0 or more."""
+    """True if the search does not rule out that the forms and the facts about their symbols are all 0 or more."""
     facts = [*forms, *[whole(s, fact) for s, known in outer.items() for fact in known]]
     given = by_newest(facts)
     domains: dict[int, Interval] = {}
-    for form in facts:  # which grows: what is known of a symbol has others
+    for form in facts:  # the list grows: facts about a symbol have other symbols
         for s in form.terms:
             if s not in domains:
                 domains[s] = ranges.intervals[s]
@@ -35,7 +36,7 @@ def whole(symbol: int, fact: tuple[int, LinearForm]) -> LinearForm:
 
 
 class FeasibilitySearch:
-    """For numbers of which all facts are true."""
+    """A search for integers that satisfy all facts."""
 
     def __init__(self, facts: list[LinearForm]) -> None:
         self.facts, self.tried = facts, 0
@@ -55,7 +56,7 @@ class FeasibilitySearch:
         return any(self.finds({**narrow, symbol: (n, n)}) for n in range(low, high + 1))
 
     def narrowed(self, domains: Domains) -> Domains | None:
-        """What is left of the intervals; None if one is empty."""
+        """Return the narrowed intervals; None if one is empty."""
         found = dict(domains)
         for _ in range(MAX_NARROWING_ROUNDS):
             before = dict(found)
@@ -67,7 +68,7 @@ class FeasibilitySearch:
 
 
 def narrow(form: LinearForm, domains: dict[int, Interval]) -> bool:
-    """Narrow the intervals so that the form may be 0 or more with each of their ends; false where it is less with all."""
+    """Narrow the intervals so that the form can be 0 or more at each of their ends; return False if it never can."""
     most = form.const + sum(max(c * n for n in domains[s]) for s, c in form.terms.items())
     for s, c in form.terms.items():
         low, high = domains[s]

@@ -1,8 +1,9 @@
-"""Runs loop IR in NumPy, statement by statement: what it means, and a check of what makes it and of what compiles it.
-Each access is checked lane by lane; memory that nothing has written holds 0xA5, and reading it is an error.
+"""The interpreter of the loop IR in NumPy, statement by statement: the semantics of the IR, and a check of the passes that
+make it and of the backend that compiles it. Each access is checked lane by lane; memory that nothing has written holds
+0xA5, and reading such memory is an error.
 
-Operations have their meaning once more (`operations`), beside `PRIMITIVES` and the emitter, so that all three check
-each other. A value is an array of its lanes.
+`lane_operations` defines the operations independently of `PRIMITIVES` and the emitter, so that all three check each
+other. A value is an array of its lanes.
 """
 from __future__ import annotations
 
@@ -51,12 +52,12 @@ def dtype_of(name: str) -> np.dtype:
 
 @dataclass(slots=True)
 class LoopMemory:
-    """Flat arrays of buffers, and which of their elements have been written."""
+    """Flat arrays of buffers, and for each a mask of the elements that have been written."""
     arrays: dict[Buffer, Array] = field(default_factory=dict)
     written: dict[Buffer, Array] = field(default_factory=dict)
 
     def add(self, buffer: Buffer, data: Array | None = None) -> None:
-        """Memory of a buffer: a copy of the data, or nothing yet."""
+        """Add memory for a buffer: a copy of the data, or memory that nothing has written."""
         if data is None:
             raw = np.full(buffer.size * ITEM_SIZES[buffer.dtype], POISON, np.uint8)
             if buffer.dtype == "bool":
@@ -67,14 +68,14 @@ class LoopMemory:
         self.written[buffer] = np.full(buffer.size, data is not None)
 
     def array(self, buffer: Buffer) -> Array:
-        """What the buffer holds, in its shape."""
+        """Return the contents of the buffer, in its shape."""
         return self.arrays[buffer].reshape(buffer.shape)
 
 
 def run_function(function: Function, memory: LoopMemory, rows: tuple[int, int] | None = None, keep: bool = False) -> None:
-    """Run a function over the memory of its parameters. Scratch is made anew, so that nothing is kept between calls (unless
-    one is to `keep` what all tasks share); so are parameters that `memory` lacks: constants from their data, others with
-    nothing written."""
+    """Run a function over the memory of its parameters. Make scratch anew, so that nothing is kept between calls (unless
+    `keep` retains the scratch that all tasks share). Make parameters that `memory` lacks, too: constants from their data,
+    others with nothing written."""
     for b in function.params:
         if b not in memory.arrays:
             memory.add(b, b.data)
@@ -180,7 +181,7 @@ class FunctionRun:
         return result
 
     def elements(self, buffer: Buffer, indices: Array) -> Array:
-        """What the buffer holds there."""
+        """Return the elements of the buffer at `indices`."""
         self.checked(buffer, indices, "reads")
         fresh = indices[~self.memory.written[buffer][indices]]
         if fresh.size:
@@ -199,7 +200,7 @@ class FunctionRun:
         self.memory.written[buffer][indices] = True
 
     def rows(self, tile: Array, address: Address, stride: int) -> Array:
-        """The places of a tile's elements."""
+        """Return the offsets of a tile's elements."""
         rows, count = tile.shape
         first = self.number(address.base) + address.offset
         return first + np.arange(rows)[:, None] * stride + np.arange(count)
@@ -210,7 +211,7 @@ class FunctionRun:
 
 
 def literal(x: Literal) -> Array:
-    """A constant as an element; -1 has all bits set, of an unsigned type too."""
+    """Return a constant as an element; -1 has all bits set, in an unsigned type too."""
     dtype = dtype_of(x.type.dtype)
     if dtype.kind == "u":
         return np.asarray(int(x.value) & ((1 << 8 * dtype.itemsize) - 1), np.uint64).astype(dtype)

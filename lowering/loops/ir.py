@@ -15,8 +15,8 @@ from ..elements.expression import Buffer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Type:
-    """A scalar (`lanes` 1) or a vector of a NumPy dtype; bool is one bit in a value, one byte in memory. There is one
-    object for each, so that they are compared and looked up quickly."""
+    """A scalar (`lanes` 1) or a vector of a NumPy dtype; bool is one bit in a value, one byte in memory. Each type has one
+    object, so that comparing types and looking them up is fast."""
     dtype: str
     lanes: int = 1
 
@@ -24,7 +24,7 @@ class Type:
         return TYPES.get((dtype, lanes)) or TYPES.setdefault((dtype, lanes), filled(object.__new__(cls), dtype, lanes))
 
     def __init__(self, dtype: str, lanes: int = 1) -> None:
-        """It has its fields already, and is asked for so often that setting them again would take time."""
+        """Do nothing: `__new__` has set the fields, and setting them again for each use of a type would take time."""
 
     def __reduce__(self) -> tuple[type[Type], tuple[str, int]]:
         return Type, (self.dtype, self.lanes)
@@ -46,7 +46,7 @@ BOOL = Type("bool")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var:
-    """A value. `depth` is how many loops or conditions are around its definition."""
+    """A value. `depth` is the number of loops and conditions around its definition."""
     id: int
     type: Type
     depth: int
@@ -89,7 +89,7 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """Lanes of the two vectors, one after the other, by number."""
+    """A selection of lanes, by number, of the two vectors concatenated."""
     result: Var
     args: tuple[Operand, Operand]
     lanes: tuple[int, ...]
@@ -97,8 +97,8 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class LoadFrom:
-    """`lanes` neighbours. Only the first `active` lanes, and of those the ones where `mask` is true, are read; the
-    others are 0."""
+    """A load of consecutive elements, one for each lane of the result. Of the first `active` lanes, those where `mask` is
+    true are read; all other lanes are 0."""
     result: Var
     address: Address
     active: int
@@ -107,7 +107,7 @@ class LoadFrom:
 
 @dataclass(frozen=True, slots=True)
 class GatherFrom:
-    """buffer[indices[lane]] for each lane where `mask` is true (all, if there is none); the others are 0."""
+    """buffer[indices[lane]] for each lane where `mask` is true (all, without a mask); the other lanes are 0."""
     result: Var
     buffer: Buffer
     indices: Operand
@@ -117,7 +117,7 @@ class GatherFrom:
 
 @dataclass(frozen=True, slots=True)
 class StoreTo:
-    """The first `active` lanes are written; `streaming` past the caches."""
+    """A store of the first `active` lanes; with `streaming` it bypasses the caches."""
     address: Address
     value: Operand
     active: int
@@ -126,8 +126,8 @@ class StoreTo:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """The line of a cache that holds an element is wanted soon; with `near` so soon that it belongs in the cache nearest to the
-    core; with `writes` it will be written. It changes no value, and the element may be outside of its buffer."""
+    """A hint that the cache line of an element is needed soon; with `near` so soon that it belongs in the cache nearest to the
+    core; with `writes` it will be written. A prefetch changes no value, and the element may be outside of its buffer."""
     address: Address
     near: bool = False
     writes: bool = False
@@ -135,8 +135,8 @@ class Prefetch:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """index runs from low to high; params start as inits, and are the yields of the iteration before; results are the
-    last ones (inits if there was no iteration)."""
+    """A loop: index runs from low to high; params start as inits, then take the yields of the previous iteration; results
+    are the last yields (inits if there was no iteration)."""
     index: Var
     low: Operand
     high: Operand
@@ -149,7 +149,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """`likely` says which way it usually goes, where that is known."""
+    """A conditional block. `likely` is the usual value of the condition, if known."""
     condition: Operand
     body: Block
     likely: bool | None = None
@@ -157,8 +157,8 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class ShapeTiles:
-    """Tile registers 0, 1, ... of a matrix unit have these `shapes` (rows, bytes of a row) from here on, and hold zeros. It
-    stands outside of loops and conditions."""
+    """From here on, tile registers 0, 1, ... of a matrix unit have these `shapes` (rows, bytes of a row), and hold zeros. The
+    statement is outside of loops and conditions."""
     shapes: tuple[tuple[int, int], ...]
 
 
@@ -169,7 +169,7 @@ class ZeroTile:
 
 @dataclass(frozen=True, slots=True)
 class LoadTile:
-    """The rows of a tile, each `stride` elements of the buffer behind the one before."""
+    """A load of the rows of a tile; each row starts `stride` elements of the buffer after the previous one."""
     tile: int
     address: Address
     stride: int
@@ -184,8 +184,8 @@ class StoreTile:
 
 @dataclass(frozen=True, slots=True)
 class MultiplyTiles:
-    """total[m, n] += sum of x[m, 4 k + i] * y[k, 4 n + i] over k and i < 4: int32 that wrap around, of bytes; y's are signed,
-    and x's where `signed`."""
+    """total[m, n] += sum of x[m, 4 k + i] * y[k, 4 n + i] over k and i < 4: int32 that wrap around, of bytes. The bytes of y
+    are signed, and those of x are where `signed`."""
     total: int
     x: int
     y: int
@@ -196,8 +196,8 @@ class MultiplyTiles:
 class MultiplyFloatTiles:
     """total[m, n] += sum of x[m, 2 k + i] * y[k, 2 n + i] over k and i < 2: float32 of bfloat16. Terms are added in this order,
     each step a fused multiply-add from 0 on: those with i = 0 by rising k, those with i = 1, then both sums, then that and
-    the total. Each result is rounded to nearest, ties to even, without exceptions; operands and results that are
-    subnormal are taken as zeros of their sign."""
+    the total. Each result is rounded to nearest, ties to even, without exceptions; subnormal operands and results become
+    zeros of their sign."""
     total: int
     x: int
     y: int
@@ -206,7 +206,7 @@ class MultiplyFloatTiles:
 TileAccess = LoadTile | StoreTile
 TileStmt = ShapeTiles | ZeroTile | LoadTile | StoreTile | MultiplyTiles | MultiplyFloatTiles
 MAX_TILES, TILE_ROWS, TILE_BYTES = 8, 16, 64
-"""Tile registers, and rows and bytes of a row of one, at most."""
+"""Maximum number of tile registers, of rows of a tile, and of bytes of a row."""
 
 Stmt = Let | Shuffle | LoadFrom | GatherFrom | StoreTo | Prefetch | For | If | TileStmt
 Block = list[Stmt]
@@ -214,9 +214,10 @@ Block = list[Stmt]
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Function:
-    """One kernel. `params` are the buffers that it reads and writes, `scratch` memory that is its own while it runs;
-    `rows` are the bounds of the outermost loop if the function can do a part. One with `phases` does a share of its work:
-    `rows` are then units of it, phases say where each ends, and all of a phase is done before the next one begins."""
+    """A function that computes one kernel. `params` are the buffers that it reads and writes, `scratch` is memory of its own
+    while it runs; `rows` are the bounds of the outermost loop if the function can compute a part. With `phases`, a call does
+    a share of the work: `rows` are then units of work, `phases` is the end of each phase, and a phase is complete before the
+    next one begins."""
     name: str
     params: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
@@ -229,18 +230,18 @@ _firsts: WeakKeyDictionary[Function, Function] = WeakKeyDictionary()
 
 
 def note_alike(function: Function, other: Function) -> None:
-    """Say that the functions are the same but for their buffers, which are alike: what is found out about the code of one is
-    true of the other."""
+    """Record that two functions differ only in their buffers, which are alike: results about the code of one hold for the
+    other."""
     _firsts[function] = first_of(other)
 
 
 def first_of(function: Function) -> Function:
-    """The one that stands for all functions that are noted to be the same but for their buffers."""
+    """Return the representative of all functions that are recorded as differing only in their buffers."""
     return _firsts.get(function, function)
 
 
 def walk(block: Block) -> Iterator[Stmt]:
-    """Every statement, inner ones too, in order."""
+    """Yield every statement, nested ones too, in order."""
     for stmt in block:
         yield stmt
         if isinstance(stmt, (For, If)):
@@ -255,13 +256,13 @@ class BufferEffects:
 
 
 VALUES = Let, Shuffle
-"""Statements without an access; most are of these."""
+"""Statements without a memory access; most statements are of these kinds."""
 
 _accesses: WeakKeyDictionary[Function, BufferEffects] = WeakKeyDictionary()
 
 
 def access(function: Function) -> BufferEffects:
-    """What a function reads and writes; found once."""
+    """Return the buffers that a function reads and writes; cached."""
     if (known := _accesses.get(function)) is not None:
         return known
     read, written, blocks = set(), set(), [function.body]
@@ -290,8 +291,8 @@ def buffers_written(function: Function) -> frozenset[Buffer]:
 
 
 def row_limit(function: Function) -> int:
-    """The most rows that a caller may ask for: those that the function limits them to; else those of buffers that it writes,
-    their first extent that is more than 1. A ring buffer has fewer rows than are written to it."""
+    """Return the most rows that a caller may ask for: the limit in the function, or else the first extent above 1 of the
+    buffers that it writes. A ring buffer has fewer rows than are written to it."""
     before, limits = {function.rows[1]: 0} if function.rows else {}, []
     for stmt in function.body:
         match stmt:

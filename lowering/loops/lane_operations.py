@@ -1,4 +1,4 @@
-"""What the operations of the loop IR mean, lane by lane, in NumPy: for the interpreter of loops. Nothing here comes
+"""The semantics of the loop IR's operations, lane by lane, in NumPy, for the interpreter of loops. Nothing here comes
 from the emitter or from the primitives of expressions.
 """
 from __future__ import annotations
@@ -16,7 +16,7 @@ Lanes = Callable[..., Array]
 
 
 def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
-    """op(args); `lanes` are those of the result."""
+    """Return op(args); `lanes` is the number of lanes of the result."""
     match op:
         case "splat":
             return np.repeat(args[0], lanes)
@@ -48,8 +48,8 @@ def apply(op: str, lanes: int, args: Sequence[Array]) -> Array:
 
 
 def converted(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The value in another type. Integers become half floats by way of float32, and float64 by way of an odd one where
-    NumPy has no other way."""
+    """Convert the value to another dtype. Integers become half floats by way of float32, and float64 by way of an odd
+    float32 where NumPy has no other way."""
     if x.dtype.kind in "iub" and dtype.itemsize <= 2 and dtype.kind not in "iub":
         x = x.astype(np.float32)
     if x.dtype == np.float64 and dtype.isbuiltin == 2:
@@ -58,14 +58,14 @@ def converted(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def odd_neighbour(x: Array) -> Array:
-    """float64 as float32: of the two around a number that is none, the one with an odd last bit."""
+    """Round float64 to float32; a number between two float32 becomes the one with an odd last bit."""
     near = x.astype(np.float32)
     other = np.nextafter(near, np.where(x > near, np.float32(np.inf), np.float32(-np.inf)))
     return np.where((near == x) | np.isnan(x) | (near.view(np.int32) & 1 == 1), near, other)
 
 
 def by_halves(combine: Lanes, x: Array) -> Array:
-    """Lane i with lane i + n/2, then the half; an odd number of lanes one after the other."""
+    """Combine lane i with lane i + n/2, then reduce the half; reduce an odd number of lanes one after the other."""
     if len(x) % 2 == 0:
         return by_halves(combine, combine(x[:len(x) // 2], x[len(x) // 2:]))
     total = x[:1]
@@ -99,7 +99,7 @@ def dot(total: Array, x: Array, y: Array) -> Array:
 
 
 def saturated_interleaved(x: Array, y: Array) -> Array:
-    """Both clipped to half the size, alternating: 16 bytes of x, then 16 of y."""
+    """Saturate both to half the element size and interleave them: 16 bytes of x, then 16 of y."""
     half, group = np.dtype(f"i{x.dtype.itemsize // 2}"), 16 // x.dtype.itemsize
     info = np.iinfo(half)
     both = np.stack([x.reshape(-1, group), y.reshape(-1, group)], axis=1)
@@ -108,7 +108,7 @@ def saturated_interleaved(x: Array, y: Array) -> Array:
 
 # ---- arithmetic --------------------------------------------------------------------------------------------------
 def fused(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z, rounded once."""
+    """Return x * y + z, rounded once."""
     if x.dtype == np.float32:
         return fused_single(x, y, z)
     if x.dtype == np.float64:
@@ -117,7 +117,7 @@ def fused(x: Array, y: Array, z: Array) -> Array:
 
 
 def fused_single(x: Array, y: Array, z: Array) -> Array:
-    """The product of two float32 is exact in float64; the sum is rounded to odd there, so that it is rounded once."""
+    """Return x * y + z, rounded once: the product is exact in float64, and the sum is rounded to odd there."""
     product, addend = x.astype(np.float64) * y, z.astype(np.float64)
     total = product + addend
     back = total - product
@@ -143,18 +143,18 @@ def fused_double(x: float, y: float, z: float) -> float:
 
 
 def entries(x: Array, *quarters: Array) -> Array:
-    """The entries of a table in quarters, counted from -128."""
+    """Return the entries at x of a table given in quarters; the first entry has index -128."""
     return np.concatenate(quarters)[x.astype(np.int64) + 128]
 
 
 def scaled(x: Array, n: Array) -> Array:
-    """x * 2**n for whole numbers n; a NaN stays."""
+    """Return x * 2**n for whole numbers n; a NaN stays."""
     exact = x.astype(np.float64) * 2.0 ** np.where(np.isnan(n), 0.0, n.astype(np.float64))
     return exact.astype(np.float32)
 
 
 def divide(x: Array, y: Array) -> Array:
-    """Integers toward zero; by 0, and of the least value by -1, the result is x."""
+    """Return x / y; integers round toward zero. An integer divided by 0, and the least one divided by -1, gives x."""
     if x.dtype.kind == "f":
         return np.true_divide(x, y)
     result = []
@@ -176,7 +176,7 @@ def logical_shift(x: Array, by: Array) -> Array:
 
 
 def upper_half(x: Array, y: Array, z: Array) -> Array:
-    """Bits 32 to 63 of x * y + z."""
+    """Return bits 32 to 63 of x * y + z."""
     total = [(a * b + c >> 32) & 0xFFFF_FFFF for a, b, c in zip(x.tolist(), y.tolist(), z.tolist())]
     return np.array(total, np.uint32).view(np.int32)
 
@@ -186,12 +186,12 @@ def upper_half_nudged(x: Array, y: Array, z: Array) -> Array:
 
 
 def rounded_product(x: Array, y: Array) -> Array:
-    """The integer nearest to x * y / 2**31, of two the greater one."""
+    """Return the integer nearest to x * y / 2**31; ties round up."""
     return nearest([Fraction(a * b, 1 << 31) for a, b in zip(x.tolist(), y.tolist())])
 
 
 def rounded_shift(x: Array, n: Array) -> Array:
-    """The integer nearest to x * 2**n, of two the greater one."""
+    """Return the integer nearest to x * 2**n; ties round up."""
     return nearest([Fraction(a, 1 << -k) for a, k in zip(x.tolist(), n.tolist())])
 
 
@@ -201,17 +201,17 @@ def nearest(values: Sequence[Fraction]) -> Array:
 
 # ---- the smaller and the larger ----------------------------------------------------------------------------------
 def ordered(better: Lanes) -> Lanes:
-    """The second operand where it is better; else, and where either is NaN, the first."""
+    """Select the second operand where it is better; otherwise, and where either is NaN, the first."""
     return lambda x, y: np.asarray(np.where(better(y, x), y, x))
 
 
 def spreading(better: Lanes) -> Lanes:
-    """NaN where either is."""
+    """Select the better operand; NaN where either is NaN."""
     return lambda x, y: np.asarray(np.where(better(y, x) | ((y != y) & (x == x)), y, x))
 
 
 def ignoring(better: Lanes) -> Lanes:
-    """NaN only where both are."""
+    """Select the better operand; NaN only where both are NaN."""
     return lambda x, y: np.asarray(np.where(better(y, x) | (x != x), y, x))
 
 

@@ -1,9 +1,9 @@
-"""What an index can be, at least and at most: linear forms over loop indices, with what is known of each.
+"""The least and greatest values of an index: linear forms over loop indices, with the facts about each symbol.
 
 An index is a *form*: a sum of symbols times integers, plus a constant. A symbol is a loop's index, an operation that is
-not linear (a minimum, a remainder), or the lane of a vector. Of a symbol we know an interval of numbers, and *facts*:
-forms that are not negative where the symbol is defined (its loop's bounds) or where a condition holds. A form's least
-value is found by replacing the newest symbol by each of its bounds in turn, so that what bounds have in common cancels:
+not linear (a minimum, a remainder), or the lane of a vector. Each symbol has an interval of numbers, and *facts*: forms
+that are not negative where the symbol is defined (its loop's bounds) or where a condition holds. The least value of a form
+is found by replacing the newest symbol by each of its bounds in turn, so that the common terms of bounds cancel:
 `kh >= 1 - oh` gives `oh + kh - 1 >= 0`.
 """
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .ir import GatherFrom, Let, Literal, LoadFrom, Operand, Shuffle, Type, Var
 from .signatures import INTEGERS
 
 LANE, VECTOR = 1 << 60, 1 << 61
-"""LANE + n is the number of a lane in a vector of n, newer than all scalars; symbols from VECTOR on depend on it."""
+"""LANE + n is the symbol of a lane number in a vector of n, newer than all scalars; symbols from VECTOR on depend on one."""
 MAX_CASES = 64
-"""Of a condition that is the negation of several together, no more cases than this are looked at one by one."""
+"""Maximum number of cases examined one by one, for a condition that negates a conjunction."""
 Interval = tuple[int, int]
 LIMITS: dict[str, Interval] = {"bool": (0, 1)} | {
     d: (0, (1 << int(d[4:])) - 1) if d[0] == "u" else (-1 << (int(d[3:]) - 1), (1 << (int(d[3:]) - 1)) - 1)
@@ -35,7 +35,7 @@ class LinearForm:
     const: int = 0
 
     def plus(self, other: LinearForm, factor: int = 1) -> LinearForm:
-        """self + factor * other."""
+        """Return self + factor * other."""
         terms = dict(self.terms)
         for s, c in other.terms.items():
             if total := terms.get(s, 0) + c * factor:
@@ -53,25 +53,25 @@ class LinearForm:
 
 Definition = Let | LoadFrom | GatherFrom | Shuffle
 Facts = Mapping[int, list[tuple[int, LinearForm]]]
-"""Of a symbol s, pairs (k, rest) that say k * s + rest >= 0; the rest has older symbols only."""
+"""Facts by symbol s: pairs (k, rest) with k * s + rest >= 0; the rest has older symbols only."""
 NO_FACTS: Facts = {}
 
 
 @dataclass(slots=True)
 class Ranges:
-    """What is known of the integers of one function. `definitions` grows while the function is walked."""
+    """The known ranges of the integers of one function. `definitions` grows while the function is walked."""
     definitions: dict[Var, Definition] = field(default_factory=dict)
     forms: dict[Var, LinearForm] = field(default_factory=dict)
     intervals: dict[int, Interval] = field(default_factory=dict)
     facts: dict[int, list[tuple[int, LinearForm]]] = field(default_factory=dict)
     quotients: dict[int, tuple[LinearForm, int]] = field(default_factory=dict)
-    """Of symbols that are quotients: what may be negative, though perhaps not where it matters, and what it is divided by."""
+    """Dividend and divisor of each symbol whose dividend may be negative, though perhaps not where the quotient matters."""
     spans: dict[Var, Interval] = field(default_factory=dict)
     data: dict[Buffer, Interval] = field(default_factory=dict)
 
     # ---- symbols -----------------------------------------------------------------------------------------------------
     def symbol(self, interval: Interval, *facts: tuple[int, LinearForm]) -> LinearForm:
-        """A new symbol, as a form."""
+        """Return a new symbol, as a form."""
         number = len(self.intervals)
         if any(s >= LANE for _, rest in facts for s in rest.terms):
             number += VECTOR
@@ -81,24 +81,24 @@ class Ranges:
         return LinearForm({number: 1})
 
     def loop(self, index: Var, low: Operand, high: Operand) -> Interval:
-        """Enter a loop: what its index is, at least and at most."""
+        """Enter a loop; return the interval of its index."""
         first, end = self.form(low), self.form(high)
         interval = self.least(first), -self.least(end.times(-1)) - 1
         self.forms[index] = self.symbol(interval, (1, first.times(-1)), (-1, end.moved(-1)))
         return interval
 
     def given(self, var: Var, interval: Interval) -> None:
-        """Say what a value that comes from outside can be."""
+        """Set the interval of a value that comes from outside."""
         self.forms[var] = self.symbol(interval)
 
     def below(self, x: Var, y: Var) -> None:
-        """Say that x <= y, where y is the newer symbol."""
+        """Record that x <= y, where y is the newer symbol."""
         (newest,) = self.form(y).terms
         self.facts.setdefault(newest, []).append((1, self.form(x).times(-1)))
 
     # ---- forms -------------------------------------------------------------------------------------------------------
     def form(self, x: Operand) -> LinearForm:
-        """An integer, or a vector of them, as a form."""
+        """Return an integer, or a vector of integers, as a form."""
         if isinstance(x, Literal):
             return LinearForm({}, int(x.value))
         known = self.forms.get(x)
@@ -123,12 +123,12 @@ class Ranges:
         return self.unknown(x.type)
 
     def within(self, type: Type, form: LinearForm) -> LinearForm:
-        """The form, unless the dtype cannot hold all its values: then it wraps around and says nothing."""
+        """Return the form, or an unknown symbol if the dtype cannot hold all values of the form: then it wraps around."""
         (low, high), (least, most) = self.interval(form), LIMITS[type.dtype]
         return form if least <= low and high <= most else self.unknown(type)
 
     def read(self, buffer: Buffer, zeros: bool) -> LinearForm:
-        """A value from memory: of a constant, what its data has; `zeros` where some lanes are not read and 0."""
+        """Return a value from memory, for a constant with the range of its data; with `zeros`, some lanes are unread and 0."""
         if buffer.data is None or not buffer.size:
             return self.unknown(Type(buffer.dtype))
         if buffer not in self.data:
@@ -168,7 +168,7 @@ class Ranges:
         return LinearForm({LANE + lanes: 1})
 
     def by_constant(self, type: Type, op: str, x: Operand, n: int) -> LinearForm:
-        """x op n."""
+        """Return x op n."""
         form = self.form(x)
         low, high = self.interval(form)
         match op:
@@ -188,7 +188,7 @@ class Ranges:
         return self.unknown(type)
 
     def truncated(self, form: LinearForm, by: int) -> LinearForm:
-        """What may be negative, divided towards 0."""
+        """Return the quotient of a form that may be negative, rounded towards 0."""
         low, high = (n // by if n >= 0 else -(-n // by) for n in self.interval(form))
         found = self.symbol((low, high), (-by, form.moved(by - 1)), (by, form.times(-1).moved(by - 1)))
         (number,) = found.terms
@@ -207,7 +207,7 @@ class Ranges:
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
     def interval(self, form: LinearForm) -> Interval:
-        """Bounds from each symbol's interval alone."""
+        """Return bounds from each symbol's interval alone."""
         low = high = form.const
         for s, c in form.terms.items():
             least, most = self.intervals[s]
@@ -215,15 +215,15 @@ class Ranges:
         return low, high
 
     def closest(self, form: LinearForm) -> Interval:
-        """Bounds from facts, too, where these can say more than intervals: of a difference."""
+        """Return bounds from facts, too, where facts can be tighter than intervals: for a form of several symbols."""
         return (self.least(form), -self.least(form.times(-1))) if len(form.terms) > 1 else self.interval(form)
 
     def least(self, form: LinearForm, facts: Facts = NO_FACTS) -> int:
-        """The form is at least this; the facts hold beside what is always known."""
+        """Return a lower bound of the form; the facts hold in addition to those that always hold."""
         return self.found_least(form, facts, {})
 
     def found_least(self, form: LinearForm, facts: Facts, found: dict[tuple, int]) -> int:
-        """`least`, with the answers found on the way: many facts lead to the same forms."""
+        """Return `least`, memoized in `found`: many facts lead to the same forms."""
         if not form.terms:
             return form.const
         symbols = sorted(form.terms.items())
@@ -243,7 +243,8 @@ class Ranges:
         return best
 
     def known_of(self, symbol: int, facts: Facts, found: dict[tuple, int]) -> Sequence[tuple[int, LinearForm]]:
-        """What is always known of a symbol; of a quotient more, where the facts say that what is divided is not negative."""
+        """Return the facts about a symbol that always hold, and more about a quotient if `facts` prove its dividend not
+        negative."""
         known = self.facts.get(symbol, [])
         if symbol in self.quotients:
             form, by = self.quotients[symbol]
@@ -252,7 +253,7 @@ class Ranges:
         return known
 
     def span(self, x: Operand) -> Interval:
-        """The interval of a value."""
+        """Return the interval of a value."""
         if isinstance(x, Literal):
             return int(x.value), int(x.value)
         known = self.spans.get(x)
@@ -262,7 +263,7 @@ class Ranges:
 
     # ---- conditions --------------------------------------------------------------------------------------------------
     def conditions(self, x: Operand) -> list[LinearForm]:
-        """Forms that are not negative where x is true."""
+        """Return forms that are not negative where x is true."""
         match self.definitions.get(x) if isinstance(x, Var) else None:
             case Let(_, "and", (a, b)) if x.type.dtype == "bool":
                 return self.conditions(a) + self.conditions(b)
@@ -276,7 +277,7 @@ class Ranges:
         return []
 
     def cases(self, x: Operand, holds: bool = True) -> list[list[LinearForm]]:
-        """Forms that are not negative where x is true (or false): all of those of one case at least."""
+        """Return cases: where x is true (or false, by `holds`), all forms of at least one case are not negative."""
         match self.definitions.get(x) if isinstance(x, Var) and x.type.dtype == "bool" else None:
             case Let(_, "xor", (a, Literal(value=1))):
                 return self.cases(a, not holds)
@@ -294,12 +295,12 @@ class Ranges:
 
 
 def quotient(form: LinearForm, by: int) -> tuple[tuple[int, LinearForm], tuple[int, LinearForm]]:
-    """Facts of what the form, which is not negative, is divided to."""
+    """Return the facts about the quotient of a form that is not negative."""
     return (-by, form), (by, form.times(-1).moved(by - 1))
 
 
 def by_newest(forms: Iterable[LinearForm], outer: Facts = NO_FACTS) -> Facts:
-    """Facts for `least`: forms that are not negative, beside those known outside."""
+    """Return facts for `least`: forms that are not negative, in addition to the outer facts."""
     facts = {s: list(known) for s, known in outer.items()}
     for form in forms:
         if form.terms:

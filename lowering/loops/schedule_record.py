@@ -1,6 +1,6 @@
-"""How the loops of a program's kernels have come about: the nests of each kernel with the strategy of each, the rows that run
-at a time, and the tasks among which threads divide the work. Made with the loops and kept beside them, so that what is shown
-is what runs. `schedule.schedule_text` prints it and reads it back.
+"""Records of how the loops of a program's kernels were made: the loop nests of each kernel with the strategy of each, the rows
+that run at a time, and the tasks among which threads divide the work. They are made with the loops and kept beside them, so
+that the schedule shown is the one that runs. `schedule.schedule_text` prints the records and reads them back.
 """
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...runtime.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NestRecord:
-    """A loop nest, its axes with their extents, outermost first, and its strategy as text. `position` is where a text says
-    so."""
+    """A loop nest, its axes with their extents, outermost first, and its strategy as text. `position` is its position in a
+    schedule text."""
     name: str
     axes: tuple[tuple[str, int], ...]
     strategy: str
@@ -22,8 +22,8 @@ class NestRecord:
 
 @dataclass(frozen=True, slots=True)
 class RowRecord:
-    """A kernel that is tiled by rows with others; divided into `tasks` that run at the same time. Of its result only the
-    last `kept` of all rows stay, where that is not None."""
+    """A kernel that is tiled by rows together with others, in `tasks` tasks that run at the same time. If `kept` is not None,
+    only the last `kept` rows of its result stay."""
     tasks: int = 1
     kept: int | None = None
     position: Position | None = field(default=None, compare=False)
@@ -39,9 +39,9 @@ class ChainRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """How threads divide a function: into `count` tasks, by ranges of the iterations of `loops` (the number of the index
-    variable, the iterations), with a barrier after each of `phases` phases. The longest task takes about `cycles`, all of
-    them about `whole`."""
+    """The division of a function among threads: `count` tasks, by ranges of the iterations of `loops` (number of the index
+    variable, number of iterations), with a barrier after each of `phases` phases. The longest task takes about `cycles`
+    cycles, the whole function about `whole`."""
     count: int
     loops: tuple[tuple[int, int], ...]
     phases: int
@@ -52,7 +52,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class KernelRecord:
-    """The schedule of a kernel. `in_floats` says why its contraction is computed in float32 where limbs are allowed."""
+    """The schedule of a kernel. `in_floats` is the reason why it computes a contraction in float32 where limbs are allowed."""
     origin: str
     nests: tuple[NestRecord, ...]
     rows: RowRecord | None = None

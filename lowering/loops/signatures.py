@@ -1,4 +1,4 @@
-"""Which operand types each operation of the loop IR takes: what `verify` holds every statement to."""
+"""The operand and result types of each operation of the loop IR; `verify` checks every statement against them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ FAMILIES: dict[str, Family] = {
     "bool": "bool", "float32": "float", "float64": "float", **dict.fromkeys(HALVES, "half"), "float16": "float16",
     **dict.fromkeys(INTEGERS, "integer"),
 }
-"""The dtypes that there are."""
+"""Family of each dtype of the loop IR."""
 
 NUMBER, BITWISE = frozenset({"integer", "float"}), frozenset({"integer", "bool"})
 ANY = NUMBER | BITWISE | {"half", "float16"}
 ROUNDED = NUMBER | {"float16"}
-"""Of what is computed in float16, too, as if in float32, and rounded."""
+"""Families of operations that also take float16: computed as if in float32, and rounded."""
 ELEMENTWISE: dict[str, tuple[int, frozenset[str]]] = {
     **dict.fromkeys(("add", "sub", "mul", "div"), (2, ROUNDED)),
     **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), (2, ROUNDED | {"bool"})),
@@ -29,14 +29,14 @@ ELEMENTWISE: dict[str, tuple[int, frozenset[str]]] = {
     "fma": (3, NUMBER), **dict.fromkeys(("rint", "floor", "ceil"), (1, frozenset({"float"}))),
     "sqrt": (1, frozenset({"float", "float16"})), "abs": (1, ROUNDED), "clz": (1, frozenset({"integer"})),
 }
-"""Operations whose operands and result have one type: how many operands, of which families."""
+"""Operations whose operands and result have one type: number of operands, and families of that type."""
 
 REDUCTIONS = {"add": NUMBER, "mul": NUMBER, **dict.fromkeys(("and", "or"), BITWISE),
               **dict.fromkeys(("min", "max", "minimum", "maximum", "minnum", "maxnum"), NUMBER | {"bool"})}
 
 
 def mismatch(op: str, result: Type, args: tuple[Type, ...]) -> str | None:
-    """What is wrong with the types of result = op(args); None where they are right."""
+    """Return what is wrong with the types of result = op(args); None if they are right."""
     for t in (result, *args):
         if t.dtype not in FAMILIES or t.lanes < 1:
             return f"{t} is no type of a value"
@@ -163,4 +163,4 @@ OTHERS: dict[str, tuple[int, Rule]] = {
     **dict.fromkeys(("multiply_high", "multiply_high_nudged"), (3, multiply_high)),
     "scaleb": (2, scaleb), "lookup": (5, lookup), "pack": (2, pack),
 }
-"""Operations of several types: how many operands, and what is wrong with them."""
+"""Operations of several types: number of operands, and the rule that finds a mismatch."""

@@ -15,8 +15,7 @@ buffers have names.
       compute 0
     }
 
-What a kernel's element is, in expressions, is not part of it (`show kernels` has that), nor is where an operator
-stands.
+The text has neither the expressions of kernels (`show kernels` has those) nor the positions of operators.
 """
 from __future__ import annotations
 
@@ -72,14 +71,14 @@ SHORT = 32
 
 
 def read_program(text: str, source: str = "program") -> Program:
-    """Read what `print_program` wrote, with all constants; the program is not verified. Raises Problem, with the place,
-    for anything else. Its kernels have no expressions: the value of each is the element of its output."""
+    """Read a program that `print_program` wrote, with all constants, but do not verify it. Raises Problem, with the position,
+    for any other text. The kernels have no expressions: the value of each is the element of its output."""
     from .text_reader import LoopsReader
     return LoopsReader(text, source).program()
 
 
 def print_program(program: Program, constants: bool = False) -> str:
-    """A program as text; with `constants` all data of constants, else only that of short ones."""
+    """Return a program as text; with `constants` all data of constants, otherwise only that of short ones."""
     names = BufferLabels()
     body = [line for f in program.functions for line in names.function(f)]
     head = [f"program {quoted(program.name)}"]
@@ -94,7 +93,7 @@ def print_program(program: Program, constants: bool = False) -> str:
 
 
 def print_function(function: Function) -> str:
-    """One function as text."""
+    """Return one function as text."""
     return "\n".join([*BufferLabels().function(function), ""])
 
 
@@ -119,7 +118,7 @@ def fault(f: Fault) -> str:
 
 
 def operand(x: Operand) -> str:
-    """A value by its number, a constant with its type; an index needs none."""
+    """Return a value by its number, or a constant with its type unless that is an index."""
     if isinstance(x, Var):
         return f"%{x.id}"
     value = str(int(x.value)) if isinstance(x.value, (bool, int, np.bool_, np.integer)) else repr(float(x.value))
@@ -131,7 +130,7 @@ def typed(x: Var) -> str:
 
 
 class BufferLabels:
-    """Labels of buffers: their names, with a number where two have the same."""
+    """Labels of buffers: their names, with a number where two buffers have the same name."""
 
     def __init__(self) -> None:
         self.buffers: dict[Buffer, str] = {}
@@ -260,6 +259,6 @@ class BufferLabels:
 
 
 def lanes_of(value: Operand, active: int, mask: Operand | None) -> str:
-    """Which lanes are accessed, where it is not all of them."""
+    """Return the text that restricts the lanes accessed; empty if all are."""
     few = f" active {active}" if active != value.type.lanes else ""
     return few + (f" mask {operand(mask)}" if mask is not None else "")

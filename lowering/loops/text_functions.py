@@ -33,11 +33,11 @@ from .signatures import FAMILIES
 from .text_tokens import LoopTokens
 
 DEPTH = 100
-"""Blocks inside each other at most."""
+"""Maximum nesting depth of blocks."""
 
 
 class FunctionReader(LoopTokens):
-    """Reads a function, over buffers that are known. `values` are those of the function that is read."""
+    """A reader of functions over known buffers. `values` are those of the function being read."""
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__(text, source)
@@ -52,7 +52,7 @@ class FunctionReader(LoopTokens):
         return self.buffers[token]
 
     def labels(self) -> tuple[Buffer, ...]:
-        """Buffers in parentheses."""
+        """Read buffers in parentheses."""
         self.expect("(")
         found: list[Buffer] = []
         while not self.accept(")"):
@@ -75,7 +75,7 @@ class FunctionReader(LoopTokens):
         return Function(name, params, scratch, self.block(), rows, phases)
 
     def fresh(self) -> str:
-        """The number of a value that is defined here."""
+        """Read the number of a value that is defined here."""
         token = self.take()
         if not re.fullmatch(r"%\d{1,9}", token, re.ASCII) or token in self.values:
             raise self.problem(f"expected a new value, found {token}")
@@ -116,7 +116,7 @@ class FunctionReader(LoopTokens):
         return found
 
     def block(self) -> Block:
-        """Statements in braces."""
+        """Read statements in braces."""
         self.expect("{")
         found: Block = []
         while not self.accept("}"):
@@ -144,7 +144,7 @@ class FunctionReader(LoopTokens):
         return self.definition()
 
     def definition(self) -> Stmt:
-        """A statement with a result, which is known from its end on."""
+        """Read a statement with a result, which is defined from the end of the statement on."""
         token = self.fresh()
         self.expect(":")
         result = Var(int(token[1:]), self.type(), self.depth)
@@ -185,7 +185,7 @@ class FunctionReader(LoopTokens):
         return Address(buffer, base, offset)
 
     def lanes(self, type: Type) -> tuple[int, Operand | None]:
-        """Which lanes are accessed; all of them unless it says otherwise."""
+        """Read the number of active lanes, by default all, and the mask, if any."""
         active = self.number() if self.accept("active") else type.lanes
         return active, self.operand() if self.accept("mask") else None
 
@@ -200,7 +200,7 @@ class FunctionReader(LoopTokens):
         return StoreTo(address, value, active, self.accept("streaming"))
 
     def of_tiles(self, what: str) -> Stmt:
-        """A statement of a matrix unit."""
+        """Read a statement of a matrix unit."""
         match what:
             case "shape_tiles":
                 numbers = self.numbers()
@@ -229,7 +229,7 @@ class FunctionReader(LoopTokens):
         return self.number()
 
     def three_tiles(self) -> tuple[int, int, int]:
-        """A total and what is multiplied."""
+        """Read the accumulator tile and the two tiles to be multiplied."""
         total = self.number()
         self.expect("=")
         x = self.number()
@@ -263,7 +263,7 @@ class FunctionReader(LoopTokens):
         return For(index, low, high, tuple(params), tuple(inits), results, body, tuple(yields))
 
     def carried(self) -> tuple[list[Var], list[Operand]]:
-        """The values that a loop carries, and what they start with: values from outside of it."""
+        """Read the values that a loop carries, and their initial values from outside of the loop."""
         found: list[tuple[str, Var]] = []
         inits: list[Operand] = []
         while not found or self.accept(","):

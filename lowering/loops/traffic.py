@@ -1,10 +1,10 @@
-"""How many bytes a run loads from each buffer and stores there: what the planner weighs several memories by, and the report
-prints.
+"""The bytes that a run loads from and stores to each buffer. The planner weighs several memories by these numbers, and the
+report prints them.
 
-Each load and store of the loop IR counts each time that it is executed, with the lanes that it touches: no cache is thought of,
-an element that is loaded twice counts twice, and a prefetch is none. Loop bounds, conditions and masks that follow from
-indices count as they are; one that depends on what memory holds counts as true, so that a gather under it counts all its
-lanes. Of a program, the body of a loop counts once, and so does each side of a branch.
+Each execution of a load or store of the loop IR counts, with the lanes that it touches. No cache is modelled: an element that
+is loaded twice counts twice, and a prefetch does not count. Loop bounds, conditions and masks that follow from indices count
+as they are; a condition or mask that depends on the contents of memory counts as true, so that a gather under it counts all
+its lanes. In a program, the body of a loop counts once, and so does each side of a branch.
 """
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from .program import Program
 from .verify_steps import row_count
 
 Call = tuple[int, int]
-"""The rows that a function is called for."""
+"""Range of rows that a function is called for."""
 FEW = 64
-"""Iterations that are not worth being told apart by less than all that is known of them."""
+"""Number of iterations up to which merging equal ones is not worth the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Traffic:
 
 
 def program_traffic(program: Program) -> dict[Buffer, Traffic]:
-    """What one run of a program moves of each buffer that its kernels use."""
+    """Return the traffic of one run of a program, for each buffer that its kernels use."""
     calls: dict[int, list[Call]] = {}
     for step in walk(program.steps):
         for kernel, call in calls_of(program, step):
@@ -73,7 +73,7 @@ def program_traffic(program: Program) -> dict[Buffer, Traffic]:
 
 
 def calls_of(program: Program, step: Step) -> Iterator[tuple[int, Call]]:
-    """The calls of functions that a step makes itself, not those of steps inside it."""
+    """Yield the calls of functions that a step makes itself, not those of steps inside it."""
     match step:
         case Compute(kernel, _, tasks) if tasks > 1:
             for start, end in itertools.pairwise((0, *program.functions[kernel].phases)):
@@ -85,7 +85,7 @@ def calls_of(program: Program, step: Step) -> Iterator[tuple[int, Call]]:
 
 
 def traffic(function: Function, calls: Sequence[Call] = ((0, 0),)) -> dict[Buffer, Traffic]:
-    """What these calls of a function move of each buffer, all together."""
+    """Return the total traffic of these calls of a function, for each buffer."""
     low, high = np.array(calls, np.int64).reshape(-1, 2).T
     run = Count(function)
     run.block(function.body, Iterations(np.ones(len(calls), np.int64), dict(zip(function.rows or (), (low, high)))))
@@ -94,8 +94,8 @@ def traffic(function: Function, calls: Sequence[Call] = ((0, 0),)) -> dict[Buffe
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """All the times that a block is executed, as rows of arrays: how often each row stands for (`times`), and the values of
-    variables in it, of which a vector has its lanes along the second axis. What is the same in all rows has one row."""
+    """All executions of a block, as rows of arrays: the number of executions that each row represents (`times`), and the
+    values of variables in the row; the lanes of a vector are along the second axis. A value equal in all rows has one row."""
     times: Array
     values: Mapping[Var, Array]
 
@@ -103,7 +103,7 @@ class Iterations:
         return Iterations(self.times[rows], {v: a if len(a) == 1 else a[rows] for v, a in self.values.items()})
 
     def grouped(self, needed: set[Var]) -> Iterations:
-        """The same with no more than the variables needed, and rows that are alike as one."""
+        """Return the iterations with only the variables needed, and with equal rows merged."""
         values = {v: a for v, a in self.values.items() if v in needed}
         if len(self.times) <= FEW:
             return Iterations(self.times, values)
@@ -117,7 +117,7 @@ class Iterations:
 
 
 class Count:
-    """Counts what the blocks of one function load and store."""
+    """A count of the bytes that the blocks of one function load and store."""
 
     def __init__(self, function: Function) -> None:
         self.read: dict[Buffer, int] = {}
@@ -129,7 +129,7 @@ class Count:
         self.define(function.body)
         self.need(function.body)
 
-    # ---- what decides how often something is executed -----------------------------------------------------------------
+    # ---- operands that decide numbers of executions -------------------------------------------------------------------
     def define(self, block: Block) -> None:
         for stmt in block:
             match stmt:
@@ -146,7 +146,7 @@ class Count:
                     waiting += [a for a in self.definitions[x].args if isinstance(a, Var)]
 
     def need(self, block: Block) -> set[Var]:
-        """The decisive variables that a block uses."""
+        """Return the decisive variables that a block uses."""
         found: set[Var] = set()
         for stmt in block:
             found.update(x for x in decisions(stmt) if isinstance(x, Var))
@@ -187,7 +187,7 @@ class Count:
         into[buffer] = into.get(buffer, 0) + elements * ITEM_SIZES[buffer.dtype]
 
     def lanes(self, active: int, mask: Operand | None, now: Iterations) -> int:
-        """Elements that an access touches in all iterations."""
+        """Return the number of elements that an access touches in all iterations."""
         on = None if mask is None else self.value(mask, now)
         if on is None:
             return active * int(now.times.sum())
@@ -220,7 +220,7 @@ class Count:
 
     # ---- values -------------------------------------------------------------------------------------------------------
     def value(self, x: Operand, now: Iterations) -> Array | None:
-        """A row for each iteration, or one for all; None where memory decides."""
+        """Return the value as a row for each iteration, or one row for all; None if it depends on memory."""
         if isinstance(x, Literal):
             return np.full((1,) if x.type.lanes == 1 else (1, x.type.lanes), literal(x), dtype_of(x.type.dtype))
         return now.values.get(x)
@@ -246,7 +246,7 @@ class Count:
 
 
 def decisions(stmt: object) -> Iterable[Operand]:
-    """What decides how often a statement, or what is inside it, touches memory, and how much of it."""
+    """Return the operands that decide how many times, and how many elements, a statement or its body accesses."""
     match stmt:
         case For(low=low, high=high):
             return low, high

@@ -1,8 +1,8 @@
 """Checks loop IR, on every compile: each value is defined once, before its uses, with the right type; each access is
 inside its buffer; nothing is read that was not written. A failure is a fault of tosaic, a Problem of kind "internal".
 
-What is proved: without a condition around it, that every index is in range. Under a mask or an If, the condition is
-used; where it does not suffice (it may depend on data), the access counts as guarded, unless it never is in range.
+Every index without a condition around it is proved to be in range. Under a mask or an If, the proof uses the condition;
+where the condition does not suffice (it may depend on data), the access counts as guarded, unless it is never in range.
 """
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ WRITABLE = frozenset({"result", "temporary", "variable", "scratch"})
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How many accesses a function has, and how many of them are in range only because a condition says so. `needs` are
-    the buffers that it reads before it has written to them."""
+    """The number of accesses of a function, and the number of those that only a condition keeps in range. `needs` are the
+    buffers that the function reads before it has written to them."""
     accesses: int
     guarded: int
     needs: frozenset[Buffer]
 
 
 def verify(function: Function, rows: Interval | None = None) -> Proof:
-    """Check a function; `rows` are the least low and the greatest high that it is called with (without them, as many as
-    the buffer that it writes has). Raises Problem, of kind "internal", for the first fault."""
+    """Check a function. `rows` are the least low and the greatest high of its calls (by default, all rows of the buffer
+    that it writes). Raises Problem, of kind "internal", for the first fault."""
     return Verifier(function).run(rows)
 
 
 def verify_program(program: Program) -> tuple[Proof, ...]:
-    """Check every function of a program, with the rows that its steps ask for, and that each step reads what an earlier
-    one has written. Raises Problem, of kind "internal", for the first fault."""
+    """Check every function of a program, with the rows that the steps ask for, and check that each step reads only what
+    an earlier step has written. Raises Problem, of kind "internal", for the first fault."""
     from .verify_steps import rows_of, verify_steps
     checkpoint()
     spans = rows_of(program)
@@ -79,8 +79,8 @@ def verify_program(program: Program) -> tuple[Proof, ...]:
 
 def proof_of(function: Function, rows: Interval | None, known: dict[tuple[Function, Interval | None], tuple[Function, Proof]]
              ) -> Proof:
-    """`verify`. Of functions that are the same but for their buffers one is checked, unless the data of constants matters: of
-    the others, that the buffers are alike."""
+    """Return the proof of `verify`. Of functions that differ only in their buffers, check one; for the others, check only
+    that the buffers are alike. Where the data of constants matters, check each function."""
     checkpoint()
     key = first_of(function), rows
     if key in known:
@@ -106,8 +106,8 @@ def kind_of(buffer: Buffer) -> tuple[str, str, int]:
 
 @dataclass(slots=True)
 class Verifier:
-    """The check of one function. `own` are the values of the open block, `facts` what the open conditions say, `known`
-    the bounds found under them."""
+    """The check of one function. `own` are the values of the open block, `facts` the facts of the open conditions, `known`
+    the bounds found under those conditions."""
     function: Function
     ranges: Ranges = field(default_factory=Ranges)
     visible: set[Var] = field(default_factory=set)
@@ -180,7 +180,7 @@ class Verifier:
             RULES[type(stmt)](self, stmt)
 
     def inside(self, block: Block, names: tuple[Var, ...] = (), yields: tuple[Operand, ...] = ()) -> None:
-        """Check a block that stands in another; what it defines is not seen outside."""
+        """Check a nested block; the values that it defines are not visible outside."""
         outer, self.own = self.own, []
         self.depth += 1
         for var in names:
@@ -193,7 +193,7 @@ class Verifier:
         self.depth -= 1
 
     def let(self, stmt: Let) -> None:
-        """An operation; each combination of types is looked at once."""
+        """Check an operation; check each combination of types once."""
         result = stmt.result
         for x in stmt.args:
             self.use(x)
@@ -288,7 +288,7 @@ class Verifier:
             self.same("a mask", mask.type, Type("bool", type.lanes))
 
     def access(self, buffer: Buffer, type: Type, how: str) -> None:
-        """That the buffer is ours, has such elements, and may be used so: it is looked at once."""
+        """Check, once per buffer, that it belongs to this function, has this element type, and permits the access."""
         if (buffer, type.dtype, how) in self.touched:
             return
         self.touched.add((buffer, type.dtype, how))
@@ -305,7 +305,7 @@ class Verifier:
             self.needs.add(buffer)
 
     def place(self, address: Address, lanes: int, active: int, mask: Operand | None) -> None:
-        """That buffer[base + offset] and its neighbours are inside; in most cases intervals alone say so."""
+        """Check that buffer[base + offset] and its neighbours are in range; in most cases intervals alone prove it."""
         base, offset, size = address.base, address.offset, size_of(address.buffer)
         low, high = self.ranges.span(base)
         if low + offset >= 0 and high + offset + active <= size:
@@ -318,7 +318,7 @@ class Verifier:
             (a + offset, b + offset) for a, b in self.cases(base, lanes, active, mask, step=1)])
 
     def bounds(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> Interval:
-        """The least and greatest of base + step * lane where the mask and the conditions around it hold."""
+        """Return the least and greatest base + step * lane where the mask and the enclosing conditions hold."""
         key = (base, lanes, active, mask, step)
         if key not in self.known:
             self.known[key] = self.least_and_greatest(
@@ -326,18 +326,18 @@ class Verifier:
         return self.known[key]
 
     def cases(self, base: Operand, lanes: int, active: int, mask: Operand | None, step: int = 0) -> list[Interval]:
-        """`bounds` in each case of the mask, and of the conditions around it, that can be."""
+        """Return the `bounds` for each case of the mask that is feasible under the enclosing conditions."""
         found = [self.least_and_greatest(base, lanes, active, facts, step)
                  for facts in (self.ranges.cases(mask) if mask is not None else [[]])
                  if can_be(self.ranges, [*facts, *self.accessed(lanes, active)], self.facts)]
         return [(low, high) for low, high in found if low <= high]
 
     def accessed(self, lanes: int, active: int) -> list[LinearForm]:
-        """What is known of the lanes of an access."""
+        """Return the facts about the lanes of an access."""
         return [self.ranges.lane(lanes).times(-1).moved(active - 1)] if active < lanes else []
 
     def least_and_greatest(self, base: Operand, lanes: int, active: int, facts: list[LinearForm], step: int) -> Interval:
-        """The least and greatest of base + step * lane where these facts hold beside what is known here."""
+        """Return the least and greatest base + step * lane under these facts and those of the open conditions."""
         ranges = self.ranges
         facts = [*facts, *self.accessed(lanes, active)]
         all_facts = by_newest(facts, self.facts) if facts else self.facts
@@ -347,8 +347,8 @@ class Verifier:
         return ranges.least(form, all_facts), -ranges.least(form.times(-1), all_facts)
 
     def prove(self, buffer: Buffer, low: int, high: int, mask: Operand | None, cases: Callable[[], list[Interval]]) -> None:
-        """That an access from low to high is in range; one that a condition guards may be outside, but not for sure
-        in all cases of the mask that can be."""
+        """Check that an access from low to high is in range. An access that a condition guards may be out of range, unless
+        it certainly is in every feasible case of the mask."""
         self.accesses += 1
         size, guarded = size_of(buffer), bool(self.conditions or mask is not None)
         if self.dead or (low >= 0 and high < size):
@@ -360,7 +360,7 @@ class Verifier:
 
 
 def size_of(buffer: Buffer) -> int:
-    """Elements of a buffer that a function sees: of one with copies, those of its own."""
+    """Return the number of elements of a buffer that a function sees: one copy of a buffer with copies."""
     return buffer.size // buffer.copies
 
 

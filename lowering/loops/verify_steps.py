@@ -1,5 +1,5 @@
-"""Checks the table of steps of a program: it names functions and buffers that there are, a function that computes rows
-gets all of them, and each step reads only what an earlier one has written.
+"""Checks of a program's table of steps: it names only functions and buffers that exist, a function that computes rows is
+asked for all of them, and each step reads only what an earlier step has written.
 """
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .program import Program
 from .ranges import Interval
 
 FILLED = frozenset({"argument", "constant", "variable"})
-"""Roles of buffers that hold something before the first step."""
+"""Roles of buffers that hold a value before the first step."""
 
 MAX_TASKS = 64
-"""Of a step: a pool notes in one word which of them have begun."""
+"""Maximum number of tasks of a step: a thread pool records in one word which of them have begun."""
 
 
 def fail(program: Program, what: str) -> NoReturn:
@@ -26,12 +26,12 @@ def fail(program: Program, what: str) -> NoReturn:
 
 
 def row_count(kernel: Kernel) -> int:
-    """The extent of the kernel's outermost axis, the first that is longer than 1."""
+    """Return the extent of the kernel's outermost axis that is longer than 1."""
     return next((a.extent for a in kernel.axes if a.extent > 1), 1)
 
 
 def rows_of(program: Program) -> dict[int, Interval]:
-    """For each function that computes rows: the first and the last that it is asked for."""
+    """Return the range of rows that each function that computes rows is asked for."""
     if len(program.kernels) != len(program.functions):
         fail(program, f"{len(program.functions)} functions compute {len(program.kernels)} kernels")
     asked: dict[int, set[Interval]] = {}
@@ -46,7 +46,7 @@ def rows_of(program: Program) -> dict[int, Interval]:
 
 
 def checked(program: Program, step: Compute) -> Interval:
-    """The rows of a step, which must be rows that there are."""
+    """Return the rows of a step; fail if the kernel does not have them."""
     if not 0 <= step.kernel < len(program.functions):
         fail(program, f"step computes kernel {step.kernel} of {len(program.functions)}")
     function, count = program.functions[step.kernel], row_count(program.kernels[step.kernel])
@@ -67,7 +67,7 @@ def checked(program: Program, step: Compute) -> Interval:
 
 
 def check_division(program: Program, function: Function, step: Compute) -> None:
-    """Scratch of a divided function is there for each task, or filled in a phase of its own; phases rise."""
+    """Check a divided function: phases ascend, and scratch has a copy for each task or is filled in a phase of its own."""
     if step.rows is not None or any(a >= b for a, b in itertools.pairwise((0, *function.phases))):
         fail(program, f"{function.name} is divided into phases that end at {function.phases}")
     for b in function.scratch:
@@ -76,8 +76,8 @@ def check_division(program: Program, function: Function, step: Compute) -> None:
 
 
 def check_tasks(program: Program, step: Parallel) -> None:
-    """Parts share no rows of what one of them writes, unless each has its own copy; and read nothing that another one
-    writes."""
+    """Check that, unless each task has its own copy, tasks share no rows of a buffer that one of them writes, and read no
+    buffer that another one writes."""
     rows: dict[Buffer, list[Interval]] = {}
     read: set[Buffer] = set()
     if not 2 <= len(step.tasks) <= MAX_TASKS:
@@ -109,7 +109,7 @@ def written_rows(program: Program, task: Sequence[Compute]) -> dict[Buffer, list
 
 
 def without_gap(program: Program, kernel: int, ranges: Collection[Interval]) -> int:
-    """The end of rows that lie side by side, or over each other, from 0 to the last."""
+    """Return the end of rows that are adjacent or overlap, from 0 to the last; fail if there is a gap."""
     end = 0
     for low, high in sorted(ranges):
         if low > end:
@@ -121,11 +121,11 @@ def without_gap(program: Program, kernel: int, ranges: Collection[Interval]) -> 
 
 
 def verify_steps(program: Program, needs: Sequence[Collection[Buffer]]) -> None:
-    """`needs[i]` are the buffers that functions[i] reads before it has written them."""
+    """Check the steps in order; `needs[i]` are the buffers that functions[i] reads before it has written them."""
     writes = [buffers_written(f) for f in program.functions]
 
     def run(steps: Sequence[Step], full: frozenset[Buffer]) -> frozenset[Buffer]:
-        """The buffers that hold something after the steps."""
+        """Return the buffers that hold a value after the steps."""
         for step in steps:
             match step:
                 case Compute(kernel):

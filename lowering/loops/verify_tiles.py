@@ -1,5 +1,4 @@
-"""What is wrong with statements of a matrix unit: tiles that are not there, shapes that do not fit each other. `verify`
-asks."""
+"""Checks of matrix unit statements for `verify`: tiles that do not exist, and shapes that do not match."""
 from __future__ import annotations
 
 from ...runtime.records import dataclass
@@ -15,7 +14,7 @@ from .ir import (
 )
 
 ELEMENTS = frozenset({"int8", "uint8", "int32", "bfloat16", "float32"})
-"""What rows of tiles are made of."""
+"""Element types of the rows of a tile."""
 
 
 def shapes_fault(stmt: ShapeTiles) -> str | None:
@@ -29,7 +28,7 @@ def shapes_fault(stmt: ShapeTiles) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TileShapes:
-    """The shapes that tiles have; none before they are given."""
+    """The shapes of the tiles; none before a statement sets them."""
     shapes: tuple[tuple[int, int], ...] = ()
 
     def missing(self, *tiles: int) -> str | None:
@@ -44,7 +43,7 @@ class TileShapes:
         return f"rows of a tile are {stmt.stride} elements apart" if stmt.stride < 0 else None
 
     def span(self, stmt: TileAccess) -> int:
-        """Elements from the first to the last of a tile in memory."""
+        """Return the number of elements from the first to the last of a tile in memory."""
         rows, nbytes = self.shapes[stmt.tile]
         return (rows - 1) * stmt.stride + nbytes // ITEM_SIZES[stmt.address.buffer.dtype]
 

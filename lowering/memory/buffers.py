@@ -1,6 +1,6 @@
-"""What the memory planner plans: buffers that conflict, pools that hold them, and where in a pool a buffer lies.
+"""The memory planner's data: buffers that conflict, pools that hold them, and the offset of a buffer in a pool.
 
-This is the interface of TVM's Unified Static Memory Planner: an algorithm sees nothing but these, so that it can be
+This is the interface of TVM's Unified Static Memory Planner: an algorithm sees nothing else, so that it can be
 exchanged. Sizes and offsets are bytes. Ticks are the numbers of a program's steps in their linear order.
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = Literal["intermediate", "input", "output", "constant"]
 PoolKind = Literal["workspace", "constant"]
 PoolAccess = Literal["rw", "ro"]
 Ticks = tuple[int, int]
-"""First and last tick of a span; both belong to it."""
+"""First and last tick of a span, both inclusive."""
 
 
 def is_alignment(value: int) -> bool:
@@ -31,18 +31,18 @@ def is_alignment(value: int) -> bool:
 
 
 def aligned(offset: int, alignment: int) -> int:
-    """The least multiple of `alignment` (a power of two) that is not below `offset`."""
+    """Return the least multiple of `alignment` (a power of two) that is not below `offset`."""
     return -(-offset // alignment) * alignment
 
 
 @dataclass(frozen=True, slots=True)
 class PoolInfo:
     """A memory that buffers may be planned into. `size_hint_bytes` is the most it may hold (None: no limit),
-    `alignment` what its first byte is aligned to (None: whatever its buffers need), `target_access` what each target
-    may do with it (empty: every target reads and writes). Bandwidths and latencies describe it to algorithms that weigh
-    pools; `target_burst_bytes` is what each target moves through it at once, so that less costs as much. The first
-    `pool_offset` bytes belong to somebody else: offsets and sizes count them, and buffers begin at the next byte that is
-    aligned for all of them.
+    `alignment` the alignment of its first byte (None: whatever its buffers need), `target_access` the access that each
+    target has (empty: every target reads and writes). Bandwidths and latencies are for algorithms that weigh pools;
+    `target_burst_bytes` is the number of bytes that each target moves through it at once, so that fewer cost as much. The
+    first `pool_offset` bytes belong to somebody else: offsets and sizes count them, and buffers begin at the next byte
+    that is aligned for all of them.
     """
     __repr__ = shown_changes
     name: str = ""
@@ -81,33 +81,33 @@ class PoolInfo:
 
     @property
     def burst_bytes(self) -> int:
-        """Bytes of a burst, of the target that moves most at once."""
+        """Bytes of a burst of the target that moves most at once."""
         return max(self.target_burst_bytes.values(), default=1)
 
     def seen_by(self, target: str | None) -> PoolInfo:
-        """The pool with the bursts of `target` (None: any) alone."""
+        """Return the pool with the bursts of `target` (None: any) alone."""
         if target is None or not self.target_burst_bytes:
             return self
         bursts = {target: self.target_burst_bytes[target]} if target in self.target_burst_bytes else {}
         return dataclasses.replace(self, target_burst_bytes=bursts)
 
     def allows(self, target: str | None, access: PoolAccess = "rw") -> bool:
-        """True if `target` (None: any) may access it that way."""
+        """True if `target` (None: any) may access the pool that way."""
         if target is None or not self.target_access:
             return True
         return self.target_access.get(target) in (("rw",) if access == "rw" else ("rw", "ro"))
 
     def suits(self, buffer: BufferInfo) -> bool:
-        """True if its first byte is aligned well enough for `buffer`."""
+        """True if the first byte of the pool is aligned well enough for `buffer`."""
         return self.alignment is None or self.alignment % buffer.alignment == 0
 
 
 @dataclass(frozen=True, slots=True)
 class BufferInfo:
     """A buffer to be placed. `pool_candidates` names pools, the best first (empty: all pools, in their order);
-    `conflicts` names the buffers that it may share no byte with. `live` is when it is in use, where that is known:
-    spans of ticks in ascending order, from which the conflicts then follow (`with_conflicts`). `bytes_read` and
-    `bytes_written` are what a run moves of it (None: not known, and then it counts as written once and read once).
+    `conflicts` names the buffers that it may share no byte with. `live` is its live range, if known: spans of ticks in
+    ascending order, from which the conflicts then follow (`with_conflicts`). `bytes_read` and `bytes_written` are its
+    traffic in a run (None: not known, and then the buffer counts as written once and read once).
     """
     name: str
     size_bytes: int
@@ -131,17 +131,17 @@ class BufferInfo:
 
     @property
     def traffic(self) -> tuple[int, int]:
-        """Bytes that a run reads of it, and bytes that it writes."""
+        """Bytes of the buffer that a run reads, and bytes that it writes."""
         return (self.size_bytes if self.bytes_read is None else self.bytes_read,
                 self.size_bytes if self.bytes_written is None else self.bytes_written)
 
     @property
     def lifetime(self) -> int:
-        """Number of ticks that it is live; 0 where that is not known."""
+        """Number of ticks that the buffer is live; 0 if that is not known."""
         return sum(last - first + 1 for first, last in self.live or ())
 
     def candidates(self, pools: Sequence[PoolInfo]) -> list[PoolInfo]:
-        """The pools that it may lie in, the best first."""
+        """Return the pools that may hold the buffer, the best first."""
         if not self.pool_candidates:
             return [p for p in pools if p.suits(self)]
         known = {p.name: p for p in pools}
@@ -159,7 +159,7 @@ def are_spans(live: object) -> bool:
 
 
 def packed(sizes: Iterable[tuple[int, int]]) -> int:
-    """Bytes of what lies one behind the other at its alignment, given as (bytes, alignment); the end is aligned, too."""
+    """Return the bytes of objects (bytes, alignment) stored one after the other, each aligned; the end is aligned, too."""
     end, most = 0, 1
     for nbytes, alignment in sizes:
         end, most = aligned(end, alignment) + nbytes, max(most, alignment)
@@ -167,19 +167,19 @@ def packed(sizes: Iterable[tuple[int, int]]) -> int:
 
 
 def own_alignment(nbytes: int, element: int, most: int) -> int:
-    """What a buffer of that many bytes is aligned to: its element at least, a vector (`most` bytes) where it has one."""
+    """Return the alignment of a buffer of that many bytes: its element at least, a vector (`most` bytes) if it has one."""
     return max(element, min(most, 1 << max(nbytes.bit_length() - 1, 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class PoolAllocation:
-    """Where a buffer lies: a pool's name, and the offset of its first byte there."""
+    """The allocation of a buffer: a pool's name, and the offset of the buffer's first byte in the pool."""
     pool: str
     byte_offset: int
 
 
 def sizes_of(buffers: Iterable[BufferInfo], pools: Sequence[PoolInfo], allocations: Mapping[str, PoolAllocation]) -> list[int]:
-    """Bytes that a plan needs of each pool, the least wanted one first."""
+    """Return the bytes that a plan needs of each pool, the least wanted one first."""
     ends = {p.name: 0 for p in pools}
     for b in buffers:
         place = allocations[b.name]
@@ -188,7 +188,7 @@ def sizes_of(buffers: Iterable[BufferInfo], pools: Sequence[PoolInfo], allocatio
 
 
 def by_name(buffers: Iterable[BufferInfo]) -> dict[str, BufferInfo]:
-    """The buffers by name; a Problem where two have the same."""
+    """Return the buffers by name; raise a Problem if two have the same name."""
     found: dict[str, BufferInfo] = {}
     for buffer in buffers:
         if found.setdefault(buffer.name, buffer) is not buffer:
@@ -197,9 +197,9 @@ def by_name(buffers: Iterable[BufferInfo]) -> dict[str, BufferInfo]:
 
 
 def symmetric(buffers: Sequence[BufferInfo]) -> tuple[BufferInfo, ...]:
-    """The same buffers with conflicts that hold both ways and none with itself; lists given may be one-way.
+    """Return the buffers with conflicts that hold both ways and none with themselves; given lists may be one-way.
 
-    Raises a Problem where a conflict names no buffer of the list, or two buffers have the same name.
+    Raises a Problem if a conflict names no buffer of the list, or two buffers have the same name.
     """
     known = by_name(buffers)
     both: dict[str, set[str]] = {name: set() for name in known}

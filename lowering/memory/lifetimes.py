@@ -1,10 +1,10 @@
-"""When each buffer of a program is in use: the steps in one line, and the spans of that line in which a buffer holds
-something that is still wanted. What the planner's conflicts follow from.
+"""Live ranges of a program's buffers: the steps in one line, and the spans of that line in which a buffer holds a value
+that is still needed. The planner's conflicts follow from these.
 
 Steps are numbered in the order they are written: the arms of a branch one after the other, a loop's test, its
-condition, its body; tasks that run at the same time are one step. Executing takes some of the steps in that order, and
-goes back only at the end of a loop's body. So a buffer lives from its first use to its last; only what a later iteration
-of a loop may still read, or what is read after the loop, has to live over all of it.
+condition, its body; tasks that run at the same time are one step. Execution takes some of the steps in that order, and
+goes back only at the end of a loop's body. So a buffer is live from its first use to its last; only a buffer that a later
+iteration of a loop may still read, or that is read after the loop, is live over the whole loop.
 """
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from .buffers import Ticks
 
 @dataclass(frozen=True, slots=True)
 class KernelAccess:
-    """What one kernel does with memory: buffers whose contents it reads, buffers that it writes (every element, when it
-    runs from its first row to its last), and scratch that means nothing before and after."""
+    """The memory accesses of one kernel: buffers whose contents it reads, buffers that it writes (every element, when it
+    runs from its first row to its last), and scratch whose contents mean nothing before and after."""
     reads: tuple[Buffer, ...] = ()
     writes: tuple[Buffer, ...] = ()
     scratch: tuple[Buffer, ...] = ()
 
 
 def access_of(function: Function) -> KernelAccess:
-    """What a function of the loop IR does with its buffers, in the order of its parameters."""
+    """Return the accesses of a function of the loop IR to its buffers, in the order of its parameters."""
     read, written = buffers_read(function), buffers_written(function)
     return KernelAccess(tuple(b for b in function.params if b in read), tuple(b for b in function.params if b in written),
                         function.scratch)
 
 
 def at_once(accesses: Iterable[KernelAccess]) -> KernelAccess:
-    """What kernels access that are tiled by rows, in tasks: what one of them writes, the others find there."""
+    """Return the accesses of kernels that are tiled by rows, in tasks: a buffer that one kernel writes is no read of
+    another."""
     every = list(dict.fromkeys(accesses))
     writes = dict.fromkeys(b for a in every for b in a.writes)
     return KernelAccess(tuple(dict.fromkeys(b for a in every for b in a.reads if b not in writes)), tuple(writes),
@@ -44,12 +45,12 @@ def at_once(accesses: Iterable[KernelAccess]) -> KernelAccess:
 
 @dataclass(slots=True)
 class Flow:
-    """Of a piece of program: `exposed` may be read before the piece writes it, `written` has been when it ends."""
+    """The data flow of a piece of program, which may read `exposed` before writing it, and has written `written` at its end."""
     exposed: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
 
     def add(self, after: Flow) -> None:
-        """Another piece comes next."""
+        """Append the flow of the next piece."""
         self.exposed |= after.exposed - self.written
         self.written |= after.written
 
@@ -60,7 +61,7 @@ class Flow:
 @dataclass(slots=True)
 class Timeline:
     """The line of steps as it grows. `uses` are (tick, buffer) in order; `loops` are the span of a loop, its uses as a
-    range of `uses`, and what the loop reads before it writes it."""
+    range of `uses`, and the buffers that the loop reads before it writes them."""
     accesses: Sequence[KernelAccess]
     tick: int = 0
     uses: list[tuple[int, Buffer]] = field(default_factory=list)
@@ -88,7 +89,7 @@ class Timeline:
                 return self.read(buffer)
 
     def compute(self, access: KernelAccess, continues: bool) -> Flow:
-        """One step of a kernel; one that `continues` with later rows needs the rows that are there already."""
+        """Add one step of a kernel; a step that `continues` with later rows needs the rows that already exist."""
         self.uses += [(self.tick, b) for b in (*access.reads, *access.writes)]
         for b in access.scratch:
             self.scratch.setdefault(b, []).append(self.tick)
@@ -100,7 +101,7 @@ class Timeline:
         return self.compute(KernelAccess(reads=(buffer,)), continues=False)
 
     def loop(self, loop: Loop) -> Flow:
-        """The test runs at least once; nothing is certain of the body."""
+        """Add a loop. The test runs at least once; the body may not run."""
         start, first_use = self.tick, len(self.uses)
         test = self.run(loop.test).then(self.read(loop.condition))
         flow = test.then(self.run(loop.body))
@@ -109,9 +110,9 @@ class Timeline:
 
 
 def lifetimes(steps: Iterable[Step], accesses: Sequence[KernelAccess]) -> dict[Buffer, tuple[Ticks, ...]]:
-    """The spans of ticks in which each buffer that the steps use is live, in ascending order.
+    """Return the spans of ticks in which each buffer that the steps use is live, in ascending order.
 
-    `accesses[i]` is what `Compute(i)` does. Scratch may have many spans, one for each run of its kernel; other buffers
+    `accesses[i]` are those of `Compute(i)`. Scratch may have many spans, one for each run of its kernel; other buffers
     have one.
     """
     line = Timeline(accesses)
@@ -133,7 +134,7 @@ def lifetimes(steps: Iterable[Step], accesses: Sequence[KernelAccess]) -> dict[B
 
 
 def joined(spans: Iterable[Ticks]) -> tuple[Ticks, ...]:
-    """The same ticks in as few spans as possible, in ascending order."""
+    """Return the same ticks in as few spans as possible, in ascending order."""
     result: list[Ticks] = []
     for first, last in sorted(spans):
         if result and first <= result[-1][1] + 1:

@@ -1,5 +1,5 @@
-"""What the memory planner found: pools with their sizes, and a fixed offset in one of them for every buffer. The
-emitter and the runtime read it; it prints as text that reads back: `parse_plan(print_plan(plan)) == plan`.
+"""The memory planner's result: pools with their sizes, and a fixed offset in a pool for every buffer. The emitter and the
+runtime read a plan; it prints as text that reads back: `parse_plan(print_plan(plan)) == plan`.
 """
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .buffers import BufferInfo, Kind, PoolAllocation, PoolInfo, PoolKind, Ticks
 
 @dataclass(frozen=True, slots=True)
 class PlannedPool:
-    """A pool as a plan uses it: `size_bytes` is what the buffers in it need, `limit_bytes` what it may hold (None:
-    any), `alignment` what its first byte must be aligned to, `live_bytes` the most of it that is live at once. A run
-    reads and writes a workspace pool; a constant pool holds data that is there before. Sizes count the first `pool_offset`
-    bytes, where no buffer lies."""
+    """A pool in a plan: `size_bytes` are the bytes that its buffers need, `limit_bytes` the most that it may hold (None: no
+    limit), `alignment` the alignment of its first byte, `live_bytes` the most of it that is live at once. A run reads and
+    writes a workspace pool; a constant pool holds data that exists before the run. Sizes count the first `pool_offset`
+    bytes, which hold no buffer."""
     name: str
     size_bytes: int
     limit_bytes: int | None
@@ -36,7 +36,7 @@ class PlannedPool:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBuffer:
-    """A buffer in its place. `live` is when it is in use, in spans of steps; empty for one that no step uses."""
+    """A buffer at its offset. `live` are the spans of steps in which it is in use; empty for a buffer that no step uses."""
     name: str
     pool: str
     byte_offset: int
@@ -47,14 +47,14 @@ class PlannedBuffer:
 
     @property
     def end(self) -> int:
-        """Offset of the first byte behind it."""
+        """Offset of the first byte after the buffer."""
         return self.byte_offset + self.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedVariable:
-    """A variable that is pinned to a pool. It lies there beside the workspace, because it outlives a run: its bytes count in
-    the pool's limit, and not in its size."""
+    """A variable that is pinned to a pool. It is stored beside the workspace, because it outlives a run: its bytes count
+    towards the pool's limit, but not towards the pool's size."""
     name: str
     pool: str
     size_bytes: int
@@ -63,10 +63,10 @@ class PlannedVariable:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where every buffer of program `name` lies. `live_bytes` is the most that is live at once, where bytes that may be shared
-    count once: of this schedule, not of every one. `variables` are those that are pinned, what needs most alignment first.
-    `is_proved` says that no plan of the same steps, by the same rules of sharing, is better: none costs less, by what is moved
-    through each pool, and none that costs the same has smaller pools."""
+    """The pools and offsets of all buffers of program `name`. `live_bytes` is the most that is live at once in this schedule
+    (not in every one), with bytes that may be shared counted once. `variables` are the pinned ones, the largest alignment
+    first. `is_proved` means that no plan of the same steps, by the same rules of sharing, is better: none costs less, by the
+    traffic through each pool, and none of the same cost has smaller pools."""
     name: str
     algorithm: str
     live_bytes: int
@@ -86,25 +86,25 @@ class Plan:
 
     @property
     def workspace_pools(self) -> tuple[PlannedPool, ...]:
-        """The memories that a run reads and writes."""
+        """Pools that a run reads and writes."""
         return tuple(p for p in self.pools if p.kind == "workspace")
 
     @property
     def constant_pools(self) -> tuple[PlannedPool, ...]:
-        """The memories that hold constants; none where constants are symbols of their own."""
+        """Pools that hold constants; none if constants are symbols of their own."""
         return tuple(p for p in self.pools if p.kind == "constant")
 
     @property
     def allocations(self) -> dict[str, PoolAllocation]:
-        """The place of each buffer, by name."""
+        """Pool and offset of each buffer, by name."""
         return {b.name: PoolAllocation(b.pool, b.byte_offset) for b in self.buffers}
 
     def state_bytes(self, pool: str) -> int:
-        """Bytes of the variables that are pinned to a pool."""
+        """Return the bytes of the variables that are pinned to a pool."""
         return state_bytes(self.variables, pool)
 
     def pool(self, name: str) -> PlannedPool:
-        """The pool of that name."""
+        """Return the pool of that name."""
         for pool in self.pools:
             if pool.name == name:
                 return pool
@@ -112,7 +112,7 @@ class Plan:
                       help=f"there are {', '.join(p.name for p in self.pools) or 'none'}")
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as dictionaries, lists, strings and integers, for a report."""
+        """Return the plan as dictionaries, lists, strings and integers, for a report."""
         return {"name": self.name, "algorithm": self.algorithm, "size_bytes": self.size_bytes,
                 "live_bytes": self.live_bytes, "is_proved": self.is_proved,
                 "pools": [dataclasses.asdict(p) for p in self.pools],
@@ -124,17 +124,17 @@ class Plan:
 
 
 def state_bytes(variables: Iterable[PlannedVariable], pool: str) -> int:
-    """Bytes of those of the variables that are pinned to a pool."""
+    """Return the bytes of those variables that are pinned to the pool."""
     return packed((v.size_bytes, v.alignment) for v in variables if v.pool == pool)
 
 
 def in_order(variables: Iterable[PlannedVariable]) -> tuple[PlannedVariable, ...]:
-    """Variables as they lie in a pool, one behind the other."""
+    """Return variables in their order in a pool, one after the other."""
     return tuple(sorted(variables, key=lambda v: (-v.alignment, v.name)))
 
 
 def buffer_names(buffers: Iterable[Buffer]) -> dict[Buffer, str]:
-    """The name of each buffer in a plan: its own, with a number added where an earlier one has the same."""
+    """Return the name of each buffer in a plan: its own, with a number added where an earlier buffer has the same name."""
     found: dict[Buffer, str] = {}
     counts: dict[str, int] = {}
     taken: set[str] = set()
@@ -151,15 +151,15 @@ def buffer_names(buffers: Iterable[Buffer]) -> dict[Buffer, str]:
 
 
 def names_of(program: Program) -> dict[Buffer, str]:
-    """The name that each buffer of a program has in a plan: temporaries, then inputs, outputs, constants."""
+    """Return the name that each buffer of a program has in a plan: temporaries, then inputs, outputs, constants."""
     return buffer_names([*program.temporaries, *program.inputs, *program.outputs, *program.constants])
 
 
 def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
               outcome: Outcome, constant_pools: Sequence[PoolInfo] = (),
               bound: Callable[[Sequence[BufferInfo]], int] = lower_bound) -> Plan:
-    """The plan that an algorithm's answer amounts to; `bound` is what some buffers need at least, and the outcome may know of
-    more. The plan's own is that of what lies in workspace pools."""
+    """Return the plan for an algorithm's outcome. `bound` returns the least bytes that some buffers need; the outcome may have
+    a tighter bound. The plan's own bound is that of the buffers in workspace pools."""
     allocations = outcome.allocations
     kinds: dict[str, PoolKind] = {**dict.fromkeys((p.name for p in pools), "workspace"),
                                   **dict.fromkeys((p.name for p in constant_pools), "constant")}
@@ -183,14 +183,14 @@ def make_plan(name: str, algorithm: str, buffers: Sequence[BufferInfo], pools: S
         return PlannedBuffer(b.name, place.pool, place.byte_offset, b.size_bytes, b.alignment, b.kind, b.live or ())
 
     found, workspace = tuple(map(planned, (*pools, *constant_pools))), [b for b in buffers if b.kind != "constant"]
-    shared_bound = next((p.live_bytes for p in found if held[p.name] == workspace), None)  # they lie in one pool
+    shared_bound = next((p.live_bytes for p in found if held[p.name] == workspace), None)  # all are in one pool
     return Plan(name, algorithm, least(workspace) if shared_bound is None else shared_bound, found, tuple(map(placed, buffers)),
                 is_proved=outcome.proved)
 
 
 POOL = ("pool", "kind", "bytes", "limit", "alignment", "live")
 POOL_WITH_OFFSET = (*POOL, "offset")
-"""Where a pool has one."""
+"""Columns of the table of pools, if a pool has an offset."""
 BUFFER = ("buffer", "pool", "offset", "bytes", "alignment", "kind", "live")
 VARIABLE = ("variable", "pool", "bytes", "alignment")
 PROOFS: list[list[str]] = [[], ["not", "proved"]]
@@ -199,7 +199,7 @@ PLAIN = re.compile(r"[^\s\"\\,\x00-\x1f\x7f-\x9f]+")
 
 
 def print_plan(plan: Plan) -> str:
-    """The plan as text: a line about the whole, a table of pools, a table of buffers, one of pinned variables if there are any.
+    """Return the plan as text: a line about the whole, a table of pools, one of buffers, and one of pinned variables, if any.
     """
     head = (f"plan {name(plan.name)} algorithm {name(plan.algorithm)} bytes {plan.size_bytes} "
             f"live {plan.live_bytes}{'' if plan.is_proved else ' not proved'}")
@@ -215,12 +215,12 @@ def print_plan(plan: Plan) -> str:
 
 
 def name(text: str) -> str:
-    """A name as it is, or in quotes where it would not read back."""
+    """Return a name as it is, or in quotes if it would not read back."""
     return text if PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in columns; numbers to the right."""
+    """Return the lines of a table; columns of numbers are right-aligned."""
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     numeric = [bool(rows) and all(row[i].isdigit() or row[i] == "-" for row in rows) for i in range(len(head))]
     return ["  ".join(cell.rjust(width) if right else cell.ljust(width)
@@ -228,12 +228,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def parse_plan(text: str, source: str = "plan") -> Plan:
-    """Read what `print_plan` wrote; a Problem with the line where it is something else. The plan is not verified."""
+    """Read a plan that `print_plan` wrote, but do not verify it. Raises a Problem with the line for any other text."""
     return PlanReader(Source(source, text)).plan()
 
 
 class PlanReader:
-    """The lines of a text, as words."""
+    """A reader of the lines of a text, as words."""
 
     def __init__(self, source: Source) -> None:
         assert source.text is not None
@@ -262,7 +262,7 @@ class PlanReader:
         return plan
 
     def variables(self) -> Iterator[PlannedVariable]:
-        """The table of pinned variables, which may be missing."""
+        """Yield the pinned variables, whose table may be missing."""
         if self.at < len(self.lines):
             self.heading(VARIABLE)
         while self.at < len(self.lines):
@@ -303,7 +303,7 @@ class PlanReader:
             raise self.problem(f"expected the heading {' '.join(columns)}")
 
     def rows(self, until: tuple[str, ...]) -> int:
-        """Number of lines before that heading, or before the end."""
+        """Return the number of lines before that heading, or before the end."""
         rest = [words for _, words in self.lines[self.at:]]
         return rest.index(list(until)) if list(until) in rest else len(rest)
 
@@ -326,7 +326,7 @@ class PlanReader:
             raise self.problem(f"the quoted name {word} is not a JSON string") from None
 
     def problem(self, message: str) -> Problem:
-        """A problem with the line read last."""
+        """Return a problem at the line read last."""
         assert self.source.text is not None
         number = self.lines[self.at - 1][0]
         width = len(self.source.text.split("\n")[number - 1])

@@ -44,9 +44,9 @@ from .sharing.share_in_pools import place_in_pools
 SHARING = ("portfolio", "exact")
 """Algorithms whose plans may let buffers share bytes while both are live."""
 EXACT_CHANGES = 5
-"""So many times the changes of order that `portfolio` tries, `exact` does."""
+"""Factor of the changes of order that `exact` tries to those that `portfolio` tries."""
 ANY_ALIGNMENT = 64
-"""Bytes: enough for every machine. A cache line, and the widest vector."""
+"""Alignment, in bytes, that suffices for every machine: a cache line, and the widest vector."""
 
 
 DEPRECATED = ("order", "rows", "threads", "precision", "target", "moved")
@@ -55,17 +55,17 @@ DEPRECATED = ("order", "rows", "threads", "precision", "target", "moved")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The memories of a target, and how they are planned. `algorithm` is a registered name or a function, `pools` the
-    workspace memories in order of preference, `alignment` the most that a buffer is aligned to in bytes (one shorter than
-    that: to what it holds; None: as the machine needs it, 64 where that is not known), `accessor` who accesses the pools
+    """The memories of a target, and the options of planning them. `algorithm` is a registered name or a function, `pools`
+    the workspace memories in order of preference, `alignment` the maximum alignment of a buffer in bytes (a shorter buffer:
+    by its size; None: as the machine needs it, 64 if that is not known), `accessor` the target that accesses the pools
     (None: any).
 
     `constant_pools` are the memories for constants in order of preference; without any, constants are symbols of the
-    object. `pins` maps a buffer's name in the plan, or a variable's, to the one pool that it must lie in. With `workspace_io`,
-    inputs and outputs lie in the workspace, too (the document's U4): an input until it has been read for the last time, an
+    object. `pins` maps a buffer's name in the plan, or a variable's, to the one pool that must hold it. With `workspace_io`,
+    inputs and outputs are in the workspace, too (the document's U4): an input until it has been read for the last time, an
     output until the run ends. With `overlap`, the algorithms portfolio and exact let buffers share bytes while both are live,
-    where the order of loops and rows allows it. `objective` says what counts first where there are several pools: the "traffic"
-    through slow ones, or the "bytes" of each pool, the last one first.
+    where the order of loops and rows allows it. `objective` is the first criterion with several pools: the "traffic" through
+    slow ones, or the "bytes" of each pool, the last one first.
 
     `order`, `rows`, `threads` and `precision` are options of other stages, which `CompileOptions` has; they are deprecated
     here, and kept as `moved` until the options are made.
@@ -123,10 +123,10 @@ class Memory:
 
 
 def plan(program: Program, memory: Memory | None = None) -> Plan:
-    """A place for each buffer of `program` that the options leave to the planner, by the names of `names_of(program)`.
+    """Plan each buffer of `program` that the options leave to the planner, by the names of `names_of(program)`.
 
-    Variables lie elsewhere, those that are pinned beside the buffers of a pool. Raises a Problem where the pools are too
-    small, a pin names no buffer or pool, or a custom algorithm breaks a rule.
+    Variables are stored elsewhere, pinned ones beside the buffers of a pool. Raises a Problem if the pools are too small,
+    a pin names no buffer or pool, or a custom algorithm breaks a rule.
     """
     given = seen(memory or Memory())
     moved = traffic_for(program, given)
@@ -146,7 +146,7 @@ def plan(program: Program, memory: Memory | None = None) -> Plan:
 
 
 def seen(memory: Memory) -> Memory:
-    """The memories as their accessor sees them."""
+    """Return the memories as their accessor sees them."""
     def of(pools: Iterable[PoolInfo]) -> tuple[PoolInfo, ...]:
         return tuple(p.seen_by(memory.accessor) for p in pools)
 
@@ -154,8 +154,8 @@ def seen(memory: Memory) -> Memory:
 
 
 def pinned_variables(program: Program, memory: Memory, buffers: Collection[str]) -> tuple[PlannedVariable, ...]:
-    """The variables that pins place; a name that a planned buffer has, too, is the buffer's. Raises a Problem where a pool is
-    not one that a run writes."""
+    """Return the pinned variables; a name that a planned buffer has, too, is the buffer's. Raises a Problem if a pool is not
+    one that a run writes."""
     workspaces, constants = {p.name for p in memory.pools}, {p.name for p in memory.constant_pools}
     found = []
     for buffer in (use.buffer for use in program.variables):
@@ -170,7 +170,7 @@ def pinned_variables(program: Program, memory: Memory, buffers: Collection[str])
 
 
 def without_state(memory: Memory, variables: Sequence[PlannedVariable]) -> Memory:
-    """The memories with what pinned variables leave of them. Raises a Problem where they need more than there is."""
+    """Return the memories less the bytes of pinned variables. Raises a Problem if these need more than there is."""
     def left(pool: PoolInfo) -> PoolInfo:
         state = state_bytes(variables, pool.name)
         if pool.size_hint_bytes is None or not state:
@@ -184,8 +184,8 @@ def without_state(memory: Memory, variables: Sequence[PlannedVariable]) -> Memor
 
 
 def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program, Plan]:
-    """Of programs that do the same the one that needs the least memory, and its plan; with several pools the best one by the
-    objective. Raises as `plan` does where none fits."""
+    """Return, of equivalent programs, the one that needs the least memory, and its plan; with several pools, the best one by
+    the objective. Raises as `plan` does if none fits."""
     found: list[tuple[list[Fraction], int]] = []
     plans: list[Plan | Problem] = []
     for number, program in enumerate(programs):
@@ -210,13 +210,13 @@ def smallest_plan(programs: Sequence[Program], memory: Memory) -> tuple[Program,
 
 
 def traffic_for(program: Program, memory: Memory) -> Mapping[Buffer, Traffic]:
-    """What a run moves of each buffer, where there are pools to choose from."""
+    """Return the traffic of each buffer in a run, if there are pools to choose from; otherwise an empty mapping."""
     return program_traffic(program) if max(len(memory.pools), len(memory.constant_pools)) > 1 else {}
 
 
 def excess(program: Program, planned: Plan, memory: Memory) -> Fraction:
-    """What the accesses of a plan cost more than they would with everything in the fastest pool: bytes moved through others,
-    each times the place of its pool, or time."""
+    """Return the cost of a plan's accesses above that with everything in the fastest pool: bytes moved through others, each
+    times the index of its pool, or time."""
     memory, moved = seen(memory), traffic_for(program, memory)
     buffers = {name: b for b, name in names_of(program).items()}
     total = Fraction(0)
@@ -230,20 +230,20 @@ def excess(program: Program, planned: Plan, memory: Memory) -> Fraction:
 
 
 def with_traffic(info: BufferInfo, moved: Mapping[Buffer, Traffic], buffer: Buffer) -> BufferInfo:
-    """The same with what a run reads and writes of it, where that matters."""
+    """Return the buffer's info with the bytes that a run reads and writes of it, if those matter."""
     found = moved.get(buffer, Traffic())
     return replace(info, bytes_read=found.read, bytes_written=found.written) if moved else info
 
 
 def both(workspace: Outcome, constants: Outcome) -> Outcome:
-    """The places of the workspace's buffers and of constants, which are in pools of their own."""
+    """Return the joint outcome of the workspace's buffers and of constants, which are in pools of their own."""
     return Outcome({**workspace.allocations, **constants.allocations}, {**workspace.bounds, **constants.bounds},
                    workspace.proved and constants.proved)
 
 
 def placed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], memory: Memory, sharing: Sharing | None) -> Outcome:
-    """The place of each buffer of the workspace: as the algorithm says, or where buffers that are live together share
-    bytes, if that is better. A Problem where the pools are too small."""
+    """Return the outcome for the buffers of the workspace: the algorithm's, or one in which buffers that are live together
+    share bytes, if that is better. Raises a Problem if the pools are too small."""
     if sharing is None or not sharing.spacings:
         return run_algorithm(buffers, pools, memory.algorithm, memory.objective)
     if len(pools) == 1:
@@ -260,12 +260,12 @@ def placed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], memory: Mem
     if shared and score_of(buffers, pools, shared.allocations, memory.objective) < score_of(
             buffers, pools, found.allocations, memory.objective):
         return shared
-    return Outcome(found.allocations, {}, shared is not None and shared.proved)  # what it proves is of plans that share nothing
+    return Outcome(found.allocations, {}, shared is not None and shared.proved)  # its own proof is of plans that share nothing
 
 
 def shared_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], sharing: Sharing, objective: Objective
                     ) -> Outcome | None:
-    """The best plan of several pools in which buffers share bytes; None where none fits."""
+    """Return the best plan of several pools in which buffers share bytes; None if none fits."""
     found = place_in_pools(buffers, pools, sharing)
     if found is None or objective == "traffic":
         return found
@@ -274,7 +274,7 @@ def shared_in_pools(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], sh
 
 
 def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharing, effort: int = 1) -> Outcome:
-    """`placed` for one pool, as if it had no limit."""
+    """Return `placed` for one pool, as if the pool had no limit."""
     free, bound = (unlimited(pool),), sharing.bound(buffers)
     best: Mapping[str, PoolAllocation] | None = sharing.place(buffers, free[0], effort)
     size = sizes_of(buffers, free, best)[0] if best else None
@@ -286,12 +286,12 @@ def place_in_pool(buffers: Sequence[BufferInfo], pool: PoolInfo, sharing: Sharin
 
 
 def most_live(buffers: Sequence[BufferInfo]) -> int:
-    """The most bytes that are live at one tick."""
+    """Return the most bytes that are live at one tick."""
     return most_occupied((table(Occupied(0, b.size_bytes, *span) for span in b.live or ()) for b in buffers), {})
 
 
 def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
-    """What of the workspace's buffers may lie on the same bytes while they are live together."""
+    """Return the sharing of bytes that the workspace's buffers may have while they are live together."""
     names = names_of(program)
     known = {b.name: b for b in buffers}
     return sharing_of(program, names, {b: known[n].live or () for b, n in names.items() if n in known},
@@ -299,7 +299,7 @@ def share(program: Program, buffers: Sequence[BufferInfo]) -> Sharing:
 
 
 def planned_buffers(program: Program, memory: Memory, moved: Mapping[Buffer, Traffic] | None = None) -> tuple[BufferInfo, ...]:
-    """What lies in the workspace, with conflicts. A buffer that no step uses has a place too, but conflicts with none."""
+    """Return the buffers of the workspace, with conflicts. A buffer that no step uses is included, but conflicts with none."""
     names = names_of(program)
     lives: list[tuple[Buffer, Kind, tuple[Ticks, ...]]]
     live = lifetimes(program.steps, [without_constants(access_of(f)) for f in program.functions])
@@ -313,12 +313,13 @@ def planned_buffers(program: Program, memory: Memory, moved: Mapping[Buffer, Tra
 
 
 def without_constants(access: KernelAccess) -> KernelAccess:
-    """What counts for lifetimes: constants are always there."""
+    """Return the accesses that matter for live ranges: constants are always live."""
     return replace(access, reads=tuple(b for b in access.reads if b.role != "constant"))
 
 
 def planned_constants(program: Program, memory: Memory, moved: Mapping[Buffer, Traffic]) -> tuple[BufferInfo, ...]:
-    """What lies in constant pools: all that kernels read, all the time. (Initial values of variables are the variables'.)"""
+    """Return the buffers of constant pools: all constants that kernels read, always live. (Initial values of variables belong
+    to the variables.)"""
     read = dict.fromkeys(b for f in program.functions for b in f.params if b.role == "constant")
     if not memory.constant_pools or not read:
         return ()
@@ -329,7 +330,7 @@ def planned_constants(program: Program, memory: Memory, moved: Mapping[Buffer, T
 
 def info(memory: Memory, names: Mapping[Buffer, str], moved: Mapping[Buffer, Traffic], buffer: Buffer, kind: Kind,
          candidates: tuple[str, ...], live: tuple[Ticks, ...]) -> BufferInfo:
-    """A buffer as an algorithm sees it."""
+    """Return a buffer as an algorithm sees it."""
     name = names[buffer]
     pools = (memory.pins[name],) if name in memory.pins else candidates
     found = BufferInfo(name, buffer.nbytes, alignment_in(memory, buffer), pools, kind=kind, live=live)
@@ -349,7 +350,7 @@ def last_of(live: Sequence[Ticks]) -> int:
 
 
 def allowed(pools: Sequence[PoolInfo], target: str | None, access: PoolAccess) -> tuple[str, ...]:
-    """The pools that the target may use so."""
+    """Return the names of the pools that the target may access that way."""
     found = tuple(p.name for p in pools if p.allows(target, access))
     if not found:
         verb = "read and write" if access == "rw" else "read"
@@ -359,7 +360,7 @@ def allowed(pools: Sequence[PoolInfo], target: str | None, access: PoolAccess) -
 
 
 def check_pins(memory: Memory, names: Iterable[str]) -> None:
-    """A Problem where a pin names a buffer that is not planned, or a pool that is not there or not of its kind."""
+    """Raise a Problem if a pin names a buffer that is not planned, or a pool that does not exist or is not of its kind."""
     known, pools = list(names), [p.name for p in (*memory.pools, *memory.constant_pools)]
     for name, pool in memory.pins.items():
         if name not in known:

@@ -1,4 +1,4 @@
-"""What a run moves through each pool of a plan: the bytes of `loops.traffic`, by where their buffers lie."""
+"""The traffic of a run through each pool of a plan: the bytes of `loops.traffic`, by the pools of the buffers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from .plan import Plan, names_of
 
 
 def pool_traffic(program: Program, plan: Plan, moved: Mapping[Buffer, Traffic] | None = None) -> dict[str, Traffic]:
-    """The bytes that a run reads and writes in each pool, by its name; `moved` is what is known of each buffer."""
+    """Return the bytes that a run reads and writes in each pool, by its name; `moved` is the known traffic of each buffer."""
     known = program_traffic(program) if moved is None else moved
     names = {name: b for b, name in names_of(program).items()}
     found = dict.fromkeys((p.name for p in plan.pools), Traffic())

@@ -1,8 +1,8 @@
-"""Takes the weights out of an ONNX file before protobuf parses it: they stay where they are, in the mapped file.
+"""Takes the weights out of an ONNX file before protobuf parses it: the weights stay in the mapped file.
 
-A parsed message would hold a copy of each weight, and hand out another. Here the bytes of large tensors (`raw_data`) are
-replaced by a marker that says where they lie, so that what is parsed is small. Only the fields that lead to tensors are
-followed: the rest of the file is copied as it is, and protobuf judges it.
+A parsed message would hold a copy of each weight and hand out another copy. Here the bytes of large tensors (`raw_data`) are
+replaced by a marker that gives their offset, so that the parsed message is small. Only the fields that lead to tensors are
+followed: the rest of the file is copied unchanged, and protobuf validates it.
 """
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from collections.abc import Iterator
 from ...runtime.records import dataclass
 
 LARGE_BYTES = 1 << 10
-"""Of `raw_data` that is left in the file; smaller ones cost less to parse."""
+"""Bytes of `raw_data` above which it is cut out and stays in the mapped file: shorter fields cost less to parse."""
 GRAPH, NODE, INITIALIZER, ATTRIBUTE, TENSOR, SUBGRAPH, TENSORS, SUBGRAPHS, RAW_DATA = 7, 1, 5, 5, 5, 6, 10, 11, 9
-"""Numbers of fields, as onnx.proto has them."""
+"""Field numbers from onnx.proto."""
 PATHS = {"model": {GRAPH: "graph"}, "graph": {NODE: "node", INITIALIZER: "tensor"}, "node": {ATTRIBUTE: "attribute"},
          "attribute": {TENSOR: "tensor", SUBGRAPH: "graph", TENSORS: "tensor", SUBGRAPHS: "graph"}, "tensor": {}}
-"""For each message the fields that lead to tensors, and what they are."""
+"""The fields of each message that lead to tensors, and the kinds of these fields."""
 DEEPEST = 64
-"""Messages in messages that are followed."""
+"""Maximum nesting depth of messages that is followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A file without its weights: the message, and what marks a place where some were. A marker is `token`, then the offset and
-    the number of bytes in the file."""
+    """A message without its weights, and the token that marks each removed weight. A marker is `token`, then the offset and the
+    number of bytes in the file."""
     message: bytes
     token: bytes
 
     def place(self, raw: bytes) -> tuple[int, int] | None:
-        """Offset and length of the bytes that a marker stands for; None where it is none."""
+        """Return the offset and length of the bytes that a marker stands for; None if `raw` is no marker."""
         if len(raw) != len(self.token) + 16 or not raw.startswith(self.token):
             return None
         offset, length = struct.unpack("<QQ", raw[len(self.token):])
@@ -39,13 +39,14 @@ class Cut:
 
 
 def cut_weights(data: memoryview) -> Cut:
-    """The message in `data` without its large tensors. What is no message of protobuf is left for protobuf to refuse."""
+    """Return the message in `data` without its large tensors. Data that is no protobuf message is left for protobuf to
+    refuse."""
     token = os.urandom(16)
     return Cut(without_weights(data, 0, len(data), "model", token, 0), token)
 
 
 def without_weights(data: memoryview, start: int, end: int, kind: str, token: bytes, depth: int) -> bytes:
-    """One message, the large tensors in it replaced."""
+    """Return one message with the large tensors in it replaced by markers."""
     paths, parts, kept = PATHS[kind], [], start
     for number, begin, first, last in fields(data, start, end):
         if last - first <= LARGE_BYTES or depth > DEEPEST:
@@ -62,7 +63,7 @@ def without_weights(data: memoryview, start: int, end: int, kind: str, token: by
 
 
 def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of a message that have a length: number, where the field begins, and where its contents begin and end. Ends
+    """Yield the fields of a message that have a length: number, offset of the field, and start and end of its contents. Stop
     where the bytes are no message."""
     at = start
     while at < end:
@@ -86,7 +87,7 @@ def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number and where it ends; the end of the message where it is none."""
+    """Return a varint and the offset after it; the end of the message if there is no varint."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]

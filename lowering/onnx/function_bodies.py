@@ -1,6 +1,7 @@
-"""Operators that ONNX defines by others: the body of one for which there is no class here, to be inlined where it is called.
+"""Operators that ONNX defines by other operators: the body of an operator that has no class here, to be inlined where the
+operator is called.
 
-Some bodies depend on the types of the operands, which the file need not say: ONNX's own inference finds them then.
+Some bodies depend on the types of the operands, which the file need not give: ONNX's own inference finds these types then.
 """
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from typing import Any
 from ...runtime.errors import Problem
 
 Types = Callable[[], Mapping[str, Any]]
-"""Gives the types of all values that ONNX's inference finds, by name."""
+"""A function that returns the types of all values that ONNX's inference finds, by name."""
 
 
 def function_body(node: Any, version: int, types: Types) -> Any | None:
-    """The function that the operator of a node stands for, its attributes bound; None where ONNX has none."""
+    """Return the function that the operator of a node stands for, its attributes bound; None if ONNX has none."""
     import onnx
     try:
         schema = onnx.defs.get_schema(node.op_type, version, "" if node.domain == "ai.onnx" else node.domain)
@@ -39,7 +40,7 @@ def function_body(node: Any, version: int, types: Types) -> Any | None:
 
 
 def parsed(onnx: Any, data: bytes, schema: Any) -> Any | None:
-    """The function, with the defaults of its attributes."""
+    """Return the function with the defaults of its attributes."""
     if not data:
         return None
     found = onnx.FunctionProto.FromString(data)
@@ -52,7 +53,7 @@ def parsed(onnx: Any, data: bytes, schema: Any) -> Any | None:
 
 
 def inferred_types(model: Any) -> dict[str, Any]:
-    """What ONNX's inference says of the values of a model's graph."""
+    """Return the types that ONNX's inference finds for the values of a model's graph."""
     import onnx
     try:
         graph = onnx.shape_inference.infer_shapes(model).graph

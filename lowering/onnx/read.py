@@ -23,13 +23,13 @@ from .tensors import STRING, Weights
 
 AI_ONNX = ("", "ai.onnx")
 DEEPEST = 64
-"""Functions that call each other, and subgraphs in subgraphs."""
+"""Maximum nesting depth of functions that call each other, and of subgraphs in subgraphs."""
 Scope = dict[str, Value]
 
 
 def read_model(data: bytes | memoryview, name: str, folder: Path | None = None) -> Module:
-    """The module of a file's bytes; files with weights are looked for in `folder`. Raises a Problem where it is no ONNX
-    model."""
+    """Return the module of a file's bytes; files with weights are looked for in `folder`. Raise a Problem if the file is no
+    ONNX model."""
     onnx = the_package()
     view = memoryview(data)
     cut = cut_weights(view)
@@ -44,7 +44,7 @@ def read_model(data: bytes | memoryview, name: str, folder: Path | None = None) 
 
 
 def check_texts(message: Any, name: str) -> None:
-    """A Problem where a name is no UTF-8; protobuf gives it as bytes then."""
+    """Raise a Problem if a name is not UTF-8; protobuf gives such a name as bytes."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
             if wrong := next((each for each in ([value] if isinstance(value, str | bytes) else value)
@@ -65,7 +65,7 @@ def the_package() -> Any:
 
 
 class ModelReader:
-    """One model becoming a module."""
+    """The translation of one model into a module."""
 
     def __init__(self, model: Any, weights: Weights, name: str) -> None:
         self.model, self.weights, self.name = model, weights, name
@@ -104,13 +104,13 @@ class ModelReader:
         return {o.domain or "ai.onnx": Number(int(o.version), I64) for o in imports}
 
     def note_types(self, graph: Any) -> None:
-        """What the file says of values."""
+        """Record the types that the file declares for values."""
         for value in (*graph.value_info, *graph.output):
             self.types[value.name] = type_of(value.type)
 
     # ---- graphs ------------------------------------------------------------------------------------------------------
     def body(self, graph: Any, arguments: tuple[Value, ...], scope: Scope) -> Block:
-        """The block of a graph; `scope` has what it may use."""
+        """Return the block of a graph; `scope` maps the names that the graph may use."""
         if self.depth > DEEPEST:
             raise Problem(f"graphs and functions are nested more than {DEEPEST} deep", kind="level")
         outer, self.operations, self.depth = self.operations, [], self.depth + 1
@@ -164,14 +164,14 @@ class ModelReader:
                 scope[name] = value
 
     def count_node(self) -> None:
-        """One more node, of the graph or of a function that is inlined."""
+        """Count one more node, of the graph or of a function that is inlined."""
         self.nodes += 1
         limits.check_nodes(self.nodes)
         if self.nodes > limits.most_expanded(self.written):
             raise limits.expanded("functions", "let functions that call others several times do so once")
 
     def standard_body(self, node: Any, domain: str) -> Any | None:
-        """The function that ONNX writes an operator as, where there is no class for it here."""
+        """Return the function that ONNX defines an operator by, if the operator has no class here."""
         name = f"{domain}.{node.op_type}" if domain else node.op_type
         if name in OPERATORS or (domain, node.op_type) in IMPLEMENTATIONS:
             return None
@@ -189,7 +189,7 @@ class ModelReader:
         return self.inferred
 
     own_opsets: Mapping[str, Attribute] = {}
-    """What the function that is inlined says of operators' versions, where it is not what the model says."""
+    """Operator-set versions of the function that is being inlined, where they differ from the model's."""
 
     def left_out(self) -> Value:
         result = Value("none", NONE)
@@ -197,7 +197,7 @@ class ModelReader:
         return result
 
     def properties(self, node: Any, scope: Scope) -> tuple[dict[str, Attribute], list[Block]]:
-        """The attributes of a node, and its subgraphs in the order of their names (If: else_branch, then_branch)."""
+        """Return the attributes of a node, and its subgraphs in the order of their names (If: else_branch, then_branch)."""
         found: dict[str, Attribute] = {}
         graphs: dict[str, Block] = {}
         for attribute in node.attribute:
@@ -219,7 +219,7 @@ class ModelReader:
         return block
 
     def attribute(self, attribute: Any) -> Attribute:
-        """An attribute that is no graph."""
+        """Return an attribute that is no graph."""
         match attribute.type:
             case 1:
                 return Number(float(attribute.f), F32)
@@ -245,7 +245,7 @@ class ModelReader:
 
     # ---- functions ---------------------------------------------------------------------------------------------------
     def inline(self, function: Any, node: Any, operands: Sequence[Value], scope: Scope) -> None:
-        """The body of a function of the model in place of its call."""
+        """Inline the body of a function of the model in place of its call."""
         if self.depth > DEEPEST:
             raise Problem(f"functions call each other more than {DEEPEST} deep", kind="level")
         given = {a.name: a for a in node.attribute}
@@ -266,7 +266,7 @@ class ModelReader:
 
 
 def bound(node: Any, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
-    """A node of a function, those of its attributes that refer to the function's as the call has them."""
+    """Return a node of a function, with the values from the call for those attributes that refer to the function's."""
     if not any(a.ref_attr_name for a in node.attribute):
         return node
     found = type(node)()
@@ -283,7 +283,7 @@ def bound(node: Any, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> A
 
 
 def trimmed(names: Sequence[str]) -> Sequence[str]:
-    """Names without those at the end that are left out."""
+    """Return the names without the omitted ones at the end."""
     found = list(names)
     while found and not found[-1]:
         found.pop()
@@ -295,7 +295,7 @@ def text(data: bytes) -> str:
 
 
 def type_of(proto: Any) -> Type:
-    """The type of a value as the file has it."""
+    """Return the type of a value as the file declares it."""
     match proto.WhichOneof("value"):
         case "tensor_type":
             tensor = proto.tensor_type
@@ -319,14 +319,15 @@ def type_of(proto: Any) -> Type:
 
 
 def extents(tensor: Any) -> tuple[int | None, ...] | None:
-    """Its shape: None for an extent that has only a name, or that Paddle writes as -1."""
+    """Return the shape of a tensor: None for an extent that has only a name, or that Paddle writes as -1."""
     if not tensor.HasField("shape"):
         return None
     return tuple(int(d.dim_value) if d.HasField("dim_value") and d.dim_value >= 0 else None for d in tensor.shape.dim)
 
 
 def dimensions(proto: Any) -> Mapping[str, Attribute]:
-    """The names of an input's open extents, as an attribute of the argument. Paddle calls all that it does not know `?`."""
+    """Return the names of an input's dynamic extents, as an attribute of the argument. Paddle calls every unknown extent
+    `?`."""
     if proto.WhichOneof("value") != "tensor_type":
         return {}
     names = tuple(str(d.dim_param) if any(map(str.isalnum, d.dim_param)) else "" for d in proto.tensor_type.shape.dim)

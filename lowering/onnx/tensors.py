@@ -1,4 +1,4 @@
-"""Tensors of ONNX files as arrays: from the mapped file where their bytes lie there, from files beside the model, or from the
+"""Tensors of ONNX files as arrays: from the mapped file if their bytes are there, from files beside the model, or from the
 message's own fields."""
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .cut_weights import Cut
 
 STRING = 8
 IN_INT32 = {"bool", "int8", "uint8", "int16", "uint16", "int32"}
-"""Dtypes whose elements stand in int32_data, one each."""
+"""Dtypes whose elements are stored in int32_data, one element per entry."""
 MOST_ELEMENTS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Where the bytes of tensors are: the file's own, what was cut out of it, and the folder of files beside it. `mapped` holds
-    those that are open."""
+    """Sources of the bytes of tensors: the file itself, the weights cut out of it, and the folder of files beside it. `mapped`
+    holds the files that are open."""
     data: memoryview
     cut: Cut
     folder: Path | None
     mapped: dict[str, Array] = field(default_factory=dict)
 
     def constant(self, tensor: Any) -> Dense | Strings:
-        """A message of a tensor as an attribute."""
+        """Return a tensor message as an attribute."""
         dims = tuple(int(n) for n in tensor.dims)
         if any(n < 0 for n in dims) or math.prod(dims) > MOST_ELEMENTS:
             raise Problem(f"the tensor {tensor.name} has the shape {list(dims)}", kind="shape")
@@ -52,7 +52,7 @@ class Weights:
         return Dense(array, TensorType(dims, element))
 
     def array(self, tensor: Any, element: ElementType, count: int) -> Array:
-        """Its elements in order."""
+        """Return the tensor's elements in order."""
         if tensor.data_location == 1:
             return elements_of(self.external(tensor, nbytes(element, count)), element, count, tensor.name)
         if tensor.HasField("raw_data"):
@@ -63,7 +63,7 @@ class Weights:
         return in_fields(tensor, element, count)
 
     def external(self, tensor: Any, length: int) -> Array:
-        """The bytes of a tensor in a file beside the model, mapped."""
+        """Return the bytes of a tensor in a file beside the model, mapped."""
         entries = {e.key: e.value for e in tensor.external_data}
         location = entries.get("location", "")
         if self.folder is None:
@@ -90,7 +90,7 @@ def whole(text: str) -> int:
 
 
 def is_packed(element: ElementType) -> bool:
-    """True if elements do not begin with a byte each."""
+    """True if several elements share a byte."""
     return 1 < element.bits < 8
 
 
@@ -99,7 +99,7 @@ def nbytes(element: ElementType, count: int) -> int:
 
 
 def elements_of(raw: Array, element: ElementType, count: int, name: str) -> Array:
-    """Stored bytes as elements."""
+    """Return stored bytes as elements."""
     if raw.nbytes != nbytes(element, count):
         raise Problem(f"the tensor {name} has {raw.nbytes} bytes, {count} elements of {element} need {nbytes(element, count)}",
                       kind="shape")
@@ -107,7 +107,8 @@ def elements_of(raw: Array, element: ElementType, count: int, name: str) -> Arra
 
 
 def unpacked(raw: Array, element: ElementType, count: int) -> Array:
-    """Elements of 2, 4 or 6 bits one after the other, the first in the lowest bits; four of 6 bits are in three bytes."""
+    """Unpack consecutive elements of 2, 4 or 6 bits, the first in the lowest bits; four elements of 6 bits are in three
+    bytes."""
     words = raw
     if element.bits == 6:
         groups = np.pad(raw, (0, -len(raw) % 3)).reshape(-1, 3).astype(np.uint32)
@@ -121,7 +122,7 @@ def unpacked(raw: Array, element: ElementType, count: int) -> Array:
 
 
 def in_fields(tensor: Any, element: ElementType, count: int) -> Array:
-    """Elements in the fields of the message."""
+    """Return the elements in the fields of the message."""
     dtype = element.dtype
     if element.bits in (2, 4):
         return unpacked(np.array(tensor.int32_data, np.int64).astype(np.uint8), element, count)
@@ -136,6 +137,6 @@ def in_fields(tensor: Any, element: ElementType, count: int) -> Array:
             return np.array(tensor.uint64_data, np.uint64).astype(dtype)
         case name if name in IN_INT32:
             return np.array(tensor.int32_data, np.int64).astype(dtype)
-        case _:  # floats of fewer bits, as the bits that they have
+        case _:  # floats of fewer bits, stored as their bit patterns
             width = f"uint{8 * dtype.itemsize}"
             return np.array(tensor.int32_data, np.int64).astype(width).view(dtype)

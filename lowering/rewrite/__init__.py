@@ -1,3 +1,3 @@
-"""Graph -> graph: one pass in each module, in the order of `lowering/pipeline.py`; what reads and writes graphs may be
-imported, nothing of later stages.
+"""Graph -> graph: one pass per module, in the order of `lowering/pipeline.py`. The modules may import the readers and writers
+of graphs, nothing of later stages.
 """

@@ -1,7 +1,8 @@
 """Graph -> graph: `tf.If` and `tf.StatelessIf`, which name functions, as COND_IF, which holds regions.
 
-Arm's converter leaves them beside TOSA when a TFLite model has branches: the two functions that they name are copied into the
-operation. What else it cannot convert stays as it is, and is refused when something needs it.
+Arm's converter leaves these operations beside TOSA when a TFLite model has branches: this pass copies the two functions that
+they name into the operation. Other operations that the converter cannot convert stay unchanged, and are refused when something
+needs them.
 """
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from ..graph.operator import UnknownOp
 
 SPELLINGS = frozenset({"tf.If", "tf.StatelessIf"})
 LARGEST_DEPTH = 64
-"""Functions that name each other go no deeper than this."""
+"""Maximum depth of functions that name each other."""
 
 
 def inline_branches(module: Module) -> Module:
@@ -33,14 +34,14 @@ def is_branch(operation: Operation) -> bool:
 
 
 class BranchInlining:
-    """Copies functions of a module into the branches that name them, as long as that gives no more operations than it may."""
+    """Copies functions of a module into the branches that name them, within the limit on the number of operations."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.operations_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
     def inlined(self, block: Block, depth: int) -> Block:
-        """The block with every branch in it as regions."""
+        """Return the block with every branch in it as regions."""
         operations = []
         for operation in block.operations:
             self.operations_left -= 1
@@ -54,7 +55,7 @@ class BranchInlining:
         return replace(block, operations=tuple(operations))
 
     def branch(self, operation: Operation, depth: int) -> Operation:
-        """COND_IF with copies of the two functions."""
+        """Return COND_IF with copies of the two functions."""
         properties: Mapping[str, Any] = {**operation.attributes, **(getattr(operation.op, "properties", None) or {})}
         if depth >= LARGEST_DEPTH:
             raise Problem(f"{operation.op.name or 'tf.If'} names functions that name each other", operation.position)
@@ -69,7 +70,7 @@ class BranchInlining:
 
 
 def copied(block: Block, outer: Mapping[Value, Value]) -> Block:
-    """The block with values of its own, so that one function may become several regions."""
+    """Return a copy of the block with new values, so that one function may become several regions."""
     values = dict(outer)
 
     def fresh(value: Value) -> Value:

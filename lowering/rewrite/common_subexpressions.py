@@ -1,12 +1,11 @@
-"""Graph -> graph: a costly operator that is computed twice for the same operands is computed once (value numbering).
+"""Graph -> graph: a costly operator on the same operands is computed once instead of twice (value numbering).
 
-Values get the same number where they are the same operator, with the same attributes, of operands with the same numbers;
-constants where their bits are the same. The number of a value holds in its block and in the regions inside. Operators with
-effects, with regions of their own, or that read a variable have no number.
+Values get the same number if they are results of the same operator, with the same attributes, on operands with the same
+numbers; constants if their bits are the same. The number of a value holds in its block and in the regions inside it. Operators
+with effects, with regions of their own, or that read a variable have no number.
 
-Only the results of operators that cost something to compute are replaced. One element's arithmetic and moves of elements are
-part of the kernels that read them: shared by two readers they would be stored. What only a replaced operator has read,
-`prune` drops.
+Only the results of costly operators are replaced. Elementwise arithmetic and moves of elements are fused into the kernels that
+read them: shared by two readers they would be stored. `prune` drops the values that only a replaced operator has read.
 """
 from __future__ import annotations
 
@@ -25,17 +24,18 @@ COSTLY = frozenset(f"tosa.{name}" for name in (
     "argmax", "avg_pool2d", "conv2d", "conv3d", "conv2d_block_scaled", "cos", "depthwise_conv2d", "erf", "exp", "fft2d", "log",
     "matmul", "matmul_t", "matmul_t_block_scaled", "max_pool2d", "pow", "reciprocal", "reduce_all", "reduce_any", "reduce_max",
     "reduce_min", "reduce_product", "reduce_sum", "rfft2d", "rsqrt", "sigmoid", "sin", "tanh", "transpose_conv2d"))
-"""Sums, and functions that take more than ten operations an element."""
+"""Reductions, and functions that take more than ten operations an element."""
 
 MAX_COMPARED_BYTES = 1 << 16
-"""Of a constant: weights are longer, are never there twice, and would take time to compare."""
+"""Maximum number of bytes of a constant that is compared: weights are longer, do not occur twice, and would take time to
+compare."""
 
 Number = tuple[int, int]
-"""Of an operation that came first, and of its result: what values have in common that are equal whenever they are computed."""
+"""Index of the first equal operation and index of the result: equal for values that are equal whenever they are computed."""
 
 
 def eliminate_common_subexpressions(module: Module) -> Module:
-    """The module with each costly operator once in its block; the same object where none is twice."""
+    """Return the module with each costly operator once in its block; the same object if there are no duplicates."""
     functions = tuple(map(in_function, module.functions))
     if all(new is old for new, old in zip(functions, module.functions)):
         return module
@@ -52,14 +52,14 @@ def in_function(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """What is known at a place of a function: numbers of values, by what an operation computes its number and the results that
-    came first, and what stands for replaced values."""
+    """The state of value numbering at one point of a function: the numbers of values, the number and the first results of each
+    expression, and the replacements of values."""
     numbers: dict[Value, Number]
     first: dict[Hashable, tuple[int, tuple[Value, ...]]]
     replaced: dict[Value, Value]
 
     def block(self, block: Block) -> Block:
-        """The block with its duplicates replaced; the same object where it has none."""
+        """Return the block with its duplicates replaced; the same object if it has none."""
         operations = tuple(map(self.operation, block.operations))
         yields = tuple(self.replaced.get(v, v) for v in block.yields)
         if yields == block.yields and all(new is old for new, old in zip(operations, block.operations)):
@@ -76,7 +76,7 @@ class Numbering:
         return operation
 
     def region(self, region: Block) -> Block:
-        """A region: what is numbered inside is not known after it."""
+        """Number a region, and forget what was numbered inside it afterwards."""
         tables: list[dict[Any, Any]] = [self.numbers, self.first, self.replaced]
         sizes = list(map(len, tables))
         found = self.block(region)
@@ -97,14 +97,15 @@ class Numbering:
 
 
 def is_pure(operation: Operation) -> bool:
-    """True if its results follow from its operands alone. What an operator of a user's own does is not known."""
+    """True if the results follow from the operands alone. The behaviour of a user's own operator is not known."""
     op = operation.op
     return bool(operation.results) and not (
         operation.regions or op.variable_effect or op.is_check or op.foreign or op.name in ("", "tosa.custom"))
 
 
 def bits_of(attribute: object) -> Hashable:
-    """What distinguishes attributes: 0.0 and -0.0 are equal, and not the same. A long array is the same only as itself."""
+    """Return a key that distinguishes attributes: 0.0 and -0.0 compare equal but differ in their bits. A long array equals only
+    itself."""
     match attribute:
         case float():
             return struct.pack("<d", attribute)

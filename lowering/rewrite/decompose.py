@@ -1,9 +1,9 @@
 """Graph -> graph: block-scaled tensors (TOSA 1.1) as two tensors each, values and scales, so that no later stage meets them.
 
 A value X of a composite type becomes X, of its values' type, and X_scale, whose last extent is 32 times smaller; so do the
-arguments and results of functions and regions. Operators that move elements are applied to both. Arithmetic is that of the
-plain operators in f32 between CAST_FROM_BLOCK_SCALED and the two halves of CAST_TO_BLOCK_SCALED; these work on rows of one
-block each. The operators that take values and scales as two tensors (*_BLOCK_SCALED) are brought to the same.
+arguments and results of functions and regions. Operators that move elements are applied to both. Arithmetic becomes the plain
+operators in f32 between CAST_FROM_BLOCK_SCALED and the two halves of CAST_TO_BLOCK_SCALED; the casts work on rows of one block
+each. The operators that take values and scales as two tensors (*_BLOCK_SCALED) become the same operators.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LISTED = (CastFromBlockScaled, CastToBlockScaled, MatMulTBlockScaled, Conv2DBloc
 
 
 class Pair(NamedTuple):
-    """A block-scaled value as two."""
+    """A block-scaled value as two tensors: values and scales."""
     data: Value
     scale: Value
 
@@ -73,7 +73,7 @@ def decomposed(function: Function) -> Function:
 
 
 def doubled(attributes: Sequence[Mapping[str, Any]], types: Sequence[Type]) -> tuple[Mapping[str, Any], ...]:
-    """The dictionaries of arguments or results with one more for each scale, its name with the suffix of scales."""
+    """Return the dictionaries of arguments or results with one more for each scale, whose name has the suffix of scales."""
     found: list[Mapping[str, Any]] = []
     for dictionary, type in zip(attributes, types):
         found.append(dictionary)
@@ -100,11 +100,11 @@ def scale_shape(type: TensorType, element: BlockScaled) -> tuple[int | None, ...
 
 @dataclass(slots=True)
 class Decomposer:
-    """Walks one block. `pairs` are the block-scaled values that it and the blocks around it have."""
+    """Walks one block. `pairs` maps the block-scaled values of this block and of the enclosing blocks."""
     pairs: dict[Value, Pair]
     operations: list[Operation] = field(default_factory=list)
     reals: dict[Value, Value] = field(default_factory=dict)
-    """Values of composite types as f32, where this block or one around it has made them."""
+    """Values of composite types as f32, if this block or an enclosing one has computed them."""
     position: Position | None = None
 
     def block(self, block: Block) -> Block:
@@ -119,11 +119,11 @@ class Decomposer:
                        yields=self.expanded(block.yields, self.pairs.__getitem__))
 
     def expanded(self, values: Sequence[Value], pair: Callable[[Value], Pair]) -> tuple[Value, ...]:
-        """The values, two for each that is block-scaled."""
+        """Return the values, two for each that is block-scaled."""
         return tuple(v for value in values for v in (pair(value) if is_composite(value.type) else (value,)))
 
     def paired(self, value: Value) -> Pair:
-        """Two new values in the place of a block-scaled one."""
+        """Return two new values for a block-scaled one."""
         data, scale = parts_of(value.type)
         pair = Pair(Value(value.name, data, value.position), Value(f"{value.name}_scale", scale, value.position))
         self.pairs[value] = pair
@@ -146,7 +146,7 @@ class Decomposer:
         self.operations.append(replace(operation, operands=operands, results=results, regions=regions))
 
     def replaced(self, operation: Operation) -> None:
-        """One operation on block-scaled tensors."""
+        """Replace one operation on block-scaled tensors."""
         op, operands, results = operation.op, operation.operands, operation.results
         match op:
             case Const():
@@ -176,7 +176,7 @@ class Decomposer:
                 raise Problem(f"{op.name} does not take block-scaled tensors", kind="type")
 
     def listed(self, op: Op, operands: tuple[Value, ...], results: tuple[Value, ...]) -> None:
-        """An operator with values and scales as operands."""
+        """Replace an operator with values and scales as operands."""
         match op:
             case CastFromBlockScaled(to=to):
                 assert to is not None
@@ -210,7 +210,7 @@ class Decomposer:
             self.add(Const(value.constant, value.tensor.element), result=value)
 
     def resized(self, op: Op, operands: tuple[Value, ...], pair: Pair) -> None:
-        """RESHAPE and SLICE: what is said of the last extent holds for scales by the block."""
+        """Emit RESHAPE or SLICE for values and for scales: the last extent of the scales is divided by the block size."""
         self.add(op, *self.member(operands, 0), result=pair.data)
         numbers = []
         for operand in operands[1:]:
@@ -219,12 +219,12 @@ class Decomposer:
         self.add(op, *self.member(operands[:1], 1), *numbers, result=pair.scale)
 
     def member(self, operands: Sequence[Value], number: int) -> list[Value]:
-        """The operands, of each block-scaled one its values (0) or its scales (1)."""
+        """Return the operands, with the values (0) or the scales (1) in place of each block-scaled one."""
         return [self.pairs[v][number] if is_composite(v.type) else v for v in operands]
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
     def real(self, value: Value) -> Value:
-        """A block-scaled tensor as f32; any other as it is."""
+        """Return a block-scaled tensor as f32; any other unchanged."""
         if not is_composite(value.type):
             return value
         if value not in self.reals:
@@ -232,13 +232,13 @@ class Decomposer:
         return self.reals[value]
 
     def scaled_up(self, data: Value, scale: Value, to: ElementType = F32, result: Value | None = None) -> Value:
-        """Values times scales."""
+        """Return values times scales."""
         rows = self.rows(data), self.rows(scale, 1)
         product = self.new(CastFromBlockScaled(block_size="BLOCK_SIZE_32", to=to), *rows)
         return self.reshaped(product, extents(data), result)
 
     def quantized(self, x: Value, data: Value, scale: Value) -> None:
-        """The nearest values and scales for x, as the results `data` and `scale`."""
+        """Compute the nearest values and scales for x, as the results `data` and `scale`."""
         element, rows = data.tensor.element, self.rows(x)
         scales = self.new(BlockScale(value=element), rows)
         self.reshaped(self.new(BlockValues(value=element), rows, scales), extents(data), data)
@@ -248,7 +248,7 @@ class Decomposer:
         return self.reshaped(x, (math.prod(extents(x)) // width, width))
 
     def in_f32(self, op: Op, operands: tuple[Value, ...], result: Value) -> None:
-        """An operator that gives f32, cast to the type of `result`."""
+        """Emit an operator that gives f32, cast to the type of `result`."""
         element = result.tensor.element
         if element == F32:
             self.add(op, *operands, result=result)
@@ -268,19 +268,19 @@ class Decomposer:
         return self.new(ConstShape(np.array(dims, np.int64)))
 
     def new(self, op: Op, *operands: Value) -> Value:
-        """The result of one more operation."""
+        """Add an operation and return its result."""
         type, = op.types(operands)
         name = operands[0].name if operands else "constant"
         return self.add(op, *operands, result=Value(name, type, self.position, op.constant(operands)))
 
     def add(self, op: Op, *operands: Value, result: Value) -> Value:
-        """One more operation, whose result is given."""
+        """Add an operation with the given result."""
         self.operations.append(Operation(op, operands, (result,), position=self.position))
         return result
 
 
 def extents(value: Value) -> tuple[int, ...]:
-    """The extents of a tensor, which must be known."""
+    """Return the extents of a tensor, which must be known."""
     if not value.tensor.is_static:
         raise Problem(f"%{value.name} has the dynamic shape {value.type}", value.position, kind="unsupported",
                       help="give the graph static shapes, or convert it for the shapes that you call it with")
@@ -288,7 +288,7 @@ def extents(value: Value) -> tuple[int, ...]:
 
 
 def known(value: Value) -> Any:
-    """The data of an operand that must be known when compiling."""
+    """Return the data of an operand that must be known at compile time."""
     if value.constant is None:
         raise Problem(f"%{value.name} must be known when compiling", kind="unsupported")
     return value.constant

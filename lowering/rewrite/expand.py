@@ -1,4 +1,4 @@
-"""Graph -> graph: operations replaced by others that give the same results; what a rewrite of single operators needs."""
+"""Graph -> graph: operations replaced by others that give the same results; the driver of rewrites of single operators."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from ...runtime.errors import Problem
 from ..graph.graph import Block, BlockBuilder, Module, Operation, Value
 
 Expansion = Callable[[BlockBuilder, Operation], tuple[Value, ...]]
-"""Adds operations to a builder that compute the results of one operation; returns them."""
+"""A function that adds to a builder the operations that compute the results of one operation, and returns these results."""
 
 
 def expand(module: Module, wanted: Callable[[Operation], bool], expansion: Expansion) -> Module:
@@ -21,7 +21,7 @@ def expand(module: Module, wanted: Callable[[Operation], bool], expansion: Expan
 
 def expanded(block: Block, wanted: Callable[[Operation], bool], expansion: Expansion, outer: Mapping[Value, Value]
              ) -> Block:
-    """The block, on values that were replaced in it or around it."""
+    """Return the block expanded, with the replacements of values in it and around it applied."""
     values, operations = dict(outer), []
     for operation in block.operations:
         operands = tuple(values.get(v, v) for v in operation.operands)

@@ -1,7 +1,7 @@
-"""Graph -> graph: RESHAPE's extents and SLICE's sizes written out where the graph says -1 ("what is left") and the result has a
-static shape.
+"""Graph -> graph: RESHAPE's extents and SLICE's sizes written out where the graph has -1 (the inferred extent) and the result
+has a static shape.
 
-MLIR takes -1, the specification does not: files for other tools need the number.
+MLIR accepts -1, the specification does not: files for other tools need the number.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_explicit_extents(function: Function) -> Function:
 
 
 def leaves_one(operation: Operation) -> bool:
-    """True if it is a RESHAPE or SLICE that leaves an extent to be found, and it is known."""
+    """True if the operation is a RESHAPE or SLICE that leaves an extent to be inferred, and the extent is known."""
     if not isinstance(operation.op, Reshape | Slice) or len(operation.operands) < 2:
         return False
     shape, type = operation.operands[-1].constant, operation.results[0].type

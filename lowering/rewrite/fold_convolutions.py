@@ -1,7 +1,7 @@
-"""Graph -> graph: what stands beside a convolution and is constant becomes part of it: factors and terms per output channel (a
-bias, a batch normalisation) go into its weights and its bias, zeros around its input into its padding.
+"""Graph -> graph: constant operations next to a convolution are folded into it: factors and terms per output channel (a bias, a
+batch normalisation) into its weights and its bias, zeros around its input into its padding.
 
-Only floats of 32 bits and more, whose weights lose no more by it than a rounding, and only where nothing else reads the
+Only floats of 32 bits and more are folded, whose weights lose no more than a rounding, and only if nothing else reads the
 convolution's result.
 """
 from __future__ import annotations
@@ -20,12 +20,13 @@ FACTORS, TERMS = ("tosa.mul",), ("tosa.add", "tosa.sub")
 
 
 def fold_convolutions(module: Module) -> Module:
-    """The module with fewer operations around its convolutions."""
+    """Return the module with fewer operations around its convolutions."""
     return replace(module, functions=tuple(Folding(f).function() for f in module.functions))
 
 
 class Folding:
-    """One function: the constants that were made, who reads a value, and which operation of the same block makes it."""
+    """The folding of one function: the new constants, the readers of each value, and the operation of the same block that
+    defines it."""
 
     def __init__(self, source: Function) -> None:
         self.source = source
@@ -38,7 +39,7 @@ class Folding:
         return replace(self.source, body=replace(body, operations=(*self.constants.operations, *body.operations)))
 
     def block(self, source: Block) -> Block:
-        """The block; what became part of another operation stays, to be pruned."""
+        """Return the block. Operations that were folded into another one stay, to be pruned."""
         around, self.definitions = self.definitions, {}
         operations = tuple(map(self.operation, source.operations))
         self.definitions = around
@@ -57,9 +58,9 @@ class Folding:
     def constant(self, array: Array, like: Value) -> Value:
         return PlacedBuilder(self.constants, like.position).constant(array.astype(like.tensor.element.dtype))
 
-    # ---- behind a convolution ------------------------------------------------------------------------------------
+    # ---- after a convolution -------------------------------------------------------------------------------------
     def scaled(self, operation: Operation) -> Operation | None:
-        """A product or a sum of a convolution and a constant, as one convolution."""
+        """Return a product or a sum of a convolution and a constant as one convolution."""
         a, b = operation.operands[:2]
         if operation.op.name != "tosa.sub" and a.constant is not None:
             a, b = b, a
@@ -88,7 +89,8 @@ class Folding:
 
     # ---- before a convolution ------------------------------------------------------------------------------------
     def padded(self, operation: Operation, op: Convolution) -> Operation | None:
-        """A convolution of an input with zeros around its spatial axes, as one of the input."""
+        """Return a convolution whose input is padded with zeros around its spatial axes as one convolution of the unpadded
+        input."""
         x, *rest = operation.operands
         found = self.definitions.get(x)
         if found is None or found.op.name != "tosa.pad" or not x.tensor.element.is_float:
@@ -105,7 +107,8 @@ class Folding:
 
 
 def is_foldable(convolution: Operation, operation: Operation) -> bool:
-    """True if it is a convolution with constants, whose result has the type of what is made of it."""
+    """True if `convolution` is a convolution with constant weights and bias, whose result has the type of the folded
+    operation's result."""
     if not isinstance(convolution.op, Convolution | TransposeConv2D):
         return False
     _, weight, bias, *_ = convolution.operands
@@ -116,14 +119,14 @@ def is_foldable(convolution: Operation, operation: Operation) -> bool:
 
 
 def per_channel(constant: Array, channels: int) -> Array | None:
-    """One number for each output channel; None where the constant is something else."""
+    """Return one number for each output channel; None if the constant is something else."""
     if constant.size not in (1, channels) or (constant.size > 1 and constant.shape[-1:] != (channels,)):
         return None
     return np.broadcast_to(constant.astype(np.float64).reshape(-1), (channels,))
 
 
 def along_outputs(convolution: Operation, weights: Array, numbers: Array) -> Array:
-    """Numbers for the output channels, so that they broadcast to the weights."""
+    """Return the numbers for the output channels, reshaped so that they broadcast to the weights."""
     if isinstance(convolution.op, DepthwiseConv2D):
         return numbers.reshape(weights.shape[2:])
     return numbers.reshape(-1, *[1] * (weights.ndim - 1))

@@ -1,5 +1,5 @@
-"""Graph -> graph: FFT2D and RFFT2D as one operator with both parts of the result in one tensor, which has loops of its own
-(`schedule/fft.py`), and slices of it.
+"""Graph -> graph: FFT2D and RFFT2D as one operator, which has loops of its own (`schedule/fft.py`) and both parts of the result
+in one tensor, and slices of this tensor.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..graph.graph import BlockBuilder, Module, Operation, Value
 from .expand import expand
 
 SPARE = 16
-"""At most this number of columns beyond the half that RFFT2D gives is computed, in whole vectors."""
+"""Maximum number of columns, beyond the half that RFFT2D gives, that are computed to fill whole vectors."""
 
 
 def expand_transforms(module: Module) -> Module:
@@ -25,7 +25,7 @@ def is_transform(operation: Operation) -> bool:
 
 
 def transform(builder: BlockBuilder, operation: Operation) -> tuple[Value, ...]:
-    """The two parts of the result."""
+    """Return the two parts of the result."""
     real, position = operation.operands[0], operation.position
     batch, height, width = real.tensor.dims
     half = operation.op.name == "tosa.rfft2d"

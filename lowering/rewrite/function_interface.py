@@ -1,7 +1,7 @@
-"""Graph -> graph: what a function's callers see is changed: its inputs get names; inputs and results become state.
+"""Graph -> graph: changes of a function's interface: its inputs get names; inputs and results become state.
 
-Front doors that know more than their converter says use this. A function that takes old values of some tensors first and
-gives their new values first becomes one that reads variables when it begins and writes them when it ends.
+Front ends that know more than their converter use this. A function whose first arguments are the old values of some tensors and
+whose first results are their new values becomes one that reads variables at its start and writes them at its end.
 """
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .substitute import ValueSubstitution
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersistentTensor:
-    """A tensor that outlives calls: the name of its variable, its initial value (read-only)."""
+    """A tensor that outlives calls: the name of its variable, and its initial value (read-only)."""
     name: str
     initial: Array
 
 
 def rename_inputs(module: Module, function: Function, names: Sequence[str]) -> Module:
-    """The module with the inputs of `function` named so, in order."""
+    """Return the module with the inputs of `function` renamed to `names`, in order."""
     renamed = {value: replace(value, name=name) for value, name in zip(function.arguments, names, strict=True)}
     new = ValueSubstitution(lambda value: renamed.get(value, value)).function(function)
     return replace(module, functions=tuple(new if f is function else f for f in module.functions))
 
 
 def bind_state(module: Module, function: Function, state: Sequence[PersistentTensor]) -> Module:
-    """The module in which the first inputs and the first results of `function`, one of each for each state, are variables."""
+    """Return the module with the first inputs and the first results of `function`, one of each per state, as variables."""
     if not state:
         return module
     declarations = tuple(declaration(s, v) for s, v in zip(state, function.arguments, strict=False))
@@ -49,7 +49,7 @@ def declaration(state: PersistentTensor, old: Value) -> Operation:
 
 
 def stateful(function: Function, state: Sequence[PersistentTensor]) -> Function:
-    """The function with reads first, so that every operation sees the old values, and writes last."""
+    """Return the function with reads first, so that every operation sees the old values, and writes last."""
     body, count = function.body, len(state)
     reads = [Operation(VariableRead(symbol=s.name, type=old.tensor), (), (old,), position=old.position)
              for s, old in zip(state, body.arguments)]

@@ -1,8 +1,8 @@
-"""Graph -> graph: extents and ranks that a module leaves open, as far as they follow from what it says.
+"""Graph -> graph: extents and ranks that a module leaves open, inferred as far as possible.
 
-A type that is declared with `?` or without a rank gets what the operator's type rule gives for the operands, operation by
-operation, inside of regions, too: their arguments are of the operands' types, a variable that is read is of its declaration's.
-What is computed from shapes when compiling follows as well.
+A type that is declared with `?` or without a rank gets the type that the operator's type rule gives for the operands, operation
+by operation. In regions, too: their arguments have the operands' types. A variable that is read has its declaration's type.
+Values that are computed from shapes at compile time follow as well.
 """
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ..graph.types import TensorType, Type
 from ..graph.verify import compatible, is_foreign, verify
 
 DEEPEST = 64
-"""Levels of regions that are looked into; `verify` refuses deeper ones of TOSA."""
+"""Maximum depth of regions that are visited; `verify` refuses deeper regions of TOSA."""
 Values = Mapping[Value, Value]
 
 
 def verified(module: Module) -> Module:
-    """The module with its shapes inferred, and verified: so what is wrong in it is found behind open extents, too."""
+    """Return the module with its shapes inferred, and verified: so that errors are found even with open extents."""
     found = infer_shapes(module)
     verify(found)
     return found
 
 
 def infer_shapes(module: Module) -> Module:
-    """The module with every type as far known as it follows; the same object where all types are static, or where a foreign
-    dialect has types of its own. Nothing is judged here: that is for `verify`."""
+    """Return the module with every type inferred as far as possible; the same object if all types are static, or if a foreign
+    dialect has types of its own. Inference reports no errors: `verify` does."""
     if not any(map(is_open, module.functions)) or is_foreign(module):
         return module
     inference = Inference(declared_types(module), strict=False)
@@ -66,13 +66,13 @@ def declared_types(module: Module) -> dict[str, TensorType]:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Rewrites functions. A `strict` one raises a Problem where a rule fails, or gives what cannot be what is declared; else
-    the declaration stays, which `verify` judges."""
+    """Shape inference that rewrites functions. A `strict` inference raises a Problem if a rule fails, or gives a type that
+    contradicts the declared one; otherwise the declaration stays for `verify` to check."""
     variables: Mapping[str, TensorType]
     strict: bool
 
     def function(self, function: Function, arguments: Sequence[Type] | None = None) -> Function:
-        """The function, for arguments of these types where they are given."""
+        """Return the function for arguments of these types, if they are given."""
         given = [v.type for v in function.arguments] if arguments is None else arguments
         body = self.block(function.body, given, {}, 0)
         found, results = [v.type for v in body.yields], function.result_types
@@ -81,7 +81,7 @@ class Inference:
         return replace(function, body=body, result_types=tuple(found) if self.strict else results)
 
     def block(self, source: Block, given: Sequence[Type], outer: Values, depth: int) -> Block:
-        """The block for arguments of these types; `outer` holds the values that have a new type."""
+        """Return the block for arguments of these types; `outer` holds the values that have a new type."""
         fits = len(given) == len(source.arguments)
         arguments = tuple(self.of_type(v, t) for v, t in zip(source.arguments, given)) if fits else source.arguments
         values = {**outer, **dict(zip(source.arguments, arguments))}
@@ -97,7 +97,7 @@ class Inference:
         return replace(source, arguments=arguments, operations=tuple(operations), yields=yields)
 
     def operation(self, old: Operation, values: Values, depth: int) -> Operation:
-        """The operation on operands whose types are as far known as they follow."""
+        """Return the operation on operands whose types are inferred as far as possible."""
         op, operands = self.with_declared_type(old.op), tuple(values.get(v, v) for v in old.operands)
         inner = region_operands(old, operands)
         regions = tuple(self.block(r, inner, values, depth + 1) for r in old.regions) if depth < DEEPEST else old.regions
@@ -110,7 +110,7 @@ class Inference:
         return replace(old, op=with_results(op, results), operands=operands, results=results, regions=regions)
 
     def rule_types(self, op: Op, operands: Sequence[Value], regions: Sequence[Block]) -> tuple[Type, ...] | None:
-        """The types that the operator's rule gives; None where there is none, or where it fails."""
+        """Return the types that the operator's rule gives; None if there is no rule, or if it fails."""
         if isinstance(op, UnknownOp) or op.foreign or op.variable_effect in ("declare", "write") or len(regions) != op.regions:
             return None
         try:
@@ -122,13 +122,13 @@ class Inference:
             return None
 
     def with_declared_type(self, op: Op) -> Op:
-        """The operator; one that reads a variable with the type that the variable is declared with."""
+        """Return the operator. An operator that reads a variable gets the variable's declared type."""
         if not isinstance(op, VariableRead) or op.symbol not in self.variables:
             return op
         return VariableRead(op.symbol, joined(op.type, self.variables[op.symbol]))
 
     def of_type(self, value: Value, found: Type) -> Value:
-        """The value, of its declared type and the one that follows, together."""
+        """Return the value with its declared type joined with the inferred one."""
         if self.strict and not compatible(found, value.type):
             raise Problem(f"%{value.name} is declared as {value.type}, for these inputs it is {found}", value.position,
                           kind="type")
@@ -136,14 +136,14 @@ class Inference:
 
 
 def check_elements(operands: Sequence[Value]) -> None:
-    """Raise a Problem for an operand without elements: the operators' rules divide by extents."""
+    """Raise a Problem if an operand has no elements: the operators' rules divide by extents."""
     for value in operands:
         if isinstance(value.type, TensorType) and 0 in (value.type.shape or ()):
             raise Problem(f"%{value.name} has no elements: {value.type}", value.position, kind="shape")
 
 
 def region_operands(operation: Operation, operands: Sequence[Value]) -> list[Type]:
-    """The types of the operands that the arguments of an operation's regions stand for: the last ones."""
+    """Return the types of the operands that the arguments of an operation's regions stand for: the last operands."""
     if not operation.regions or isinstance(operation.op, UnknownOp) or operation.op.foreign:
         return []
     behind = len(operands) - len(operation.regions[-1].arguments)
@@ -151,14 +151,14 @@ def region_operands(operation: Operation, operands: Sequence[Value]) -> list[Typ
 
 
 def with_results(op: Op, results: Sequence[Value]) -> Op:
-    """The operator; one that holds the types of its results (CUSTOM) with these."""
+    """Return the operator. An operator that holds the types of its results (CUSTOM) gets these types."""
     held = next((f.name for f in op._fields if f.metadata.get("mlir") == "result" and f.metadata["result"] is None), None)
     types = tuple(v.type for v in results)
     return op if held is None or getattr(op, held) in (None, types) else replace(op, **{held: types})  # type: ignore[type-var]
 
 
 def joined(declared: Type, found: Type) -> Any:
-    """What is known by a declared type and by the one that follows; the declared one where they contradict each other."""
+    """Return the join of a declared type and the inferred one; the declared type if they contradict each other."""
     if not isinstance(found, TensorType) or not isinstance(declared, TensorType) or not compatible(found, declared):
         return declared
     if found.shape is None or declared.is_static:

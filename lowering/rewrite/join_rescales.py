@@ -1,9 +1,9 @@
-"""Graph -> graph: a sum of two rescaled tensors of 8 bits that is rescaled to 8 bits, which is how converters write an addition
-of quantized tensors, becomes one linear form in float32.
+"""Graph -> graph: a sum of two rescaled 8-bit tensors that is rescaled to 8 bits becomes one linear form in float32. Converters
+write an addition of quantized tensors as such a sum.
 
-There are only 65,536 pairs of operands. So the factors of the form are looked for among the nearest floats, and taken where
-they give what the four operators give for each pair, whether a target rounds after multiplying or not; where none do, and in
-every other case, the operators stay as they are.
+There are only 65,536 pairs of operands. So the pass searches the nearest floats for factors of the form, and takes factors that
+give the same results as the four operators for each pair, whether a target rounds after multiplying or not. If there are none,
+and in every other case, the operators stay unchanged.
 """
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from ..graph.types import I8, I32, Array
 from .rewrite_operations import Definitions, rewrite_operations
 
 VALUES = np.arange(I8.minimum, I8.maximum + 1)
-"""All that an element can be."""
+"""All values of an int8 element."""
 NEAR = 2.0**-12
-"""Pairs whose sum is so near to the middle between two integers decide which factors are right."""
+"""Distance from the middle between two integers within which the sum of a pair decides which factors are right."""
 DECISIVE = 512
-"""As many of them are looked at before all pairs are."""
+"""Maximum number of decisive pairs that are tested before all pairs are."""
 CHECKED = 4
-"""As many factors are tried on all pairs."""
+"""Maximum number of candidate factors that are tested on all pairs."""
 FACTOR, ADDEND = (2.0**-8, 2.0**4), (2.0**-16, 2.0**12)
-"""Sizes, from and below. A product with a byte plus another number then has no more than 53 bits, from 2**13 to 2**-39: it is
-exact in float64, and rounding it to float32 is what `fma` does."""
+"""Minimum (inclusive) and maximum magnitude of factors and addends. A product with a byte plus another number then has no more
+than 53 bits, from 2**13 to 2**-39: it is exact in float64, and rounding it to float32 is what `fma` does."""
 FACTORS, ADDENDS = 2, 4
-"""Neighbouring floats on either side that are tried."""
+"""Number of neighbouring floats on either side that are tried."""
 STEP = 2.0**-18
-"""Neighbours of the addend lie as far apart at least: half of what tells sums from 64 on apart."""
+"""Minimum distance of neighbouring addends: half of the distance that distinguishes sums from 64 on."""
 MOST_INTEGER = (1 << 31) - 1
 
 
 def join_rescales(module: Module) -> Module:
-    """The module with sums of rescaled bytes in one operator; what they were made of stays, to be pruned."""
+    """Return the module with sums of rescaled bytes in one operator; the operations that these sums replace stay, to be
+    pruned."""
     return rewrite_operations(module, rewritten)
 
 
@@ -54,7 +55,7 @@ def rewritten(operation: Operation, definitions: Definitions) -> Operation:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a RESCALE does to all of its tensor: its numbers, of which the specification defines what they do."""
+    """The numbers of a RESCALE that treats its whole tensor alike, within the range that the specification defines."""
     multiplier: int
     shift: int
     is_double: bool
@@ -63,8 +64,8 @@ class Scale:
 
     @staticmethod
     def of(op: Rescale, operation: Operation) -> Scale | None:
-        """None where a number is not known, differs from channel to channel, or is beyond what is defined; for unsigned numbers
-        there is no way to 32 bits."""
+        """Return the scale of a RESCALE; None if a number is not known, differs between channels, or is beyond the defined
+        range, or for unsigned numbers, which cannot be rescaled to 32 bits."""
         constants = [v.constant for v in operation.operands[1:]]
         if any(c is None or not c.size or (c != c.flat[0]).any() for c in constants):
             return None
@@ -77,7 +78,7 @@ class Scale:
         return self.multiplier * 2.0**-self.shift
 
     def apply(self, x: Array) -> Array:
-        """Integers rescaled, exactly, not clipped."""
+        """Return integers rescaled, exactly, not clipped."""
         x = x - self.before
         nudge = np.where(x < 0, -1 << 30, 1 << 30) if self.is_double and self.shift > 31 else 0
         return (x * self.multiplier + ((1 << self.shift - 1) + nudge) >> self.shift) + self.after
@@ -85,7 +86,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class RescaledTerm:
-    """An operand of the sum: a tensor of 8 bits, and how it is rescaled, at least once."""
+    """An operand of the sum: an 8-bit tensor and its rescales, at least one."""
     value: Value
     scales: tuple[Scale, ...]
 
@@ -106,7 +107,7 @@ class RescaledTerm:
         return math.prod(scale.real for scale in self.scales)
 
     def rescaled(self) -> Array | None:
-        """All that its element can be in the sum; None where one is beyond 32 bits."""
+        """Return all values of its element in the sum; None if one is beyond 32 bits."""
         found = VALUES
         for scale in self.scales:
             found = scale.apply(found)
@@ -117,7 +118,7 @@ class RescaledTerm:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """first + sign * second, both rescaled, and the sum rescaled."""
+    """The rescaled sum first + sign * second of two rescaled terms."""
     first: RescaledTerm
     second: RescaledTerm
     sign: int
@@ -138,7 +139,7 @@ class Sum:
         return Sum(first, second, 1 if isinstance(added.op, Add) else -1, scale)
 
     def factors(self) -> tuple[float, float, float] | None:
-        """`first`, `second` and `addend` of a RESCALED_SUM that is right for all pairs; None where none is found."""
+        """Return `first`, `second` and `addend` of a RESCALED_SUM that is right for all pairs; None if none is found."""
         first, second = self.first.rescaled(), self.second.rescaled()
         if first is None or second is None:
             return None
@@ -156,7 +157,7 @@ class Sum:
         return None
 
     def decisive(self, rescaled: Array) -> tuple[Array, Array]:
-        """The places of pairs whose sums are nearly in the middle between two integers."""
+        """Return the indices of pairs whose sums are nearly in the middle between two integers."""
         real = (rescaled - self.scale.before) * self.scale.real + self.scale.after
         is_inside = (real > I8.minimum - 1) & (real < I8.maximum + 1)
         rows, columns = np.nonzero(is_inside & (np.abs(real - np.floor(real) - 0.5) < NEAR))
@@ -164,7 +165,7 @@ class Sum:
         return rows[::step], columns[::step]
 
     def candidates(self) -> tuple[Array, Array, Array]:
-        """Factors and addends: the nearest first, then their neighbours; none where they are out of range."""
+        """Return candidate factors and addends: the nearest first, then their neighbours; none if they are out of range."""
         first, second = self.first.real * self.scale.real, self.sign * self.second.real * self.scale.real
         zero = self.scale.after - first * self.first.scales[0].before - second * self.second.scales[0].before
         choices = itertools.product(neighbours(first, FACTORS), neighbours(second, FACTORS), neighbours(zero, ADDENDS, STEP))
@@ -182,14 +183,14 @@ def clipped(x: Array) -> Array:
 
 
 def neighbours(x: float, most: int, least: float = 0.0) -> list[tuple[int, float]]:
-    """The nearest float32 and those around it, `least` apart at least, each with how many there are between."""
+    """Return the nearest float32 and its neighbours, at least `least` apart, each with its number of steps from the nearest."""
     nearest = np.float32(x)
     step = max(float(np.spacing(np.abs(nearest))), least)
     return [(abs(n), float(np.float32(nearest + n * step))) for n in range(-most, most + 1)]
 
 
 def are_right(a: Array, b: Array, c: Array, x: Array, y: Array, expected: Array) -> Array:
-    """True if a * x + b * y + c in float32 gives what is expected, with `fma` and without. All are in float64."""
+    """True where a * x + b * y + c in float32 gives the expected result, with `fma` and without. All arrays are float64."""
     unfused = np.float32(x) * np.float32(a) + (np.float32(y) * np.float32(b) + np.float32(c))
     fused = np.float32(x * a + np.float32(y * b + c))
     return (clipped(np.rint(unfused)) == expected) & (clipped(np.rint(fused)) == expected)

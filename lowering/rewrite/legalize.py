@@ -1,8 +1,8 @@
 """Graph -> graph: operators of other dialects that converters leave behind, written as TOSA.
 
-Arm's converter leaves `tfl.slice` with sizes that are not known when compiling, in the form that TensorFlow's
-TensorListSetItem takes in TFLite: concat(x[0:i], row, x[i+1:]) along the first axis. That is x with row i replaced:
-select(iota == i, row, x). Any other leftover stays as it is, and is refused when something needs it.
+Arm's converter leaves `tfl.slice` with sizes that are unknown at compile time, in the form that TensorFlow's TensorListSetItem
+takes in TFLite: concat(x[0:i], row, x[i+1:]) along the first axis. This is x with row i replaced: select(iota == i, row, x).
+Any other leftover stays unchanged, and is refused when something needs it.
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def legalize_block(block: Block, outer: Definitions) -> Block:
 
 
 def renamed(operation: Operation, replaced: Mapping[Value, Value], definitions: Definitions) -> Operation:
-    """The operation on replaced values, its regions legalised."""
+    """Return the operation on replaced values, with its regions legalised."""
     operands = tuple(replaced.get(v, v) for v in operation.operands)
     regions = tuple(rename_block(legalize_block(r, definitions), replaced) for r in operation.regions)
     if operands == operation.operands and not regions:
@@ -66,7 +66,7 @@ def rename_block(block: Block, replaced: Mapping[Value, Value]) -> Block:
 
 
 def row_update(concat: Operation, definitions: Definitions) -> tuple[Value, Value, Value] | None:
-    """(x, i, row) where the concat is x[0:i], row, x[i+1:] along axis 0."""
+    """Return (x, i, row) if the concat is x[0:i], row, x[i+1:] along axis 0."""
     if len(concat.operands) != 3 or concat.op.axis != 0:  # type: ignore[attr-defined]
         return None
     before, row, after = concat.operands
@@ -88,7 +88,7 @@ def zeros(value: Value) -> bool:
 
 
 def leading(vector: Value, definitions: Definitions) -> Value | None:
-    """i where the vector is concat([i], a constant)."""
+    """Return i if the vector is concat([i], a constant)."""
     operation = definitions.get(vector)
     if operation is None or operation.op.name != "tosa.concat":
         return None
@@ -111,7 +111,7 @@ def is_successor(value: Value, of: Value, definitions: Definitions) -> bool:
 
 
 def update_row(builder: BlockBuilder, x: Value, index: Value, row: Value, concat: Operation) -> Value:
-    """x with row `index` replaced: select(iota == index, row, x)."""
+    """Return x with row `index` replaced: select(iota == index, row, x)."""
     position, rank = concat.position, x.tensor.rank
     add = PlacedBuilder(builder, position)
     iota = add.constant(np.arange(x.tensor.dims[0], dtype=np.int32).reshape(-1, *(1,) * (rank - 1)))

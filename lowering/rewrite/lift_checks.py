@@ -1,7 +1,7 @@
-"""Graph -> graph: a check of a condition in the branch that runs where it is false becomes a check before the branch.
+"""Graph -> graph: a check of a condition in the branch for the false condition becomes a check before the branch.
 
-TensorFlow writes each of its assertions so: `tf.If` of the condition, with `tf.Assert` of the same condition in its else
-branch. Before the branch the check needs none, and a write to a variable may move behind it.
+TensorFlow writes each of its assertions as `tf.If` of the condition, with `tf.Assert` of the same condition in its else branch.
+The check does not need the branch, and a write to a variable may move below it.
 """
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CONDITIONAL = "tosa.cond_if"
 
 
 def lift_checks(module: Module) -> Module:
-    """The module with checks before the branches; unchanged (the same object) if none is in one."""
+    """The module with checks moved before the branches; unchanged (the same object) if no branch has one."""
     if not any(o.op.name == CONDITIONAL and leading(o) for f in module.functions for o in f.body.walk()):
         return module
     return replace(module, functions=tuple(replace(f, body=lifted(f.body)) for f in module.functions))
 
 
 def lifted(block: Block) -> Block:
-    """The block with each check that can be so before its branch, from the innermost branches on."""
+    """Return the block with each liftable check before its branch, from the innermost branches outwards."""
     operations: list[Operation] = []
     for operation in block.operations:
         if operation.regions:
@@ -33,15 +33,15 @@ def lifted(block: Block) -> Block:
 
 
 def leading(branch: Operation) -> list[Operation]:
-    """The check with which the region for false begins, if its condition is the branch's own; as a list of at most one: no
-    run comes to what is behind it."""
+    """Return the check that begins the region for false, if its condition is the branch's own, as a list of at most one: no run
+    reaches the operations after it."""
     condition, otherwise = branch.operands[0], branch.regions[1]
     first = next((o for o in otherwise.operations if has_effect(o)), None)
     return [first] if first and first.op.is_check and stands_for(first.operands[0], branch) is condition else []
 
 
 def stands_for(value: Value, branch: Operation) -> Value:
-    """The value around a branch that an argument of its region for false is; any other is itself."""
+    """Return the outer value that an argument of a branch's region for false stands for; any other value unchanged."""
     return dict(zip(branch.regions[1].arguments, branch.operands[1:])).get(value, value)
 
 

@@ -1,7 +1,7 @@
-"""Graph -> graph: f64 between the inputs and the results becomes f32, for TOSA has no f64.
+"""Graph -> graph: f64 between the inputs and the results becomes f32, because TOSA has no f64.
 
-torch-mlir computes the variance of f32 in f64, and compares with constants in f64, where PyTorch and ONNX compute in f32.
-A constant that is finite stays finite: what f32 cannot hold becomes its largest number, as with masks of -1.8e308.
+torch-mlir computes the variance of f32 in f64, and compares with constants in f64, where PyTorch and ONNX compute in f32. A
+finite constant stays finite: a value beyond f32 becomes the largest f32 number, as with masks of -1.8e308.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def narrow_doubles(module: Module) -> Module:
-    """The module with f32 for f64; unchanged (the same object) if it has none. Raises a Problem where a function takes or
-    gives f64, or a variable holds it: what the caller sees keeps its type."""
+    """Return the module with f32 for f64; unchanged (the same object) if it has none. Raise a Problem if a function takes or
+    gives f64, or a variable holds it: types that the caller sees do not change."""
     if not any(map(is_double, types(module))):
         return module
     for what in seen_from_outside(module):
@@ -40,7 +40,7 @@ def is_double(type: Any) -> bool:
 
 
 def seen_from_outside(module: Module) -> Iterator[str]:
-    """What callers see that is of f64."""
+    """Yield descriptions of the f64 inputs, results and variables that callers see."""
     for function in module.functions:
         yield from (f"input {v.name} of {function.name}" for v in function.arguments if is_double(v.type))
         yield from (f"result {n} of {function.name}" for n, t in enumerate(function.result_types) if is_double(t))
@@ -61,7 +61,7 @@ def narrowed_value(value: Value) -> Value:
 
 
 def narrowed_op(op: Op, operands: tuple[Value, ...]) -> Op:
-    """The operator of f32. A conversion of f32 to f32 is none."""
+    """Return the operator for f32. A conversion of f32 to f32 becomes an identity."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(op):  # type: ignore[arg-type]  # each subclass of Op is made a dataclass
         match getattr(op, field.name):
@@ -80,7 +80,7 @@ def narrowed_op(op: Op, operands: tuple[Value, ...]) -> Op:
 
 
 def narrowed(array: Array) -> Array:
-    """The nearest numbers of f32, read-only; what is finite stays finite."""
+    """Return the nearest numbers of f32, read-only; finite numbers stay finite."""
     found = np.where(np.isfinite(array), np.clip(array, -LARGEST, LARGEST), array).astype(np.float32)
     found.flags.writeable = False
     return found

@@ -16,7 +16,7 @@ from .substitute import ValueSubstitution
 
 
 def open_bounds(module: Module) -> Module:
-    """The module with infinite bounds, where they are as good as that."""
+    """Return the module with infinite bounds in place of the largest finite ones."""
     return ValueSubstitution(lambda value: value, opened).module(module)
 
 

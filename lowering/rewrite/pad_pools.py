@@ -1,7 +1,7 @@
-"""Graph -> graph: a border around the input of a maximum's window becomes the window's own padding, where what fills it is not
-above anything inside: then it never decides a maximum, and nothing has to be copied to have a border.
+"""Graph -> graph: a pad before a max pool becomes the pool's own padding if the pad value is never greater than any element
+inside: then it never decides a maximum, and nothing has to be copied to have a border.
 
-That is so of zeros around what a clamp from zero on has made, and of the least number around everything.
+This holds for zeros around the result of a clamp from zero on, and for the least number around any tensor.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .rewrite_operations import Definitions, rewrite_operations
 
 
 def pad_pools(module: Module) -> Module:
-    """The module with fewer pads in front of its pools; these stay, to be pruned."""
+    """Return the module with fewer pads before its pools; the pads stay, to be pruned."""
     return rewrite_operations(module, rewritten)
 
 
@@ -26,7 +26,7 @@ def rewritten(operation: Operation, definitions: Definitions) -> Operation:
 
 
 def padded(operation: Operation, pool: MaxPool2D, definitions: Definitions) -> Operation:
-    """The pool of what lies inside of a border, or the operation as it is."""
+    """Return the pool of the unpadded input, or the operation unchanged."""
     border = definitions.get(operation.operands[0])
     if border is None or border.op.name != "tosa.pad" or pool.nan_mode != "PROPAGATE":
         return operation
@@ -36,13 +36,13 @@ def padded(operation: Operation, pool: MaxPool2D, definitions: Definitions) -> O
     numbers = [int(n) for n in amounts.constant.reshape(-1)]
     pad = tuple(a + b for a, b in zip(pool.pad, numbers[2:-2], strict=True))
     outside = any(numbers[:2]) or any(numbers[-2:]) or min(numbers) < 0
-    if outside or any(n >= pool.kernel[i // 2] for i, n in enumerate(pad)):  # each window has something inside
+    if outside or any(n >= pool.kernel[i // 2] for i, n in enumerate(pad)):  # each window covers some element of the input
         return operation
     return replace(operation, op=replace(pool, pad=pad), operands=(image,))
 
 
 def never_greatest(pad_value: Value | None, image: Value, definitions: Definitions) -> bool:
-    """True if no element of the image is less than what fills the border; a filling that is not there is zero."""
+    """True if no element of the image is less than the pad value; a missing pad value is zero."""
     if pad_value is not None and pad_value.constant is None:
         return False
     number = 0.0 if pad_value is None or pad_value.constant is None else float(pad_value.constant.reshape(-1)[0])

@@ -1,6 +1,6 @@
-"""Graph -> graph: drops operations whose results nobody reads, and that write no variable and check nothing.
+"""Graph -> graph: drop operations whose results nobody reads, and that write no variable and check nothing.
 
-Of TensorFlow's operations those that write stay, too; what an executor graph holds stays if its fetches reach it.
+Writes among TensorFlow's operations stay, too; an executor graph keeps its operations that its fetches reach.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .prune_executor import prune_graph
 
 
 def prune(module: Module) -> Module:
-    """The module with only what its results and its variables need."""
+    """Return the module with only the operations that its results and its variables need."""
     return replace(module, functions=tuple(prune_function(f) for f in module.functions))
 
 
@@ -22,7 +22,7 @@ def prune_function(function: Function) -> Function:
 
 
 def has_effect(operation: Operation) -> bool:
-    """True if running it can be seen in a variable, in an error, or in not ending: loops stay."""
+    """True if running an operation is visible in a variable, in an error, or in not ending: loops stay."""
     op = operation.op
     own = bool(op.variable_effect) or op.is_check or op.name == "tosa.while_loop"
     return own or (op.foreign and effects.has_effect(operation)) or any(
@@ -30,7 +30,8 @@ def has_effect(operation: Operation) -> bool:
 
 
 def prune_block(block: Block, needed: set[Value]) -> Block:
-    """`needed` gathers every value that is read, from the end of the function on."""
+    """Return the block without unneeded operations; `needed` gathers every value that is read, from the end of the function
+    on."""
     needed.update(block.yields)
     kept: list[Operation] = []
     for operation in reversed(block.operations):

@@ -1,8 +1,8 @@
 """Executor graph -> executor graph: only what its fetches reach, by data and by control, as TensorFlow runs it.
 
-An island is dead when any value that it captures is, also one that only an operation without a reader takes. So what a graph
-keeps is decided before its islands are pruned, and an island goes on to capture all that it did: what no operation is left to
-take, an Identity takes.
+An island is dead if any value that it captures is dead, even a value whose only user is an operation without a reader. So the
+pass decides what a graph keeps before it prunes islands, and an island keeps all its captures: an Identity takes each capture
+that no operation is left to take.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..graph.graph import Block, Operation, Value, captures
 
 
 def prune_graph(graph: Operation, prune_body: Callable[[Block], Block]) -> Operation:
-    """The `tf_executor.graph` with what its fetches reach; `prune_body` prunes what is inside an island."""
+    """Return the `tf_executor.graph` with the operations that its fetches reach; `prune_body` prunes the body of an island."""
     body = graph.regions[0]
     kept = reached(body.operations, body.yields)
     mortal = {v for o in body.operations for v in o.results}
@@ -24,8 +24,8 @@ def prune_graph(graph: Operation, prune_body: Callable[[Block], Block]) -> Opera
 
 
 def prune_island(island: Operation, prune_body: Callable[[Block], Block], mortal: set[Value]) -> Operation:
-    """The island with what its results and effects need, dead under the same conditions: `mortal` are the values that may be
-    dead. One that sends or receives stays as it is: alone in an island these run dead, too."""
+    """Return the island with the operations that its results and effects need, dead under the same conditions: `mortal` are the
+    values that may be dead. An island that sends or receives stays unchanged: alone in an island these run dead, too."""
     if messages([island], (*SEND, *RECEIVE)):
         return island
     pruned = replace(island, regions=tuple(map(prune_body, island.regions)))

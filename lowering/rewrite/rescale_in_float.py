@@ -1,7 +1,7 @@
-"""Graph -> graph: RESCALE between tensors of 8 bits is computed in float32 where that is right for each of the 256 values:
-vectors have no product of 32 bits with 64 bits for a result in as few instructions. Powers of two stay, which are shifts.
+"""Graph -> graph: RESCALE between 8-bit tensors is computed in float32 if that is right for each of the 256 values: vector
+units have no 32-bit product with a 64-bit result in as few instructions. Powers of two stay, which are shifts.
 
-It is for processors that compute float32 in instructions (`pipeline`); elsewhere every RESCALE is computed in integers.
+The pass is for processors that compute float32 in instructions (`pipeline`); elsewhere every RESCALE is computed in integers.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rewrite_operations import Definitions, rewrite_operations
 
 
 def rescale_in_float(module: Module) -> Module:
-    """The module with another operator for each RESCALE for which float32 is enough."""
+    """Return the module with another operator for each RESCALE for which float32 is enough."""
     return rewrite_operations(module, rewritten)
 
 

@@ -1,7 +1,7 @@
-"""Graph -> graph: RESCALE by products and shifts of 32 bits that round, where that is exact. What float32 computes
-(`rescale_in_float`) and powers of two stay as they are.
+"""Graph -> graph: RESCALE by 32-bit products and shifts that round, if that is exact. RESCALEs in float32 (`rescale_in_float`)
+and powers of two stay unchanged.
 
-It is for processors whose vectors have such instructions and no elements of 64 bits (`pipeline`).
+The pass is for processors whose vectors have such instructions and no 64-bit elements (`pipeline`).
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rewrite_operations import Definitions, rewrite_operations
 
 
 def rescale_in_words(module: Module) -> Module:
-    """The module with another operator for each RESCALE for which words are enough."""
+    """Return the module with another operator for each RESCALE for which words are enough."""
     return rewrite_operations(module, rewritten)
 
 

@@ -1,7 +1,7 @@
-"""Graph -> graph: RESCALE of what a convolution sums, with constants that are added before the product. How far sums can be
-from 0 follows from the number of terms and from the bias, which must be known.
+"""Graph -> graph: RESCALE of a convolution's sums, with constants that are added before the product. The maximum magnitude of
+the sums follows from the number of terms and from the bias, which must be known.
 
-It is for processors that multiply even words of vectors, where sums of 64 bits are twice the work (`pipeline`).
+The pass is for processors that multiply even words of vectors, where 64-bit sums are twice the work (`pipeline`).
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..graph.types import I32
 from .rewrite_operations import Definitions, rewrite_operations
 
 LARGEST_PRODUCT = 255 * 255
-"""Of two bytes, each less its zero point."""
+"""Maximum product of two bytes, each less its zero point."""
 
 
 def rescale_of_sums(module: Module) -> Module:
-    """The module with another operator for each RESCALE of a convolution for which there is one."""
+    """Return the module with another operator for each RESCALE of a convolution that has one."""
     return rewrite_operations(module, rewritten)
 
 
@@ -37,7 +37,7 @@ def rewritten(operation: Operation, definitions: Definitions) -> Operation:
 
 
 def is_small(operation: Operation | None) -> bool:
-    """True if an operation is a convolution of bytes whose sums, bias included, have room whatever is multiplied."""
+    """True if an operation is a convolution of bytes whose sums, bias included, fit for any operands."""
     if operation is None or not isinstance(operation.op, Convolution) or operation.results[0].tensor.element != I32:
         return False
     x, weights, bias, *_ = operation.operands

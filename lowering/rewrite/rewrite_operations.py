@@ -1,4 +1,4 @@
-"""The walk of graph passes that replace an operation by one other: over all functions, blocks and regions."""
+"""The walk of graph passes that replace one operation by another: over all functions, blocks and regions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -7,13 +7,13 @@ from dataclasses import replace
 from ..graph.graph import Block, Module, Operation, Value
 
 Definitions = Mapping[Value, Operation]
-"""The operations that compute the values of a block and of those around it."""
+"""Operations that define the values of a block and of the enclosing blocks."""
 Rewrite = Callable[[Operation, Definitions], Operation]
-"""What stands in place of an operation without regions, or the operation itself."""
+"""A function that returns the replacement of an operation without regions, or the operation itself."""
 
 
 def rewrite_operations(module: Module, rewrite: Rewrite) -> Module:
-    """The module with what `rewrite` makes of each operation that has no regions."""
+    """Return the module with `rewrite` applied to each operation that has no regions."""
     return replace(module, functions=tuple(replace(f, body=in_block(f.body, {}, rewrite)) for f in module.functions))
 
 

@@ -1,11 +1,11 @@
-"""Graph -> graph: transposes move behind the operators that read them, where these can as well work on the axes as they lie,
-and two that meet become one, or none (layout propagation).
+"""Graph -> graph: transposes move below the operators that read them, if these can work on the untransposed axes as well, and
+two that meet become one, or none (layout propagation).
 
 A network that was written for images with channels first (PyTorch, ONNX) has a transpose before each convolution, which wants
-channels last, and one after it. All that lies between two convolutions is computed with channels last then, and transposes are
-left at the ends of the graph only. What an operator computes of each element stays, and so does the order of its sums.
+channels last, and one after it. This pass computes everything between two convolutions with channels last and leaves transposes
+only at the ends of the graph. The computation of each element and the order of its sums do not change.
 
-An operator moves if every operand is a transpose of one order, or is no more than a reshape in it (a constant, or a tensor
+An operator moves if every operand is a transpose of one order, or is only a reshape in that order (a constant, or a tensor
 whose axes longer than 1 keep their order), and if the transpose is not of less than its result.
 """
 from __future__ import annotations
@@ -29,38 +29,39 @@ from ..graph.types import BlockScaled, TensorType
 Order = tuple[int, ...]
 """TRANSPOSE's `perms`: axis i of the result is axis order[i] of the source."""
 MAX_CONSTANT_BYTES = 1 << 20
-"""Of a constant that is transposed: what folding computes while compiling (`fuse.folding`)."""
+"""Maximum number of bytes of a constant that is transposed: the limit of folding at compile time (`fuse.folding`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """A value as a transpose of a source; of itself, in the order of its axes, where it is none."""
+    """A value as a transpose of a source; any other value as itself, in the order of its axes."""
     source: Value
     order: Order
 
     def behind(self, order: Order) -> Transposed:
-        """What a transpose of that order must be made of, to give this value."""
+        """Return the view whose transpose in that order gives this value."""
         return Transposed(self.source, composed(self.order, inverse(order)))
 
     @property
     def is_free(self) -> bool:
-        """True if it costs nothing: it is known when compiling, or its elements lie in memory as those of the source do."""
+        """True if the transpose costs nothing: its source is known at compile time, or the elements keep their order in
+        memory."""
         constant = self.source.constant
         return keeps_order(dims(self.source), self.order) or (constant is not None and constant.nbytes <= MAX_CONSTANT_BYTES)
 
     @property
     def moves(self) -> bool:
-        """True if elements change their place in memory."""
+        """True if the transpose changes the order of elements in memory."""
         return not keeps_order(dims(self.source), self.order)
 
 
 View = Callable[[Value], Transposed]
 Found = Transposed | None
-"""The operator's result where it stands in front of the transpose, and the transpose's order; None where it stays behind."""
+"""The operator's result before the transpose, and the transpose's order; None if the operator does not move."""
 
 
 def sink_transposes(module: Module) -> Module:
-    """The module with fewer transposes between its operators; the same object where it has none."""
+    """Return the module with fewer transposes between its operators; the same object if it has none."""
     if not any(isinstance(o.op, Transpose) for f in module.functions for o in f.body.walk()):
         return module
     return replace(module, functions=tuple(replace(f, body=Sinking({}, {}).block(f.body)) for f in module.functions))
@@ -68,7 +69,7 @@ def sink_transposes(module: Module) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class Sinking:
-    """What is known at a place of a function: what stands for values, and of what values are transposes."""
+    """The state of the pass at one point of a function: the replacements of values, and the values that are transposes."""
     values: dict[Value, Value]
     transposes: dict[Value, Transposed]
 
@@ -77,7 +78,7 @@ class Sinking:
         return replace(block, operations=tuple(operations), yields=tuple(self.values.get(v, v) for v in block.yields))
 
     def operation(self, operation: Operation) -> Sequence[Operation]:
-        """What stands for an operation."""
+        """Return the operations that replace an operation."""
         regions = tuple(Sinking(dict(self.values), dict(self.transposes)).block(r) for r in operation.regions)
         operation = replace(operation, operands=tuple(self.values.get(v, v) for v in operation.operands), regions=regions)
         if len(operation.results) != 1 or not has_elements(operation.results[0]):
@@ -92,7 +93,7 @@ class Sinking:
         return self.transposes.get(value) or Transposed(value, tuple(range(len(dims(value)))))
 
     def transpose(self, operation: Operation, op: Transpose) -> Sequence[Operation]:
-        """A transpose of a transpose is one of its source, or the source itself."""
+        """Replace a transpose of a transpose by one transpose of the source, or by the source itself."""
         result, before = operation.results[0], self.view(operation.operands[0])
         order = composed(before.order, op.perms)
         if order == tuple(range(len(order))):
@@ -102,7 +103,7 @@ class Sinking:
         return [replace(operation, op=Transpose(order), operands=(before.source,))]
 
     def sunk(self, operation: Operation) -> Sequence[Operation]:
-        """The operator on the source's axes, and the transpose behind it; or the operation as it is."""
+        """Return the operator on the source's axes followed by the transpose; or the operation unchanged."""
         result = operation.results[0]
         builder = BlockBuilder(f"{result.name}_")
         found = move(Mover(builder, operation, self.view))
@@ -119,7 +120,7 @@ class Sinking:
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """An operation that may move, with what builds its place in front of the transpose."""
+    """An operation that may move, and the builder of its replacement before the transpose."""
     builder: BlockBuilder
     operation: Operation
     view: View
@@ -132,12 +133,13 @@ class Mover:
         return self.builder.add(op, *operands, position=self.operation.position)[0]  # type: ignore[arg-type]
 
     def laid_out(self, value: Transposed) -> Value:
-        """The value itself, or its transpose."""
+        """Return the source itself, or its transpose."""
         stays = value.order == tuple(range(len(value.order)))
         return value.source if stays else self.add(Transpose(value.order), value.source)
 
     def in_order(self, operands: Sequence[Value], candidates: Iterable[Value]) -> tuple[Order, list[Transposed]] | None:
-        """The order of a transpose among the candidates that all operands can be taken behind, with what they are there."""
+        """Return the order of a transpose among the candidates that can move below the operator for all operands, and the
+        operands before it."""
         for candidate in candidates:
             seen = self.view(candidate)
             if seen.moves and seen.source.constant is None:
@@ -166,8 +168,8 @@ def move(mover: Mover) -> Found:
 
 
 def elementwise(mover: Mover) -> Found:
-    """Operands of the result's rank move; tables and factors are no images. A transpose of less than the result stays where
-    it is."""
+    """Move an elementwise operator. Operands of the result's rank move; tables and factors are not images. A transpose of less
+    than the result stays."""
     operands, shape = mover.operation.operands, mover.result.dims
     images = [v for v in operands if len(dims(v)) == len(shape)]
     found = mover.in_order(images, (v for v in images if dims(v) == shape))
@@ -179,7 +181,7 @@ def elementwise(mover: Mover) -> Found:
 
 
 def along_axis(mover: Mover) -> Found:
-    """A reduction, or a reversal."""
+    """Move a reduction or a reversal."""
     (x,), op = mover.operation.operands, mover.operation.op
     assert isinstance(op, (Reduction, Reverse))
     seen = mover.view(x)
@@ -197,7 +199,7 @@ def concat(mover: Mover) -> Found:
 
 
 def with_numbers(mover: Mover) -> Found:
-    """A pad or a slice, with one or two numbers for each axis."""
+    """Move a pad or a slice, which has one or two numbers for each axis."""
     x, *others = mover.operation.operands
     seen, rank = mover.view(x), len(mover.result.dims)
     if not seen.moves:
@@ -208,7 +210,7 @@ def with_numbers(mover: Mover) -> Found:
             return None
         numbers = value.constant.reshape(-1)
         if isinstance(value.type, TensorType) and len(numbers) == 1 and isinstance(mover.operation.op, Pad):
-            arguments.append(value)  # what fills the border
+            arguments.append(value)  # the pad value
             continue
         permuted = numbers.reshape(rank, -1)[list(inverse(seen.order))].reshape(-1)
         arguments.append(mover.add(ConstShape(read_only(permuted))))
@@ -216,7 +218,7 @@ def with_numbers(mover: Mover) -> Found:
 
 
 def reshape(mover: Mover) -> Found:
-    """Axes that are joined or divided must lie beside each other in the source, in the same order."""
+    """Move a reshape. Axes that are joined or split must be adjacent in the source, in the same order."""
     seen, result = mover.view(mover.operation.operands[0]), mover.result.dims
     if not seen.moves:
         return None
@@ -231,7 +233,7 @@ def reshape(mover: Mover) -> Found:
     axes = [axis for _, right in sorted(groups) for axis in right]
     for axis, extent in enumerate(result):
         if extent == 1:
-            axes.insert(axis, axis)  # where it was
+            axes.insert(axis, axis)  # at its old position
     order = inverse(tuple(axes))
     if keeps_order(tuple(result[a] for a in axes), order):  # no transpose is left
         axes, order = list(range(len(result))), tuple(range(len(result)))
@@ -240,13 +242,13 @@ def reshape(mover: Mover) -> Found:
 
 
 def has_elements(value: Value) -> bool:
-    """True if it is a tensor of a known shape, with elements of their own."""
+    """True if the value is a tensor of a known shape, with elements of their own."""
     type = value.type
     return isinstance(type, TensorType) and type.is_static and type.size > 0 and not isinstance(type.element, BlockScaled)
 
 
 def dims(value: Value) -> tuple[int, ...]:
-    """The shape of a tensor; of a list of extents none."""
+    """Return the shape of a tensor; () for a list of extents."""
     return value.type.dims if isinstance(value.type, TensorType) else ()
 
 
@@ -257,7 +259,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def composed(first: Order, then: Order) -> Order:
-    """The order of a transpose of a transpose."""
+    """Return the order of a transpose of a transpose."""
     return tuple(first[axis] for axis in then)
 
 
@@ -266,6 +268,6 @@ def inverse(order: Order) -> Order:
 
 
 def keeps_order(shape: tuple[int, ...], order: Order) -> bool:
-    """True if axes longer than 1 come in the order in which they lie."""
+    """True if the axes longer than 1 keep their order."""
     long_axes = [axis for axis in order if shape[axis] != 1]
     return long_axes == sorted(long_axes)

@@ -1,6 +1,6 @@
 """Graph -> graph: a function with dynamic extents, rewritten for arguments of known shapes.
 
-Extents follow as `infer_shapes` has it. A declared extent that cannot be the one that follows is a Problem.
+`infer_shapes` infers the extents. A declared extent that contradicts the inferred one is a Problem.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .infer_shapes import Inference, declared_types
 
 
 def specialize(module: Module, name: str, types: Sequence[TensorType]) -> Module:
-    """The module with function `name` rewritten for arguments of these types, the other functions as they are."""
+    """Return the module with function `name` rewritten for arguments of these types, the other functions unchanged."""
     function = module.function(name)
     check_inputs(function, types)
     special = Inference(declared_types(module), strict=True).function(function, types)
@@ -23,13 +23,13 @@ def specialize(module: Module, name: str, types: Sequence[TensorType]) -> Module
 
 
 def specialized(function: Function, types: Sequence[TensorType]) -> Function:
-    """The function rewritten for arguments of these types."""
+    """Return the function rewritten for arguments of these types."""
     check_inputs(function, types)
     return Inference({}, strict=True).function(function, types)
 
 
 def check_inputs(function: Function, types: Sequence[TensorType]) -> None:
-    """A Problem unless the function's inputs can be of these types."""
+    """Raise a Problem unless the function's inputs can have these types."""
     if len(types) != len(function.arguments):
         raise Problem(f"{function.name} takes {len(function.arguments)} inputs, not {len(types)}", kind="argument")
     for argument, type in zip(function.arguments, types):

@@ -1,5 +1,5 @@
-"""Graph -> graph: a concatenation of very many tensors becomes one of concatenations: the expression of its element, which has
-a condition for each operand, stays of a bounded size then, and its loops are of a bounded number in one kernel.
+"""Graph -> graph: a concatenation of very many tensors becomes a concatenation of concatenations. This bounds the size of its
+element's expression, which has a condition for each operand, and the number of its loops in one kernel.
 """
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..graph.graph import BlockBuilder, Module, Operation, Value
 from .expand import expand
 
 MOST_OPERANDS = 64
-"""Operands of a concatenation: the longest list of tensors that level 8K allows."""
+"""Maximum number of operands of a concatenation: the longest list of tensors that level 8K allows."""
 
 
 def split_concats(module: Module) -> Module:
-    """The module with no more operands to a concatenation than that."""
+    """Return the module with at most that number of operands in each concatenation."""
     return expand(module, is_long, split)
 
 
@@ -21,7 +21,7 @@ def is_long(operation: Operation) -> bool:
 
 
 def split(builder: BlockBuilder, operation: Operation) -> tuple[Value, ...]:
-    """Concatenations of neighbours, until one is left."""
+    """Concatenate neighbours until one tensor is left."""
     values = operation.operands
     while len(values) > 1:
         groups = [values[start:start + MOST_OPERANDS] for start in range(0, len(values), MOST_OPERANDS)]

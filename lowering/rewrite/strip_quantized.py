@@ -1,5 +1,5 @@
-"""Graph -> graph: quantized tensors as tensors of their storage type. What they stand for is in the operators already, so
-that no code is needed for it; functions take and give arrays of the storage type."""
+"""Graph -> graph: quantized tensors as tensors of their storage type. The operators already hold the scales and zero points, so
+that they need no further code; functions take and give arrays of the storage type."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,14 +14,14 @@ from .substitute import ValueSubstitution
 
 
 def strip_quantized(module: Module) -> Module:
-    """The module without quantized types; unchanged (the same object) if it has none."""
+    """Return the module without quantized types; unchanged (the same object) if it has none."""
     if not any(map(is_quantized, types(module))):
         return module
     return ValueSubstitution(stripped_value, lambda op, _: stripped_op(op), storage_type).module(module)
 
 
 def types(module: Module) -> Iterator[Any]:
-    """Types of arguments, results and variables, in regions too."""
+    """Yield the types of arguments, results and variables, in regions, too."""
     for function in module.functions:
         yield from (v.type for v in function.arguments)
         yield from function.result_types
@@ -34,12 +34,12 @@ def types(module: Module) -> Iterator[Any]:
 
 
 def stripped_value(value: Value) -> Value:
-    """The value, of its storage type."""
+    """Return the value with its storage type."""
     return replace(value, type=storage_type(value.type)) if is_quantized(value.type) else value
 
 
 def stripped_op(op: Op) -> Op:
-    """The operator, with the types in its fields stripped."""
+    """Return the operator with the types in its fields stripped."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(op):  # type: ignore[arg-type]  # each subclass of Op is made a dataclass
         match getattr(op, field.name):

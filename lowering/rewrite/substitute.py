@@ -1,5 +1,4 @@
-"""Graph -> graph: other values and operators in place of some, the same everywhere. What passes that only change types and
-names have in common."""
+"""Graph -> graph: the consistent substitution of values and operators. Passes that only change types and names share it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -13,12 +12,12 @@ from ..graph.types import Type
 
 @dataclass(frozen=True, slots=True)
 class ValueSubstitution:
-    """`value` gives what stands for an argument or a result, `op` what stands for an operation's operator, given the
-    operands that it has now; each may give back what it was given."""
+    """A substitution. `value` returns the replacement of an argument or a result, `op` that of an operation's operator, given
+    its new operands; each may return its argument unchanged."""
     value: Callable[[Value], Value]
     op: Callable[[Op, tuple[Value, ...]], Op] = lambda op, operands: op
     type: Callable[[Type], Type] = lambda type: type
-    """What stands for a declared type of a function's result."""
+    """A function that returns the replacement of a declared result type of a function."""
 
     def module(self, module: Module) -> Module:
         declarations = tuple(self.operation(o, {}) for o in module.declarations)
@@ -40,7 +39,7 @@ class ValueSubstitution:
         return replace(operation, op=self.op(operation.op, operands), operands=operands, regions=regions, results=results)
 
     def defined(self, value: Value, values: dict[Value, Value]) -> Value:
-        """What stands for a value where it is defined; `values` learns it."""
+        """Return the replacement of a value at its definition, and record it in `values`."""
         found = self.value(value)
         if found is not value:
             values[value] = found

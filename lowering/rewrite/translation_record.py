@@ -1,7 +1,8 @@
-"""What each operation of a source became while its graph was translated to TOSA: the record that `check` compares the two by.
+"""The record of a graph's translation to TOSA: the data that each operation of the source became. `check` compares source and
+result by this record.
 
-A translation keeps records where it is asked for them. Operands and results are what the source's values are in the new graph
-at that operation, so that each operation can be computed again by its own reference, from the operands that it had.
+A translation keeps records only on request. Operands and results are the new graph's values at that operation, so that its own
+reference can compute each operation again from the same operands.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..dialects.data import Datum
 from ..graph.graph import Module, Operation
 
 Reference = Callable[[Operation, Sequence[Any]], "Sequence[Any] | None"]
-"""Computes the results of an operation of the source by its own reference; None where it has none."""
+"""A function that computes the results of an operation of the source by its own reference; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,11 +29,11 @@ class Translated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """Operations of the source that a rewrite has put one other in the place of, as one function of values that the new graph
-    still has. `steps`: how many quantization steps the result may be off."""
+    """Operations of the source that a rewrite replaced by one operation, as one function of values that the new graph still
+    has. `steps`: maximum difference of the result, in quantization steps."""
     operands: tuple[Datum, ...]
     result: Callable[[Any], Any]
-    """The result of the source from that of what stands in its place."""
+    """A function that returns the result of the source from the result of its replacement."""
     compute: Callable[[Sequence[Any]], Any]
     label: str
     steps: int
@@ -40,9 +41,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedTranslation:
-    """A function of TOSA with the record of its making. `label` says an operation of the source in words; `steps` is how many
-    quantization steps its integers may be off those of its reference; `terms` are checked besides, by the record of what stands
-    in their place."""
+    """A function of TOSA with the record of its translation. `label` returns the name of an operation of the source for
+    messages; `steps` the maximum difference of its integers from those of its reference, in quantization steps; `terms` are
+    checked in addition, by the record of their replacements."""
     module: Module
     name: str
     records: tuple[Translated, ...]
@@ -50,6 +51,6 @@ class RecordedTranslation:
     label: Callable[[Operation], str]
     steps: Callable[[Operation], int]
     is_followed: Callable[[Operation], bool]
-    """True for control flow, calls and variables, which are more than a function of their operands: their values are followed
-    in time instead."""
+    """True for control flow, calls and variables, which are more than a function of their operands: their values are traced
+    during a run instead."""
     terms: Mapping[Translated, Term]

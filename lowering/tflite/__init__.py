@@ -1,2 +1,1 @@
-"""TensorFlow Lite files (`.tflite`): their graphs, the partitions of them that a converter is given, and the whole put
-together."""
+"""TensorFlow Lite files (`.tflite`): their graphs, the partitions that a converter gets, and the assembly of the whole."""

@@ -1,5 +1,5 @@
 """The steps of a .tflite file and its converted partitions -> a module: a function for each signature, control flow as regions,
-variables as declarations. Every subgraph is written out where it is run.
+variables as declarations. Every subgraph is inlined where it is run.
 """
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ from .write_slices import write_slice
 
 
 def stated_shapes(graph: SubgraphRecord) -> tuple[Mapping[str, Numbers], ...]:
-    """Attributes of the inputs with the shapes that the file states for those whose first extent is open."""
+    """Return attributes of the inputs with the shapes that the file states for inputs whose first extent is dynamic."""
     stated = [graph.tensors[t].stated for t in graph.inputs]
     return tuple({STATED_SHAPE: Numbers(shape, I64)} if shape else {} for shape in stated) if any(stated) else ()
 
 
 class Assembler:
-    """Builds the module. `functions` are the converted partitions."""
+    """Builder of the module. `functions` are the converted partitions."""
 
     def __init__(self, plan: ImportPlan, functions: Mapping[Partition, Function]) -> None:
         self.plan, self.functions, self.model = plan, functions, plan.model
         self.variables: dict[str, tuple[TensorType, FilePosition]] = {}
         self.numbers: dict[str, list[Type]] = {}
-        """Types that uses of variables give them, with what their integers stand for."""
+        """Types of variables at their uses, with the quantization of their integers."""
         self.initialisers: dict[int, FilePosition] = {}
         self.budget = limits.most_expanded(sum(len(f.body.operations) for f in functions.values()))
 
     # ---- modules and functions ---------------------------------------------------------------------------------------
     def module(self) -> Module:
-        """The module with variables as they are before an initialiser has run: `initialised` gives them their values."""
+        """Return the module with variables as they are before an initialiser runs: `initialised` sets their values."""
         functions = tuple(self.entry(s) for s in self.plan.entries)
         for function in functions:
             if function.name in self.variables:
@@ -67,7 +67,7 @@ class Assembler:
                      for symbol, (type, position) in self.variables.items())
 
     def initialiser(self) -> Module | None:
-        """A module whose one function writes what variables begin with; None where nothing does."""
+        """Return a module whose one function writes the initial values of variables; None if there are none."""
         builder, done = BlockBuilder(), 0
         while done < len(self.initialisers):
             number, position = list(self.initialisers.items())[done]
@@ -99,7 +99,7 @@ class Assembler:
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------------
     def run(self, builder: BlockBuilder, number: int, arguments: Sequence[Bound], scope: SubgraphScope) -> list[Bound]:
-        """Append what a subgraph does; its outputs."""
+        """Append the operations of a subgraph; return its outputs."""
         graph = self.model.subgraphs[number]
         if len(arguments) != len(graph.inputs):
             raise Problem(f"subgraph {number} takes {len(graph.inputs)} inputs, here it gets {len(arguments)}", scope.position,
@@ -122,7 +122,7 @@ class Assembler:
                                   "let subgraphs that run others several times do so once, or in a loop", position)
 
     def declare(self, symbol: str, type: TensorType, record: TensorRecord, position: FilePosition) -> None:
-        """A use of a variable as a tensor of this type, of which the file says what `record` says."""
+        """Record a use of a variable as a tensor of this type; `record` is the file's description of the tensor."""
         self.numbers.setdefault(symbol, []).append(quantized_type(type, record))
         known = self.variables.setdefault(symbol, (type, position))
         if known[0] != type and not (known[0].element == type.element and compatible(known[0], type)):
@@ -134,7 +134,7 @@ class Assembler:
 
 @dataclass(slots=True)
 class SubgraphWriter:
-    """Appends one run of a subgraph to a block."""
+    """Writer that appends one run of a subgraph to a block."""
     assembler: Assembler
     builder: BlockBuilder
     graph: SubgraphRecord
@@ -189,7 +189,7 @@ class SubgraphWriter:
         self.builder.operations += copies(function.body, inlined, places)
         self.values.update((t, inlined[v]) for t, v in zip(partition.outputs, function.body.yields))
 
-    # ---- operators that are understood here --------------------------------------------------------------------------
+    # ---- operators that this package lowers --------------------------------------------------------------------------
     def operator(self, index: int, operator: OperatorRecord) -> None:
         here = place_of(self.scope.position, index, operator)
         if operator.outputs:
@@ -250,7 +250,7 @@ class SubgraphWriter:
         self.builder.add(VariableWrite(symbol=symbol), value, position=here)
 
     def branch(self, index: int, operator: OperatorRecord, here: FilePosition) -> Sequence[Bound]:
-        """COND_IF: the branches see the operands as values around them."""
+        """Emit COND_IF: the branches see the operands as enclosing values."""
         condition, arguments = self.value(operator.inputs[0]), [self.get(t) for t in operator.inputs[1:]]
         regions, sides = [], []
         for callee in operator.callees:
@@ -263,7 +263,7 @@ class SubgraphWriter:
         return [v if isinstance(v, ResourceHandle) else next(results) for v in sides[0]]
 
     def loop(self, index: int, operator: OperatorRecord, here: FilePosition) -> Sequence[Bound]:
-        """WHILE_LOOP: what the body hands on as it is, and variables, are no values of the loop."""
+        """Emit WHILE_LOOP: variables and values that the body forwards unchanged are not carried."""
         arguments = [self.get(t) for t in operator.inputs]
         body = self.assembler.model.subgraphs[operator.callees[1]]
         if not len(body.inputs) == len(body.outputs) == len(arguments):
@@ -282,7 +282,7 @@ class SubgraphWriter:
 
     def callee_block(self, index: int, operator: OperatorRecord, callee: int, arguments: Sequence[Bound],
                      carried: Sequence[int], here: FilePosition) -> tuple[BlockBuilder, Sequence[Bound]]:
-        """One subgraph of a loop in a block of its own, and its outputs."""
+        """Return one subgraph of a loop in a block of its own, and its outputs."""
         builder, inside = BlockBuilder(), list(arguments)
         for i, value in zip(carried, tensors([arguments[i] for i in carried])):
             inside[i] = builder.argument(value.type, f"turn{i}", here)
@@ -291,15 +291,15 @@ class SubgraphWriter:
 
 
 def fitting(function: Function, operands: Sequence[Value]) -> Function:
-    """The function of a partition for these operands: files of older writers do not tell scalars from tensors of unknown rank,
-    and the converter takes them for the latter."""
+    """Return the function of a partition for these operands: files of older writers do not distinguish scalars from tensors of
+    unknown rank, and the converter takes both for the latter."""
     if all(a.type == o.type for a, o in zip(function.arguments, operands)):
         return function
     return specialized(function, [o.tensor for o in operands])
 
 
 def assemble(plan: ImportPlan, functions: Mapping[Partition, Function]) -> tuple[Module, Module | None]:
-    """The module, and the one that initialises its variables, if it has any that begin with a value."""
+    """Return the module, and the one that initialises its variables, if any variable has an initial value."""
     assembler = Assembler(plan, functions)
     module = assembler.module()
     initialiser = assembler.initialiser()
@@ -307,7 +307,7 @@ def assemble(plan: ImportPlan, functions: Mapping[Partition, Function]) -> tuple
 
 
 def initialised(module: Module, initial: Mapping[str, Array | None]) -> Module:
-    """The module with what its variables begin with."""
+    """Return the module with the initial values of its variables."""
     declarations = tuple(replace(o, op=replace(o.op, initial=initial.get(o.op.symbol)))  # type: ignore[attr-defined, type-var]
                          for o in module.declarations)
     return replace(module, declarations=declarations)

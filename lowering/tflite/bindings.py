@@ -1,4 +1,4 @@
-"""What the tensors of a subgraph stand for where it is run: values of the graph, and variables; and where that is."""
+"""Bindings of a subgraph's tensors at one run: values of the graph and variables, and the position of the run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from .records import OperatorRecord
 from .splice_converted import place_of
 
 LARGEST_DEPTH = 64
-"""Subgraphs run each other no deeper than this."""
+"""Maximum depth of subgraphs that run each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceHandle:
-    """What a resource tensor stands for: a variable."""
+    """The variable that a resource tensor refers to."""
     symbol: str
 
 
@@ -26,7 +26,7 @@ Bound: TypeAlias = Value | ResourceHandle
 
 @dataclass(frozen=True, slots=True)
 class SubgraphScope:
-    """Where a subgraph is run: its place, and the subgraphs that run it."""
+    """The context of a subgraph's run: its position, and the stack of subgraphs that run it."""
     position: FilePosition
     running: tuple[int, ...] = ()
 
@@ -43,13 +43,13 @@ def tensors(values: Sequence[Bound]) -> list[Value]:
 
 
 def symbol_of(operator: OperatorRecord) -> str:
-    """The name of a variable: its container's before its own."""
+    """Return the name of a variable, prefixed by its container's name."""
     names = (str(operator.options["container"]), str(operator.options["shared_name"]))
     return "/".join(p for p in names if p) or "variable"
 
 
 def check_handles(first: Sequence[Bound], second: Sequence[Bound]) -> None:
-    """What is a variable on one side is the same one on the other."""
+    """Raise a Problem unless each variable on one side is the same variable on the other."""
     for a, b in zip(first, second):
         if isinstance(a, ResourceHandle) != isinstance(b, ResourceHandle) or (isinstance(a, ResourceHandle) and a != b):
             raise Problem("which variable is meant is only known when running, which is not supported", kind="unsupported")

@@ -1,5 +1,5 @@
-"""Operators of TensorFlow Lite that several of TOSA's make together, for which a converter has no form: rows written at places
-that a run computes, convolutions transposed in three dimensions, and which boxes stay.
+"""TensorFlow Lite operators that are lowered to several TOSA operators because a converter has no form for them: rows written
+at indices that are computed at run time, three-dimensional transposed convolutions, and non-maximum suppression.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .records import OperatorRecord, SubgraphRecord
 from .schema import ELEMENTS
 
 SAME = 0
-"""The padding for which a result has an element for each place of a stride."""
+"""The padding for which a result has an element for each stride step."""
 
 
 def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if an operator is written here: one of the table, of known shapes."""
+    """True if this module lowers an operator: it is in the table and has known shapes."""
     inputs = given(operator)
     numbers = (*inputs, *operator.outputs)
     if operator.kind not in WRITE or min(numbers, default=-1) < 0:
@@ -49,22 +49,22 @@ def is_composed_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
 
 
 def given(operator: OperatorRecord) -> tuple[int, ...]:
-    """The operands, without a last one that is left out."""
+    """Return the operands without an omitted last one."""
     return operator.inputs[:-1] if operator.inputs[-1:] == (-1,) else operator.inputs
 
 
 def write_composed_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
                           position: FilePosition) -> list[Value]:
-    """The results of an operator of the table."""
+    """Return the results of an operator of the table."""
     e = Emitter()
     e.blocks[:] = [block]
     e.position = position
     return WRITE[operator.kind](e, graph, operator, operands)
 
 
-# ---- rows that are written -------------------------------------------------------------------------------------------
+# ---- updates of rows -------------------------------------------------------------------------------------------------
 def updated_slice(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
-    """x with a part replaced, which begins where the indices say, or as far from there as it fits."""
+    """Return x with a part replaced that begins at the indices, clamped so that the part fits."""
     x, update, start = operands
     dims, size = x.tensor.dims, update.tensor.dims
     depth = next((d for d in range(len(dims), 0, -1) if dims[d - 1] != size[d - 1]), 0)
@@ -80,7 +80,7 @@ def updated_slice(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, o
 
 # ---- transposed convolutions -----------------------------------------------------------------------------------------
 def transposed_in_space(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
-    """A filter is depth, height, width, outputs, inputs."""
+    """Return a transposed 3D convolution. The axes of a filter are depth, height, width, outputs, inputs."""
     _, filter, x, *bias = operands
     strides = tuple(int(operator.options[f"stride_{d}"]) for d in "dhw")
     extents = tuple(n or 0 for n in graph.tensors[operator.outputs[0]].shape[1:4])
@@ -93,7 +93,7 @@ def transposed_in_space(e: Emitter, graph: SubgraphRecord, operator: OperatorRec
 
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 def boxes_that_stay(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> list[Value]:
-    """The places of the boxes that stay, the scores of these where they are wanted, and how many they are; 0 behind them."""
+    """Return the indices of the boxes that are kept, their scores if wanted, and their number; the rest is 0."""
     boxes, scores, most, overlap, least, *_ = operands
     assert most.constant is not None, "is_composed_kernel has seen it"
     count, rows = boxes.tensor.dims[0], int(most.constant.reshape(-1)[0])
@@ -109,7 +109,8 @@ def boxes_that_stay(e: Emitter, graph: SubgraphRecord, operator: OperatorRecord,
 
 
 def as_declared(e: Emitter, graph: SubgraphRecord, tensor: int, value: Value) -> Value:
-    """A result in the shape that the file says, where that has as many elements: converters write [1, rows] for [rows]."""
+    """Return a result in the shape that the file declares, if that has as many elements: converters write [1, rows] for
+    [rows]."""
     shape = tuple(n or 0 for n in graph.tensors[tensor].shape)
     return e.reshape(value, shape) if math.prod(shape) == value.tensor.size else value
 
@@ -120,4 +121,4 @@ WRITE: dict[str, Writer] = {
     "NON_MAX_SUPPRESSION_V5": boxes_that_stay}
 COUNTS = {"DYNAMIC_UPDATE_SLICE": ((3,), 1), "CONV_3D_TRANSPOSE": ((3, 4), 1), "NON_MAX_SUPPRESSION_V4": ((5,), 2),
           "NON_MAX_SUPPRESSION_V5": ((6,), 3)}
-"""How many operands an operator may have, and how many results."""
+"""Possible numbers of operands of each operator, and its number of results."""

@@ -11,7 +11,7 @@ from .records import TensorRecord
 from .schema import ELEMENTS, TYPE_NAMES
 
 LONGEST_LIST = 16
-"""Integers that operands which say places or extents have at most."""
+"""Maximum number of integers in operands that hold indices or extents."""
 
 
 def element_of(tensor: TensorRecord) -> ElementType:
@@ -27,7 +27,7 @@ def type_of(tensor: TensorRecord) -> TensorType:
 
 
 def array_of(tensor: TensorRecord) -> Array:
-    """A constant's data."""
+    """Return a constant's data."""
     assert tensor.data is not None
     element, shape = element_of(tensor), tuple(n or 0 for n in tensor.shape)
     expected = encoded_size(element, prod(shape))
@@ -38,7 +38,7 @@ def array_of(tensor: TensorRecord) -> Array:
 
 
 def integers(tensor: TensorRecord | None) -> tuple[int, ...] | None:
-    """The numbers of a constant that is a short list of them; None where it is something else."""
+    """Return the numbers of a constant that is a short list of integers; None for anything else."""
     if tensor is None or tensor.data is None or len(tensor.shape) != 1 or (tensor.shape[0] or 0) > LONGEST_LIST:
         return None
     if ELEMENTS.get(tensor.type) not in (I32, I64):

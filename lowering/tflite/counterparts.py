@@ -1,8 +1,8 @@
-"""Operators of TensorFlow Lite that are TensorFlow's with other words for their options, which the converter leaves as they are
-or gets wrong: they are written by TensorFlow's legalizations.
+"""TensorFlow Lite operators that are TensorFlow operators with other names for their options, and that the converter leaves
+unchanged or gets wrong: TensorFlow's legalizations lower them.
 
-Arm's converter has no form for what places, counts and adds up elements (TOPK_V2, CUMSUM, SCATTER_ND, ...), makes what a byte
-without a sign holds 128 more or less, and knows integers and bools only where TOSA's operator of that name takes them.
+Arm's converter has no form for operators that find positions, count and add up elements (TOPK_V2, CUMSUM, SCATTER_ND, ...), is
+128 off for unsigned bytes, and supports integers and bools only where TOSA's operator of that name takes them.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Tensors: TypeAlias = Sequence[TensorRecord]
 Condition: TypeAlias = Callable[[Tensors, Tensors], bool]
-"""Of operands and results: whether the operator is written so."""
+"""A predicate on operands and results: true if the operator is lowered in this way."""
 
 NARROW, INTEGERS, FLOATS = (I8, UI8, I16), (I8, UI8, I16, I32, I64), (F16, F32)
 
@@ -35,7 +35,7 @@ def always(operands: Tensors, results: Tensors) -> bool:
 
 
 def of_elements(*types: ElementType) -> Condition:
-    """Operands and results of these types alone."""
+    """Return the condition that operands and results all have one of these types."""
     return lambda operands, results: all(element(t) in types for t in (*operands, *results))
 
 
@@ -52,22 +52,23 @@ def chooses_rows(operands: Tensors, results: Tensors) -> bool:
 
 
 def repeats_batches(operands: Tensors, results: Tensors) -> bool:
-    """True if products of floats have batches that are not the same."""
+    """True if products of floats have batches that differ."""
     left, right = operands
     return element(left) in FLOATS and element(right) == element(left) and left.shape[:-2] != right.shape[:-2]
 
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """An operation of TensorFlow, when it is taken, the order of its operands among the operator's, and the names that it has
-    for the operator's options."""
+    """An operation of TensorFlow, the condition for using it, the order of its operands among the operator's, and its names for
+    the operator's options."""
     name: str
     when: Condition = always
     order: tuple[int, ...] | None = None
     options: Mapping[str, str] | None = None
-    """By the operator's names for them."""
+    """Names of the options, by the operator's names."""
     open: bool = False
-    """True if the shapes of results may be open: they follow from constants, or it says why it cannot be compiled."""
+    """True if the shapes of results may be dynamic: they follow from constants, or the operation reports why it cannot be
+    compiled."""
 
 
 KEEP = {"keep_dims": "keep_dims"}
@@ -102,14 +103,14 @@ COUNTERPARTS: dict[str, Counterpart] = {
     "PADV2": Counterpart("tf.PadV2", holds_unsigned_bytes),
     "WHERE": Counterpart("tf.Where", open=True),
     "UNIQUE": Counterpart("tf.Unique", open=True)}
-"""By the operators' kinds."""
+"""TensorFlow operations by the kinds of operators."""
 
 COUNTED = {"tf.Unpack": "num", "tf.Split": "num_split", "tf.SplitV": "num_split"}
-"""Operations that say how many results they have."""
+"""Attributes that hold the number of results."""
 
 
 def has_counterpart(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if an operator is written as one of TensorFlow's: one of the table, of known shapes."""
+    """True if an operator is lowered as a TensorFlow operation: it is in the table and has known shapes."""
     found = COUNTERPARTS.get(operator.kind)
     if found is None or min((*operator.inputs, *operator.outputs), default=-1) < 0 or not operator.outputs:
         return False
@@ -123,7 +124,7 @@ def has_counterpart(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
 
 def write_counterpart(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
                       position: FilePosition) -> list[Value]:
-    """The results of an operator of the table."""
+    """Return the results of an operator of the table."""
     from ..rewrite.tensorflow.one_operation import emit
     found = COUNTERPARTS[operator.kind]
     chosen = operands if found.order is None else [operands[i] for i in found.order]
@@ -132,7 +133,7 @@ def write_counterpart(block: BlockBuilder, graph: SubgraphRecord, operator: Oper
 
 
 def properties_of(found: Counterpart, graph: SubgraphRecord, operator: OperatorRecord) -> dict[str, Attribute]:
-    """The options as attributes, and the element type of a place, which MLIR has in the result's type."""
+    """Return the options as attributes, and the element type of an index, which MLIR has in the result's type."""
     from ..text.attributes import Number
     properties: dict[str, Attribute] = {}
     for own, theirs in (found.options or {}).items():

@@ -1,7 +1,7 @@
-"""Parts of a .tflite file -> a .tflite file of their own, a subgraph and a signature for each.
+"""Parts of a .tflite file -> a new .tflite file, with a subgraph and a signature for each part.
 
-Only the tables that say which operators there are get written anew; they lie before the bytes of the whole old file, into
-which they refer for operators, tensors and constants: references of flatbuffers lead forward, and old bytes stay as they are.
+Only the tables that list the operators are written anew. They precede the bytes of the whole old file and refer into it for
+operators, tensors and constants: flatbuffer references point forward, and the old bytes are unchanged.
 """
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .records import ModelRecord
 from .schema import BUFFER, IDENTIFIER, MODEL, SIGNATURE, SUBGRAPH
 
 ALIGNMENT = 64
-"""Of the old file in the new one."""
+"""Alignment, in bytes, of the old file in the new one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Old(TableNode):
-    """A table or vector of the old file, by its first byte there."""
+    """A table or vector of the old file, by its offset there."""
     start: int = 0
 
 
 @dataclass(slots=True)
 class Prefix(FlatbufferBuilder):
-    """The tables before the old file; references into it are filled in when it is known where it begins."""
+    """The tables before the old file; references into it are filled in when its offset is known."""
     old: list[tuple[TableReference, int]] = field(default_factory=list)
 
     def refer(self, reference: TableReference, node: Node) -> None:
@@ -43,18 +43,18 @@ def partition_name(number: int) -> str:
 
 
 def cut(data: bytes, model: ModelRecord, partitions: Sequence[Partition]) -> bytes:
-    """The file of these partitions."""
+    """Return the file of these partitions."""
     return b"".join(parts(data, model, partitions))
 
 
 def parts(data: bytes, model: ModelRecord, partitions: Sequence[Partition]) -> tuple[bytes, bytes]:
-    """The same as what one writes one after the other: the new tables, and the old file, of which there is no copy."""
-    prefix = chunks(model, partitions, 0)[1]  # the size does not depend on where the old file begins
+    """Return the file in two parts to be written in order: the new tables, and the old file, which is not copied."""
+    prefix = chunks(model, partitions, 0)[1]  # the size does not depend on the offset of the old file
     return chunks(model, partitions, len(prefix))[1], data
 
 
 def chunks(model: ModelRecord, partitions: Sequence[Partition], start: int) -> tuple[Prefix, bytes]:
-    """What lies before the old file, if that begins at byte `start`."""
+    """Return the tables before the old file, which begins at byte `start`."""
     builder = Prefix()
     builder.file(root(model, partitions, start), IDENTIFIER)
     builder.put(b"", ALIGNMENT)
@@ -87,7 +87,7 @@ def numbers(values: Sequence[int]) -> Data:
 
 
 def buffers(model: ModelRecord, start: int) -> Old | tuple[TableNode, ...]:
-    """The constants: those that lie behind the flatbuffer are as much further away as the old file is."""
+    """Return the constants. The offset of the old file is added to the offsets of those stored after the flatbuffer."""
     if not model.outside:
         return Old((), model.buffer_vector)
     moved = {number: table({BUFFER["offset"]: Scalar("Q", start + first), BUFFER["size"]: Scalar("Q", size)})

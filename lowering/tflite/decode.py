@@ -1,7 +1,7 @@
-"""The bytes of a .tflite file -> records. Whatever is wrong with a file is a Problem at its place in it.
+"""The bytes of a .tflite file -> records. Every error in a file is a Problem with its position.
 
-Nothing is trusted: offsets and lengths are checked by `flatbuffer.bounds_checked`, numbers of tensors, buffers, operator codes
-and subgraphs here, and that each tensor has one origin that lies before its uses.
+Nothing is trusted: `flatbuffer.bounds_checked` checks offsets and lengths; this module checks the numbers of tensors, buffers,
+operator codes and subgraphs, and that each tensor has one origin that precedes its uses.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DAMAGED = "the file is damaged, or it is no flatbuffer of TensorFlow Lite"
 
 
 def decode(data: bytes, name: str = "<bytes>") -> ModelRecord:
-    """The records of a file; a Problem at its place for whatever is wrong."""
+    """Return the records of a file; raise a Problem with its position for any error."""
     position = whole(name)
     if data[4:8] != IDENTIFIER:
         raise Problem("this is no .tflite file: the bytes from 4 on are not TFL3", position, kind="file")
@@ -57,7 +57,7 @@ def wrong(message: str) -> NoReturn:
 
 @dataclass(slots=True)
 class Decoder:
-    """Decodes one file. Buffers and kinds of operators come first, as tensors and operators name them by number."""
+    """Decoder of one file. Buffers and kinds of operators come first, because tensors and operators refer to them by number."""
     binary: Binary
     root: FlatbufferTable
     position: FilePosition
@@ -82,7 +82,7 @@ class Decoder:
                            tuple(table for _, _, _, table in self.buffers), self.position)
 
     def vector(self, table: FlatbufferTable, slot: int) -> int:
-        """The byte at which a vector of tables begins, its length before it; 0 where there is none."""
+        """Return the offset of a vector of tables, which begins with its length; 0 if there is none."""
         place = table.place(slot, 4, "a vector")
         return self.binary.vector(place, 4, "a vector")[0] - 4 if place else 0
 
@@ -131,7 +131,7 @@ class Decoder:
         return OperatorRecord(name, inputs, outputs, table.start, callees, read_options(name, options))
 
     def options(self, table: FlatbufferTable, name: str, what: str) -> FlatbufferTable | None:
-        """The table of options, for the operators whose options matter here."""
+        """Return the table of options, for the operators whose options matter here."""
         if name not in OPTION_TYPES:
             return None
         which = "options_2" if name.startswith("STABLEHLO") else "options"
@@ -156,8 +156,8 @@ class Decoder:
 
 
 def buffer(number: int, table: FlatbufferTable) -> tuple[Array | None, int, int, int]:
-    """A buffer's bytes, None where it is empty; where they begin and how many there are if they lie behind the flatbuffer
-    (else 0); and where the table is."""
+    """Return a buffer's bytes, None if it is empty; their offset and number if they are stored after the flatbuffer (else 0);
+    and the offset of the table."""
     what = f"the data of buffer {number}"
     start, size = (table.scalar(BUFFER[name], "uint64", what) for name in ("offset", "size"))
     if start > 1:
@@ -167,7 +167,7 @@ def buffer(number: int, table: FlatbufferTable) -> tuple[Array | None, int, int,
 
 
 def kind(number: int, table: FlatbufferTable) -> str:
-    """The name of an operator code; a custom one's own name is what tells it from others."""
+    """Return the name of an operator code; the own name of a custom operator distinguishes it."""
     what = f"operator code {number}"
     code = max(table.scalar(CODE["deprecated_builtin_code"], "ubyte", what), table.scalar(CODE["builtin_code"], "int32", what))
     if code == CUSTOM:
@@ -176,7 +176,7 @@ def kind(number: int, table: FlatbufferTable) -> str:
 
 
 def named(number: int, table: FlatbufferTable) -> tuple[int, str]:
-    """A tensor of a signature and its name."""
+    """Return a tensor of a signature and its name."""
     return table.scalar(NAMED["tensor"], "uint32", "a tensor"), table.text(NAMED["name"], "the name of a tensor")
 
 
@@ -186,7 +186,7 @@ def numbers(table: FlatbufferTable, slot: int, what: str) -> tuple[int, ...]:
 
 
 def quantization_vectors(table: FlatbufferTable | None) -> tuple[Array, Array, int]:
-    """Scales and zero points, and the axis along which they differ."""
+    """Return scales and zero points, and the axis along which they differ."""
     if table is None:
         return np.empty(0, np.float32), np.empty(0, np.int64), 0
     return (vector_of(table, QUANTIZATION["scale"], np.dtype("<f4"), "a scale"),
@@ -195,7 +195,7 @@ def quantization_vectors(table: FlatbufferTable | None) -> tuple[Array, Array, i
 
 
 def quantization(scales: Array, points: Array) -> tuple[np.float32 | None, int]:
-    """The one scale and zero point of a tensor; no scale where there are several, or one that makes no sense."""
+    """Return the one scale and zero point of a tensor; no scale if there are several, or an invalid one."""
     if len(scales) != 1 or len(points) > 1 or not np.isfinite(scales[0]) or scales[0] <= 0:
         return None, 0
     point = int(points[0]) if len(points) else 0
@@ -223,9 +223,9 @@ def option(table: FlatbufferTable | None, slot: int, kind: str, what: str) -> in
     return table.scalar(slot, kind, what) if table else 0
 
 
-# ---- what records must agree on --------------------------------------------------------------------------------------
+# ---- consistency of records ------------------------------------------------------------------------------------------
 def check_origins(graph: SubgraphRecord) -> None:
-    """Each tensor is an input, a constant or one operator's output, and there before it is used."""
+    """Check that each tensor is an input, a constant or one operator's output, and is defined before its uses."""
     count, known = len(graph.tensors), set(graph.inputs)
     if len(known) != len(graph.inputs):
         wrong("a tensor is an input twice")

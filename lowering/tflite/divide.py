@@ -1,9 +1,9 @@
-"""A subgraph -> the order in which it is put together: partitions for the converter, and operators that are understood here.
+"""A subgraph -> its steps in order: partitions for the converter, and operators that this package lowers.
 
-Control flow, variables and what the converter gets wrong are understood here (`OWN`). All other operators go into partitions,
-as few as there can be: operators of one level, which is one more than that of the operators understood here on whose results
-they depend. An operator goes as late as its users allow, so that a partition is not cut where nothing asks for it. Effects on a
-variable keep their order.
+This package lowers control flow, variables and operators that the converter gets wrong (`OWN`). All other operators go into as
+few partitions as possible. The operators of a partition have one level: one more than that of the operators lowered here on
+whose results they depend. An operator goes as late as its users allow, so that partitions are not cut without need. Effects on
+a variable keep their order.
 """
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from .slices import is_slice_of_ours
 
 ARITHMETIC = frozenset({"MUL", "DIV", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "TANH", "LOGISTIC", "HARD_SWISH", "GELU",
                         "LEAKY_RELU", "PRELU", "SUM", "MEAN", "REDUCE_PROD", "SQUARED_DIFFERENCE"})
-"""Operators that the converter computes with the wrong numbers where bytes without a sign are no quantized numbers."""
+"""Operators that the converter computes wrongly on unsigned bytes that are not quantized."""
 OWN = frozenset({*CALLEES, "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Operators of one subgraph that become a model of their own, by number; its inputs and outputs are tensors' numbers."""
+    """Operators of one subgraph that become a model of their own, by number; its inputs and outputs are the numbers of
+    tensors."""
     subgraph: int
     operators: tuple[int, ...]
     inputs: tuple[int, ...]
@@ -39,7 +40,7 @@ class Partition:
 
 
 Step: TypeAlias = Partition | int
-"""A partition, or the number of an operator that is understood here."""
+"""A partition, or the number of an operator that this package lowers."""
 
 
 def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
@@ -49,8 +50,8 @@ def is_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
 
 
 def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[Step, ...]:
-    """The steps of subgraph `number`, in order; `effects` are the subgraphs that read or write variables. Raises a Problem for
-    an operator that neither the converter nor this package understands."""
+    """Return the steps of subgraph `number`, in order; `effects` are the subgraphs that read or write variables. Raise a
+    Problem for an operator that neither the converter nor this package supports."""
     graph = model.subgraphs[number]
     for index, operator in enumerate(graph.operators):
         if not is_ours(graph, operator):
@@ -59,7 +60,7 @@ def divide(model: ModelRecord, number: int, effects: frozenset[int]) -> tuple[St
 
 
 def check_for_converter(graph: SubgraphRecord, index: int, operator: OperatorRecord) -> None:
-    """A Problem for what a converter of partitions would do wrong in silence."""
+    """Raise a Problem for an operator that a converter of partitions would silently get wrong."""
     tensors = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs) if t >= 0]
     if operator.kind in OTHER_CALLERS:
         raise Problem(f"{operator.kind} runs another subgraph, which is not supported", graph.place(index), kind="unsupported")
@@ -76,13 +77,13 @@ def check_for_converter(graph: SubgraphRecord, index: int, operator: OperatorRec
 
 @dataclass(slots=True)
 class Order:
-    """The levels from which variables may be read and written: not before what was read and written before."""
+    """The first levels at which variables may be read and written: not before earlier reads and writes."""
     read: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     everything: int = 0
 
     def at(self, level: int, effect: str, variable: str | None) -> int:
-        """The level of an effect that could be at `level`; a variable that is not known may be any."""
+        """Return the level of an effect that could be at `level`; an unknown variable may be any variable."""
         if variable is None:
             self.everything = max(level, self.everything, *self.read.values(), *self.written.values())
             return self.everything
@@ -97,7 +98,7 @@ class Order:
 
 @dataclass(slots=True)
 class SubgraphDivider:
-    """Divides one subgraph."""
+    """Divider of one subgraph."""
     graph: SubgraphRecord
     number: int
     effects: frozenset[int]
@@ -136,11 +137,11 @@ class SubgraphDivider:
         return levels
 
     def variables(self) -> dict[int, str]:
-        """What distinguishes the variables whose handles are made here, by tensor."""
+        """Return a key for each variable whose handle is made here, by tensor."""
         return {t: repr(sorted(o.options.items())) for o in self.graph.operators if o.kind == "VAR_HANDLE" for t in o.outputs}
 
     def later(self, levels: list[int]) -> list[int]:
-        """The operators for the converter as late as their users allow."""
+        """Return the levels with the converter's operators as late as their users allow."""
         last, users = max((n for n, ours in zip(levels, self.ours) if not ours), default=0), self.users()
         for number in reversed(range(len(levels))):
             if not self.ours[number]:
@@ -157,7 +158,7 @@ class SubgraphDivider:
 
 
 def partition_of(graph: SubgraphRecord, number: int, operators: Sequence[int]) -> Partition:
-    """These operators of a subgraph as a partition, with the inputs and outputs that the others leave it."""
+    """Return these operators of a subgraph as a partition, with its inputs from and its outputs to the other operators."""
     chosen = set(operators)
     made = {t for i in operators for t in graph.operators[i].outputs}
     elsewhere = {*graph.inputs, *(t for i, o in enumerate(graph.operators) if i not in chosen for t in o.outputs)}

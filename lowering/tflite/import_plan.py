@@ -1,5 +1,5 @@
-"""A .tflite file's records -> what is to be put together: its entries, the subgraphs that they reach, and the partitions of
-these that a converter is given.
+"""A .tflite file's records -> the import plan: its entries, the subgraphs that they reach, and the partitions of these that a
+converter gets.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """`steps` are those of each subgraph that an entry reaches; `partitions` all that are in them, in order."""
+    """A plan. `steps` are the steps of each subgraph that an entry reaches; `partitions` all partitions in them, in order."""
     model: ModelRecord
     entries: tuple[SignatureRecord, ...]
     steps: Mapping[int, tuple[Step, ...]]
@@ -25,7 +25,7 @@ class ImportPlan:
 
 
 def plan_of(model: ModelRecord) -> ImportPlan:
-    """The plan of a file. Raises a Problem for an operator that is reached and that nothing here understands."""
+    """Return the plan of a file. Raise a Problem for an operator that is reached and that nothing here supports."""
     entries = model.signatures or (unnamed(model),)
     effects = effectful(model)
     steps: dict[int, tuple[Step, ...]] = {}
@@ -39,19 +39,19 @@ def plan_of(model: ModelRecord) -> ImportPlan:
 
 
 def unnamed(model: ModelRecord) -> SignatureRecord:
-    """The first subgraph as an entry, in a file without signatures; inputs and outputs are called what their tensors are."""
+    """Return the first subgraph as an entry, in a file without signatures; inputs and outputs have their tensors' names."""
     graph = model.subgraphs[0]
     return SignatureRecord(MAIN, 0, distinct_names(graph, graph.inputs), distinct_names(graph, graph.outputs))
 
 
 def distinct_names(graph: SubgraphRecord, tensors: Sequence[int]) -> Mapping[int, str]:
-    """The names of tensors, where each has one of its own."""
+    """Return the names of tensors if each has a distinct name."""
     names = {t: graph.tensors[t].name for t in tensors}
     return names if all(names.values()) and len(set(names.values())) == len(names) else {}
 
 
 def effectful(model: ModelRecord) -> frozenset[int]:
-    """The subgraphs that read or write a variable, or run one that does."""
+    """Return the subgraphs that read or write a variable, or run one that does."""
     found: set[int] = set()
     callers: dict[int, set[int]] = {}
     for number, graph in enumerate(model.subgraphs):

@@ -1,5 +1,5 @@
 """Functions of integers of two bytes as tables of 513 entries, between which TOSA's TABLE interpolates, as TensorFlow Lite's
-kernels do: a table is corrected by half of the error in the middle between two entries."""
+kernels do: half of the error in the middle between two entries corrects the table."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,12 +15,13 @@ from ..graph.types import Array
 STEPS = 512
 LEAST, MOST = -1 << 15, (1 << 15) - 1
 FRACTION = 7
-"""Bits that TABLE's results have below the steps of its entries."""
+"""Number of fraction bits of TABLE's results below the steps of its entries."""
 
 
 def interpolated_table(function: Callable[[Array], Array], scale: np.floating[Any] | float, zero_point: int,
                        result_scale: np.floating[Any] | float) -> Array:
-    """Entries for operands and results over the range of two bytes, in the float type of the scales, as the kernels round."""
+    """Return the entries for operands and results over the int16 range, in the float type of the scales, rounded as the kernels
+    round."""
     real = np.result_type(scale).type if isinstance(scale, np.floating) else np.float64
     least, most = (real(scale * real(n - zero_point)) for n in (LEAST, MOST))
     low, high = (real(result_scale) * real(n) for n in (LEAST, MOST))
@@ -35,15 +36,15 @@ def interpolated_table(function: Callable[[Array], Array], scale: np.floating[An
 
 
 def called(function: Callable[[Array], Array], x: Array) -> Array:
-    """The function, rounded once."""
+    """Return the function of x, rounded once."""
     return function(x.astype(np.float64)).astype(x.dtype)
 
 
 def away(x: Array) -> Array:
-    """The nearest integers, halves away from zero."""
+    """Return the nearest integers, halves away from zero."""
     return np.trunc(x) + np.sign(x) * (np.abs(x - np.trunc(x)) >= 0.5)
 
 
 def looked_up(e: TosaBuilder, x: Value, table: Array) -> Term:
-    """The function of x, an i32."""
+    """Return the function of x, an i32."""
     return Term(e, e("table", x, e.constant(table))).apply("arithmetic_right_shift", FRACTION, round=True)

@@ -1,4 +1,4 @@
-"""The formulas of TensorFlow Lite's kernels: what `write_kernels` writes operators with, where TOSA's own operators, or a
+"""The formulas of TensorFlow Lite's kernels: `write_kernels` lowers operators by them where TOSA's own operators, or a
 converter's choice of them, give other results."""
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def remainder(a: Term, b: Term) -> Term:
 
 
 def greater(a: Term, b: Term) -> Term:
-    """a > b ? a : b, so the second operand where one is NaN, or they are equal."""
+    """a > b ? a : b, which is the second operand if one is NaN or both are equal."""
     return select(a > b, a, b)
 
 

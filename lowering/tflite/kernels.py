@@ -1,9 +1,10 @@
-"""Operators of TensorFlow Lite that are written as TOSA here, with the results of its kernels: a converter's are others.
+"""TensorFlow Lite operators that this package lowers to TOSA itself because a converter's results differ from those of its
+kernels.
 
-Arm's converter rounds where CAST drops the fraction, and is 128 off in bytes without a sign; lets QUANTIZE drop the bits of
-integers that are out of range and round a half to even; forgets the divisor in FLOOR_MOD, and makes no TOSA of it for integers;
-may be one off in FLOOR_DIV; lets LOG_SOFTMAX overflow, and leaves SOFTMAX with a factor; has GELU to three digits; gives every
-NaN of MAXIMUM on; and stops RELU at the greatest finite number.
+Arm's converter rounds where CAST drops the fraction, and is 128 off for unsigned bytes; lets QUANTIZE drop the bits of integers
+that are out of range and round a half to even; omits the divisor in FLOOR_MOD, and does not lower it for integers; may be one
+off in FLOOR_DIV; lets LOG_SOFTMAX overflow, and leaves SOFTMAX with a factor; has GELU to three digits; propagates every NaN of
+MAXIMUM; and stops RELU at the greatest finite number.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ FLOATS = (F16, F32)
 
 
 def all_in(*types: ElementType) -> Condition:
-    """Operands and result of one of these types."""
+    """Return the condition that operands and result all have the same one of these types."""
     return lambda elements, operator: len(set(elements)) == 1 and elements[0] in types
 
 
@@ -53,11 +54,11 @@ OURS: dict[str, tuple[int, Condition]] = {
     "CAST": (1, either(drops_fractions, makes_bytes)), "QUANTIZE": (1, quantizes), "FLOOR_DIV": (2, all_in(*FLOATS)),
     "FLOOR_MOD": (2, all_in(*FLOATS, I32)), "MAXIMUM": (2, all_in(*FLOATS)), "MINIMUM": (2, all_in(*FLOATS)),
     "GELU": (1, is_exact), "LOG_SOFTMAX": (1, all_in(F32)), "SOFTMAX": (1, has_factor)}
-"""The operators, with the number of their operands and when they are written here."""
+"""The operators, with the number of their operands and the condition for lowering them here."""
 
 
 def is_kernel_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if an operator is written here: one of the table, on tensors of one rank or of known shapes."""
+    """True if this package lowers an operator: it is in the table, on tensors of one rank or of known shapes."""
     count, condition = OURS.get(operator.kind, (0, None))
     numbers = (*operator.inputs, *operator.outputs)
     if condition is None or min(numbers, default=-1) < 0 or (len(operator.inputs), len(operator.outputs)) != (count, 1):

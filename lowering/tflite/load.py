@@ -1,6 +1,6 @@
-"""A .tflite file's bytes -> a verified module: what the whole folder does, in one call. What is not read here, partitions of
-the model without signatures, branches, loops and variables, goes through a converter, which the caller brings: all partitions
-in one file, in one run; and where it fails or leaves something that is not TOSA, the operator is found that it was.
+"""A .tflite file's bytes -> a verified module: the whole package in one call. A converter, which the caller provides, lowers
+the operators that this package does not: partitions of the model without signatures, branches, loops and variables, all in one
+file and one run. If it fails or leaves operations that are not TOSA, the operator at fault is searched for.
 """
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ if TYPE_CHECKING:
     from ..graph.types import Array
 
 FOREIGN = re.compile(r"(?:tf|tfl)\.")
-"""How operators are called that the converter has left as they were."""
+"""Pattern for names of operations that the converter has left unchanged."""
 
 
 class Converter(NamedTuple):
-    """What turns a file of plain operators, given in parts, into MLIR, as bytecode or as text, with the names of tensors as
-    locations.
-    `meanwhile` is called while it works. Raises a Problem where it refuses the file."""
+    """A converter from a file of plain operators, given in parts, to MLIR, as bytecode or as text, with the names of tensors as
+    locations. It calls `meanwhile` while it works, and raises a Problem if it refuses the file."""
     bytecode: Callable[[Sequence[bytes], str], memoryview]
     text: Callable[[Sequence[bytes], str], str]
 
 
 def module_of_tflite(data: bytes, name: str, converter: Converter,
                      evaluated: Callable[[Module], Mapping[str, Array | None]]) -> Module:
-    """The verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share variables.
-    `evaluated` gives what variables hold after a function that initialises them. Raises a Problem at the operator that is wrong
-    or not supported, and as the converter does."""
+    """Return the verified module of a .tflite file's bytes: a function for each of its signatures, or `main`; they share
+    variables. `evaluated` returns the contents of variables after a function that initialises them. Raise a Problem at an
+    operator that is wrong or not supported, or the converter's Problem."""
     plan = plan_of(decode(data, name))
     functions = convert_partitions(data, plan, name, converter)
-    from .assemble import assemble, initialised  # while the converter works, what comes before it is enough
+    from .assemble import assemble, initialised  # while the converter works, earlier imports are enough
     module, initialiser = assemble(plan, functions)
     if initialiser is not None:
         module = initialised(module, evaluated(initialiser))
@@ -54,7 +53,7 @@ def module_of_tflite(data: bytes, name: str, converter: Converter,
 
 
 def convert_partitions(data: bytes, plan: ImportPlan, name: str, converter: Converter) -> dict[Partition, Function]:
-    """The function of each partition. Raises a Problem at the operator that the converter does not take."""
+    """Return the function of each partition. Raise a Problem at the operator that the converter refuses."""
     if not plan.partitions:
         return {}
     try:
@@ -65,7 +64,8 @@ def convert_partitions(data: bytes, plan: ImportPlan, name: str, converter: Conv
 
 
 def convert(file: Sequence[bytes], name: str, converter: Converter) -> Module:
-    """The module of a file of partitions, given in parts: of bytecode, or text where that is not understood."""
+    """Return the module of a file of partitions, given in parts: from bytecode, or from text if the bytecode is not
+    understood."""
     bytecode = converter.bytecode(file, name)
     try:
         return read_module(bytecode, name)
@@ -76,7 +76,7 @@ def convert(file: Sequence[bytes], name: str, converter: Converter) -> Module:
 
 
 def functions_of(module: Module, partitions: Sequence[Partition], position: FilePosition) -> dict[Partition, Function]:
-    """The functions by their partitions; a single one is called main."""
+    """Return the functions by their partitions; a single one is called main."""
     names = {f.name: f for f in module.functions}
     found = {p: names.get(partition_name(i)) or (names.get("main") if i == 0 else None) for i, p in enumerate(partitions)}
     result = {p: f for p, f in found.items() if f is not None
@@ -86,9 +86,9 @@ def functions_of(module: Module, partitions: Sequence[Partition], position: File
     return result
 
 
-# ---- whose fault it is -----------------------------------------------------------------------------------------------
+# ---- the operator at fault -------------------------------------------------------------------------------------------
 def blamed(data: bytes, plan: ImportPlan, name: str, converter: Converter, problem: Problem) -> Problem:
-    """The converter's problem at the first operator with which it has it; as it is, where that cannot be found."""
+    """Return the converter's problem at the first operator that causes it; unchanged if that operator is not found."""
     def fails(partition: Partition) -> Problem | None:
         try:
             convert(parts(data, plan.model, [partition]), name, converter)
@@ -116,7 +116,7 @@ def blamed(data: bytes, plan: ImportPlan, name: str, converter: Converter, probl
 
 
 def check_leftovers(module: Module) -> None:
-    """A Problem for an operator that the converter has left, that no rewriting takes, and that something needs."""
+    """Raise a Problem for an operator that the converter has left, that no rewrite replaces, and that something needs."""
     if not any(leftover(f) for f in module.functions):
         return
     for function in prune(legalize(module)).functions:
@@ -128,7 +128,7 @@ def check_leftovers(module: Module) -> None:
 
 
 def leftover(function: Function) -> tuple[str, Position | None] | None:
-    """The first operation of a dialect that is not TOSA: its name and its place."""
+    """Return the name and the position of the first operation of a dialect that is not TOSA."""
     for operation in function.body.walk():
         if isinstance(operation.op, UnknownOp) and FOREIGN.match(operation.op.spelling):
             return operation.op.spelling, operation.position

@@ -1,5 +1,5 @@
-"""What the integers of a .tflite file's tensors stand for, as the quantized types of a graph. The converter's types do not say
-it: its operators hold the numbers. So inputs, results, variables and constants are given their types here.
+"""Quantized types of a .tflite file's tensors. The converter's types lack the scales and zero points, which its operators hold.
+So inputs, results, variables and constants get their types here.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPELLINGS = {element: spelling for spelling, element in STORAGE.items()}
 
 
 def quantized_type(type: Type, record: TensorRecord) -> Type:
-    """A tensor's type with what the file says of its integers; the same where it says nothing, or nothing that makes sense."""
+    """Return a tensor's type with the quantization in the file; unchanged if the file has none, or an invalid one."""
     if not isinstance(type, TensorType) or record.scales is None or type.element not in SPELLINGS:
         return type
     storage, scales = SPELLINGS[type.element], record.scales
@@ -43,7 +43,7 @@ def quantized_type(type: Type, record: TensorRecord) -> Type:
 
 
 def with_numbers(function: Function, graph: SubgraphRecord) -> Function:
-    """The function of a subgraph, its arguments and declared results of quantized types."""
+    """Return the function of a subgraph with quantized types for its arguments and declared results."""
     types = {v: quantized_type(v.type, graph.tensors[t]) for v, t in zip(function.arguments, graph.inputs)}
 
     def typed(value: Value) -> Value:
@@ -57,9 +57,9 @@ def with_numbers(function: Function, graph: SubgraphRecord) -> Function:
 
 
 def integers_apart(function: Function) -> Function:
-    """The function, in which what takes quantized tensors as the integers that they are stored as gets them by way of an
-    identity, without what they stand for. A mean needs no zero point where its result has the same, nor does the greater of
-    two: the converter's operators for them hold none, so that they do not agree with a type that has one."""
+    """Return the function with an identity to the storage type before each operator that takes quantized tensors as plain
+    integers. A mean, and the greater of two, need no zero point if their result has the same one: the converter's operators for
+    them hold none, so that they do not agree with a type that has one."""
     operations: list[Operation] = []
     for operation in function.body.operations:
         if not agrees(operation):
@@ -79,13 +79,13 @@ def agrees(operation: Operation) -> bool:
 
 
 def quantized_constants(graph: SubgraphRecord) -> Mapping[str, TensorRecord]:
-    """The quantized constants of a subgraph, by their quoted names."""
+    """Return the quantized constants of a subgraph, by their quoted names."""
     return {quoted(t.name): t for t in graph.tensors if t.data is not None and t.scales is not None}
 
 
 def with_constant_type(operation: Operation, names: Sequence[str], records: Mapping[str, TensorRecord]
                        ) -> tuple[Value, ...]:
-    """The results of an operation; of a constant that the file has as it is, with the file's type."""
+    """Return the results of an operation; for a constant that the file has unchanged, with the file's type."""
     if not isinstance(operation.op, Const):
         return operation.results
     record = next((records[name] for name in names if name in records), None)
@@ -96,7 +96,7 @@ def with_constant_type(operation: Operation, names: Sequence[str], records: Mapp
 
 
 def agreed(types: Sequence[Type], declared: TensorType) -> TensorType:
-    """A variable's type with what all of its uses say of its integers; as it is where they say different things."""
+    """Return a variable's type with the quantization that all of its uses agree on; unchanged if they differ."""
     elements = {t.element for t in types if isinstance(t, TensorType)}
     element = elements.pop() if len(elements) == 1 else declared.element
     return declared.with_element(element) if isinstance(element, Quantized) else declared

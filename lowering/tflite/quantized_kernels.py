@@ -1,8 +1,8 @@
-"""Operators of TensorFlow Lite on quantized integers that the converter does not take or gets wrong, as TOSA.
+"""TensorFlow Lite operators on quantized integers that the converter refuses or gets wrong, lowered to TOSA.
 
-Of one operand of a byte each of the 256 results is known when a model is loaded: a table. What has several operands, or two
-bytes, is computed in float32 and stored at the nearest step, unless `two_byte_kernels` has it as the kernel computes it.
-Comparisons, and the greater and the less of two, are those of integers.
+An operator with one 8-bit operand becomes a table of its 256 results, computed when a model is loaded. An operator with several
+operands, or 16-bit ones, is computed in float32 and rounded to the nearest step, unless `two_byte_kernels` computes it as the
+kernel does. Comparisons, and the greater and the less of two, are computed on integers.
 """
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ TABLES: dict[str, Real] = {"ABS": np.abs, "SQRT": np.sqrt, "ELU": lambda x: np.w
 """Functions of one byte."""
 
 SCALE_BITS = 8
-"""Of integers that are compared after they were brought to one scale: fractions of a step of 1 that they keep."""
+"""Number of fraction bits, below a step of 1, of integers that are rescaled to one scale for a comparison."""
 
 
 def normalized(x: Term) -> Term:
-    """x by the root of the sum of squares along the last axis."""
+    """Return x divided by the root of the sum of squares along the last axis."""
     total = (x * x).reduced("reduce_sum", x.value.tensor.rank - 1)
     return divided(x, square_root(total + 1e-6 * 1e-6))
 
@@ -45,7 +45,7 @@ FLOATS: dict[str, tuple[int, Callable[..., Term], tuple[ElementType, ...]]] = {
     "L2_NORMALIZATION": (1, normalized, BYTES), "ABS": (1, absolute, (I16,)),
     "SQRT": (1, square_root, (I16,)), "RSQRT": (1, rsqrt, (I16,)),
     "GELU": (1, gelu, (I16,))}
-"""Functions of real numbers: how many operands they have, and of what types."""
+"""Functions of real numbers, with their number of operands and the types of these."""
 
 COMPARISONS: dict[str, Callable[[Term, Term], Term]] = {
     "EQUAL": Term.equals, "NOT_EQUAL": Term.differs, "GREATER": Term.__gt__, "GREATER_EQUAL": Term.__ge__,
@@ -54,7 +54,7 @@ CHOICES = {"MAXIMUM": greater, "MINIMUM": less}
 
 
 def is_quantized_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if an operator is written here: one of the tables, on tensors of known shapes and scales."""
+    """True if this module lowers an operator: it is in a table, on tensors of known shapes and scales."""
     if is_two_byte_kernel(graph, operator):
         return True
     numbers = (*operator.inputs, *operator.outputs)
@@ -88,7 +88,7 @@ def has_scales(tensors: Sequence[TensorRecord]) -> bool:
 
 def write_quantized_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
                            position: FilePosition) -> Value:
-    """The result of such an operator."""
+    """Return the result of an operator of the tables."""
     e = PlacedBuilder(block, position)
     records = [graph.tensors[t] for t in operator.inputs]
     result, kind = graph.tensors[operator.outputs[0]], operator.kind
@@ -111,7 +111,7 @@ def write_quantized_kernel(block: BlockBuilder, graph: SubgraphRecord, operator:
 
 
 def real(x: Term, record: TensorRecord) -> Term:
-    """What integers stand for, in float32."""
+    """Return the numbers that quantized integers represent, in float32."""
     assert record.scale is not None, "is_quantized_kernel has seen it"
     wide = x.cast(I32)
     return ((wide - record.zero_point) if record.zero_point else wide).cast(F32) * float(record.scale)
@@ -119,7 +119,7 @@ def real(x: Term, record: TensorRecord) -> Term:
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 def by_table(e: TosaBuilder, function: Real, x: Value, operand: TensorRecord, result: TensorRecord) -> Value:
-    """A function of one byte, whose results are the nearest steps, halves away from zero."""
+    """Return a function of one byte, whose results are the nearest steps, halves away from zero."""
     assert operand.scale is not None and result.scale is not None, "is_quantized_kernel has seen it"
     element = x.tensor.element
     steps = np.arange(element.minimum, element.maximum + 1, dtype=np.float64)
@@ -135,7 +135,7 @@ def by_table(e: TosaBuilder, function: Real, x: Value, operand: TensorRecord, re
 # ---- comparisons -----------------------------------------------------------------------------------------------------
 def compared(e: TosaBuilder, comparison: Callable[[Term, Term], Term], operands: Sequence[Value],
              records: Sequence[TensorRecord]) -> Value:
-    """Two bytes are compared as they are; bytes after they were brought to one scale, in fixed point, as the kernel does it."""
+    """Compare 16-bit integers directly; rescale bytes to one scale first, in fixed point, as the kernel does."""
     given = [Term(e, e.cast(v, I32)) for v in e.same_rank(*operands)]
     if operands[0].tensor.element != I16:
         given = [scaled(x, record) for x, record in zip(given, records)]
@@ -143,12 +143,12 @@ def compared(e: TosaBuilder, comparison: Callable[[Term, Term], Term], operands:
 
 
 def scaled(x: Term, record: TensorRecord) -> Term:
-    """(x - zero point) * scale in units of 2 ** -SCALE_BITS."""
+    """Return (x - zero point) * scale in units of 2 ** -SCALE_BITS."""
     assert record.scale is not None, "is_quantized_kernel has seen it"
     return in_fixed_point((x - record.zero_point) * (1 << SCALE_BITS), float(record.scale))
 
 
 def chosen(e: TosaBuilder, choice: Callable[[Term, Term], Term], operands: Sequence[Value]) -> Value:
-    """The greater or the less of integers of one scale."""
+    """Return the greater or the less of integers of one scale."""
     element = operands[0].tensor.element
     return choice(*(Term(e, e.cast(v, I32)) for v in e.same_rank(*operands))).cast(element).value

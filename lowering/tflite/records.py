@@ -1,4 +1,4 @@
-"""A .tflite file as records: what `decode` finds in it, each with its place, nothing changed."""
+"""A .tflite file as records: the contents that `decode` reads, each with its position, unchanged."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ Options = Mapping[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class TensorRecord:
-    """A tensor of a subgraph. An extent is None where it is not known; `data` are the bytes of a constant. `scale` is there
-    where all elements are quantized alike. `scales`, `zero_points` and `axis` are as the file has them, not checked."""
+    """A tensor of a subgraph. An extent is None if it is not known; `data` are the bytes of a constant. `scale` is set if all
+    elements are quantized alike. `scales`, `zero_points` and `axis` are the file's, not checked."""
     name: str
     shape: tuple[int | None, ...]
     type: int
@@ -28,13 +28,13 @@ class TensorRecord:
     zero_points: Array | None = None
     axis: int = 0
     stated: tuple[int, ...] = ()
-    """The shape that the file states beside one whose first extent alone is open; empty for any other."""
+    """The shape that the file states besides a shape of which only the first extent is dynamic; empty for any other."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRecord:
-    """An operator: its kind, the numbers of its tensors (-1 for one that is left out), the subgraphs that it runs, and the
-    byte at which its table begins."""
+    """An operator: its kind, the numbers of its tensors (-1 for an omitted one), the subgraphs that it runs, and the offset of
+    its table in bytes."""
     kind: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -45,7 +45,7 @@ class OperatorRecord:
 
 @dataclass(frozen=True, slots=True)
 class SubgraphRecord:
-    """A subgraph; `tensor_vector` is the byte at which the vector of its tensors begins."""
+    """A subgraph; `tensor_vector` is the offset of the vector of its tensors, in bytes."""
     name: str
     tensors: tuple[TensorRecord, ...]
     inputs: tuple[int, ...]
@@ -55,7 +55,7 @@ class SubgraphRecord:
     position: FilePosition
 
     def place(self, number: int) -> FilePosition:
-        """Where operator `number` is."""
+        """Return the position of operator `number`."""
         return self.position.inside(f"operator {number} {self.operators[number].kind}")
 
 
@@ -70,13 +70,13 @@ class SignatureRecord:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A file: its subgraphs and signatures, and where the vectors are that other files may have in common with it."""
+    """A file: its subgraphs and signatures, and the offsets of the vectors that other files may share with it."""
     subgraphs: tuple[SubgraphRecord, ...]
     signatures: tuple[SignatureRecord, ...]
     version: int
     code_vector: int
     buffer_vector: int
     outside: tuple[tuple[int, int, int], ...]
-    """Buffers whose bytes lie behind the flatbuffer: number, first byte, bytes."""
+    """Buffers whose bytes are stored after the flatbuffer: number, offset, number of bytes."""
     buffer_tables: tuple[int, ...]
     position: FilePosition

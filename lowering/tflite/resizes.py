@@ -1,6 +1,6 @@
-"""Resizes of TensorFlow Lite, at the places that its kernels compute. RESIZE_NEAREST_NEIGHBOR takes the row before a place,
-with neither corners aligned nor centers at halves, where a converter rounds. RESIZE_BILINEAR of integers of two bytes rounds
-places to 1/1024 of a row, where TOSA's RESIZE has them exactly.
+"""Resizes of TensorFlow Lite, at the coordinates that its kernels compute. RESIZE_NEAREST_NEIGHBOR takes the row before a
+coordinate, with neither corners aligned nor centers at halves, where a converter rounds. RESIZE_BILINEAR of 16-bit integers
+rounds coordinates to 1/1024 of a row, where TOSA's RESIZE has them exactly.
 """
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .records import OperatorRecord, SubgraphRecord
 from .schema import ELEMENTS
 
 LARGEST_SCALE = 1 << 11
-"""Of RESIZE."""
+"""Maximum scale of RESIZE."""
 RESIZED = (I8, I16, F16, F32)
-"""Types that RESIZE takes; rows of others are gathered."""
+"""Types that RESIZE takes; rows of other types are gathered."""
 FRACTION_BITS = 10
-"""Bits of a place between two rows, as the kernel rounds it."""
+"""Number of fraction bits of a coordinate between two rows, as the kernel rounds it."""
 
 
 def is_resize_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True for a resize that is written here: one of known extents; a bilinear one of integers of two bytes."""
+    """True for a resize that this module lowers: nearest-neighbour of known extents, or bilinear of 16-bit integers."""
     if operator.kind not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR") or len(operator.inputs) != 2 \
             or min(operator.inputs) < 0:
         return False
@@ -38,14 +38,14 @@ def is_resize_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis: extents of operand and result, and how places are meant."""
+    """One axis: extents of operand and result, and the interpretation of coordinates."""
     old: int
     new: int
     aligned: bool
     halves: bool
 
     def rows(self) -> Array:
-        """The rows, in float32 as the kernel computes them."""
+        """Return the rows, in float32 as the kernel computes them."""
         aligned = self.aligned and self.new > 1
         scale = np.float32(self.old - 1) / np.float32(self.new - 1) if aligned else np.float32(self.old) / np.float32(self.new)
         place = (np.arange(self.new, dtype=np.float32) + np.float32(0.5 if self.halves else 0)) * scale
@@ -53,7 +53,7 @@ class Axis:
         return rows.astype(np.int64).clip(0, self.old - 1)
 
     def between(self) -> tuple[Array, Array, Array]:
-        """The rows on both sides of each place, and its distance from the first in units of 1 / 1024."""
+        """Return the rows on both sides of each coordinate, and its distance from the first in units of 1 / 1024."""
         one = 1 << FRACTION_BITS
         if self.aligned and self.new > 1:
             scale = (one * (self.old - 1) + (self.new - 1) // 2) // (self.new - 1)
@@ -64,7 +64,8 @@ class Axis:
         return low, high, place - one * low
 
     def numbers(self) -> tuple[int, int, int, int] | None:
-        """Scale above and below, offset and border with which RESIZE takes these rows; None where there are none."""
+        """Return the numerator and denominator of the scale, the offset and the border with which RESIZE takes these rows; None
+        if there are none."""
         aligned = self.aligned and self.new > 1 and self.old > 1
         n, d = (2 * (self.new - 1), 2 * (self.old - 1)) if aligned else (2 * self.new, 2 * self.old)
         offset = 0 if aligned else self.old - self.new if self.halves else -self.new
@@ -80,7 +81,7 @@ class Axis:
 
 
 class ResizeWriter(PlacedBuilder):
-    """Appends the operations of one resize."""
+    """Writer of the operations of one resize."""
 
     def resized(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
         numbers = [axis.numbers() for axis in axes]
@@ -93,7 +94,7 @@ class ResizeWriter(PlacedBuilder):
         return x
 
     def interpolated(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
-        """Bilinear interpolation in integers, rounded once: to the nearest, halves away from zero."""
+        """Return the bilinear interpolation in integers, rounded once: to the nearest, halves away from zero."""
         found = Term(self, x)
         for number, axis, element in ((2, axes[1], I32), (1, axes[0], I64)):
             low, high, distance = axis.between()
@@ -104,7 +105,7 @@ class ResizeWriter(PlacedBuilder):
         return select(found < 0, -size, size).cast(I16).value
 
     def taken(self, x: Value, axis: int, rows: Array) -> Value:
-        """These rows of an axis."""
+        """Return these rows of an axis."""
         shape = x.tensor.dims
         before, behind = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1:]))
         index = self.constant(rows.astype(np.int32).reshape(1, -1))
@@ -115,7 +116,7 @@ class ResizeWriter(PlacedBuilder):
 
 def write_resize(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value,
                  position: FilePosition) -> Value:
-    """The result of a resize of `x`."""
+    """Return the result of a resize of `x`."""
     sizes = integers(graph.tensors[operator.inputs[1]])
     assert sizes is not None, "is_resize_of_ours has seen it"
     aligned, halves = (bool(operator.options[name]) for name in ("align_corners", "half_pixel_centers"))

@@ -1,6 +1,6 @@
-"""What the numbers of a TensorFlow Lite flatbuffer mean: operators, element types, and the slots of its tables.
+"""Numbers of a TensorFlow Lite flatbuffer: operators, element types, and the slots of its tables.
 
-Names and numbers are those of version 3 of TensorFlow Lite's schema.
+Names and numbers are from version 3 of TensorFlow Lite's schema.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BUILTIN_NAMES = """
     STABLEHLO_REDUCE_WINDOW STABLEHLO_SORT STABLEHLO_WHILE STABLEHLO_GATHER STABLEHLO_TRANSPOSE DILATE
     STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE STABLEHLO_SHIFT_LEFT STABLEHLO_CBRT STABLEHLO_CASE"""
 BUILTINS = BUILTIN_NAMES.split()
-"""Operators, by their number."""
+"""Operators, in the order of their numbers."""
 
 CUSTOM = BUILTINS.index("CUSTOM")
 
@@ -47,11 +47,11 @@ ELEMENTS: dict[int, ElementType] = {0: F32, 1: F16, 2: I32, 3: UI8, 4: I64, 6: I
 ALL_TYPES = ("FLOAT32 FLOAT16 INT32 UINT8 INT64 STRING BOOL INT16 COMPLEX64 INT8 FLOAT64 COMPLEX128 UINT64 RESOURCE VARIANT "
              "UINT32 UINT16 INT4 BFLOAT16 INT2 UINT4")
 TYPE_NAMES = ALL_TYPES.split()
-"""Types of tensors, by their number."""
+"""Types of tensors, in the order of their numbers."""
 
 MODEL = {"version": 0, "operator_codes": 1, "subgraphs": 2, "description": 3, "buffers": 4, "signature_defs": 7}
 EXTERNAL_BUFFERS = 9
-"""A slot of the model: files beside it that hold its constants."""
+"""Slot of the model for the files beside it that hold its constants."""
 CODE = {"deprecated_builtin_code": 0, "custom_code": 1, "version": 2, "builtin_code": 3}
 SUBGRAPH = {"tensors": 0, "inputs": 1, "outputs": 2, "operators": 3, "name": 4}
 TENSOR = {"shape": 0, "type": 1, "buffer": 2, "name": 3, "quantization": 4, "is_variable": 5, "shape_signature": 7}
@@ -67,7 +67,7 @@ OPTION_TYPES = {"CALL": 16, "STRIDED_SLICE": 32, "IF": 92, "WHILE": 93, "CALL_ON
                 "LOCAL_RESPONSE_NORMALIZATION": 13, "BATCH_MATMUL": 101, "SOFTMAX": 9, "MEAN": 27, "UNPACK": 64,
                 "L2_NORMALIZATION": 12, "DIV": 29, "CONV_3D_TRANSPOSE": 106, "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5,
                 "FULLY_CONNECTED": 8, "RESIZE_BILINEAR": 15}
-"""The number of an operator's table of options among all, for the operators whose options are looked at."""
+"""The number of an operator's table of options among all tables, for the operators whose options are read."""
 
 POOL = {"padding": (0, "ubyte"), "stride_w": (1, "int32"), "stride_h": (2, "int32"), "filter_w": (3, "int32"),
         "filter_h": (4, "int32"), "activation": (5, "ubyte")}
@@ -90,12 +90,12 @@ SLOTS: dict[str, dict[str, tuple[int, str]]] = {
     "CONV_3D_TRANSPOSE": {"padding": (0, "ubyte"), "stride_d": (1, "int32"), "stride_w": (2, "int32"), "stride_h": (3, "int32"),
                           "activation": (4, "ubyte"), "dilation_d": (5, "int32"), "dilation_w": (6, "int32"),
                           "dilation_h": (7, "int32")}}
-"""The options that are looked at: their slots, and what they are. One that a file leaves out is 0, or empty."""
+"""The slots and types of the options that are read. An option that a file omits is 0, or empty."""
 
 CALLEES: dict[str, tuple[int, ...]] = {"CALL": (0,), "IF": (0, 1), "WHILE": (0, 1), "CALL_ONCE": (0,),
                                        "STABLEHLO_COMPOSITE": (1,)}
-"""Operators that run other subgraphs, and the slots of their options that have the numbers of these."""
+"""Operators that run other subgraphs, and the slots of their options that hold the numbers of these subgraphs."""
 
 OTHER_CALLERS = frozenset({"STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_REDUCE", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SORT",
                            "STABLEHLO_SCATTER"})
-"""Operators that run other subgraphs and are not understood."""
+"""Operators that run other subgraphs and are not supported."""

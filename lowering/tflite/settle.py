@@ -1,5 +1,5 @@
-"""A block's reads and writes of variables, moved to where they are needed: a write behind what it writes, a read before its
-first use. What is read and written in between keeps its order. Values live no longer than in the order of the file.
+"""A block's reads and writes of variables, moved to where they are needed: a write directly after the definition of its value,
+a read before its first use. Reads and writes in between keep their order. Values live no longer than in the order of the file.
 """
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..graph.graph import Block, Operation, Value, captures
 
 
 def settle(block: Block) -> Block:
-    """The block with its reads and writes settled, those of the regions inside, too."""
+    """Return the block with its reads and writes settled, in its regions, too."""
     operations = [replace(o, regions=tuple(settle(r) for r in o.regions)) if o.regions else o for o in block.operations]
     moved = hoist_writes(operations)
     return replace(block, operations=tuple(sink_reads(moved, block.yields)))
 
 
 def hoist_writes(operations: Sequence[Operation]) -> list[Operation]:
-    """Each write as early as its value and the effects before it on its variable allow."""
+    """Return the operations with each write as early as its value and the earlier effects on its variable allow."""
     behind: dict[int, list[Operation]] = {}
     made: dict[Value, int] = {}
     last: dict[str, int] = {}
@@ -40,7 +40,8 @@ def hoist_writes(operations: Sequence[Operation]) -> list[Operation]:
 
 
 def sink_reads(operations: Sequence[Operation], yields: Iterable[Value]) -> list[Operation]:
-    """Each read as late as the first use of its value and the effects behind it on its variable allow."""
+    """Return the operations with each read as late as the first use of its value and the later effects on its variable
+    allow."""
     before: dict[int, list[Operation]] = {}
     used = dict.fromkeys(yields, len(operations))
     written: dict[str, int] = {}

@@ -1,7 +1,8 @@
-"""STRIDED_SLICE and SLICE where a converter of TensorFlow Lite is wrong or has no answer: which they are, and what they take.
+"""STRIDED_SLICE and SLICE that a TensorFlow Lite converter gets wrong or cannot convert: a test for them, and the indices that
+they take.
 
-A slice whose places are constants is a choice of indices of each axis, as in NumPy. One that begins where a tensor says takes
-rows by their number along each such axis; its size must be known. A slice with steps of 1 within its tensor is the converter's.
+A slice with constant indices selects indices of each axis, as in NumPy. A slice that begins at indices from a tensor takes rows
+by their number along each such axis; its size must be known. The converter lowers slices with steps of 1 within their tensor.
 """
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ OpenShape = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Indices of one axis: `count` of them from `start` on, `step` apart; None for a whole axis of unknown extent. An axis that
-    goes away is not kept."""
+    """Indices of one axis: `count` of them from `start` on, `step` apart; None for a whole axis of unknown extent. `keep` is
+    false for an axis that is removed."""
     start: int
     step: int
     count: int | None
@@ -29,7 +30,7 @@ NEW_AXIS = Indices(0, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class StridedSlice:
-    """A STRIDED_SLICE in the words of its operands: one entry for each axis named."""
+    """A STRIDED_SLICE in terms of its operands: one entry for each axis named."""
     begin: Shape
     end: Shape
     step: Shape
@@ -40,9 +41,9 @@ class StridedSlice:
     shrink_axis_mask: int
 
 
-# ---- which slices --------------------------------------------------------------------------------------------------
+# ---- selection of slices -------------------------------------------------------------------------------------------
 def is_slice_of_ours(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if a slice is written here; the others are the converter's."""
+    """True if this package lowers a slice; the converter lowers the others."""
     tensors = [graph.tensors[t] if t >= 0 else None for t in operator.inputs]
     match operator.kind, tensors:
         case "STRIDED_SLICE", [TensorRecord() as x, TensorRecord(), TensorRecord(), TensorRecord()]:
@@ -62,7 +63,7 @@ def dims(tensor: TensorRecord) -> Shape:
 
 
 def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> StridedSlice | None:
-    """The slice, where begin, end and steps are constants; one that has as many of each as the tensor has axes at most."""
+    """Return the slice if begin, end and steps are constants with at most as many entries each as the tensor has axes."""
     begin, end, step = (integers(graph.tensors[t]) for t in operator.inputs[1:])
     if begin is None or end is None or step is None or not len(begin) == len(end) == len(step):
         return None
@@ -73,7 +74,7 @@ def spec_of(graph: SubgraphRecord, operator: OperatorRecord) -> StridedSlice | N
 
 
 def is_plain(spec: StridedSlice, shape: OpenShape) -> bool:
-    """True if all steps are 1, nothing is said by a mask that the converter might not know, and no place is outside."""
+    """True if all steps are 1, no mask is set that the converter might not know, and no index is out of bounds."""
     if not set(spec.step) <= {1} or len(spec.begin) > len(shape) or spec.ellipsis_mask or spec.new_axis_mask:
         return False
     if spec.begin_mask & spec.shrink_axis_mask:
@@ -89,9 +90,9 @@ def is_whole(spec: StridedSlice, i: int) -> bool:
     return bool(spec.begin_mask & spec.end_mask & ~spec.shrink_axis_mask & 1 << i) and spec.step[i] == 1
 
 
-# ---- places that are constants -------------------------------------------------------------------------------------
+# ---- constant indices ----------------------------------------------------------------------------------------------
 def axes_of(spec: StridedSlice, shape: OpenShape) -> list[tuple[Indices, bool]]:
-    """The indices of each axis of the result and of each that goes away, in order; True for axes that are new."""
+    """Return the indices of each axis of the result and of each removed axis, in order; True for axes that are new."""
     found: list[tuple[Indices, bool]] = []
     named = [i for i in range(len(spec.begin)) if not (spec.new_axis_mask >> i & 1 and not spec.ellipsis_mask >> i & 1)]
     ellipses = sum(spec.ellipsis_mask >> i & 1 for i in range(len(spec.begin)))
@@ -114,7 +115,7 @@ def axes_of(spec: StridedSlice, shape: OpenShape) -> list[tuple[Indices, bool]]:
 
 
 def indices_of(spec: StridedSlice, i: int, extent: int | None) -> Indices:
-    """The indices that entry `i` chooses of an axis. TensorFlow Lite asks for masks before it looks at places."""
+    """Return the indices that entry `i` selects of an axis. TensorFlow Lite applies masks before it reads the indices."""
     begin = None if spec.begin_mask >> i & 1 else spec.begin[i]
     end = None if spec.end_mask >> i & 1 else spec.end[i]
     step = spec.step[i]
@@ -136,18 +137,18 @@ def indices_of(spec: StridedSlice, i: int, extent: int | None) -> Indices:
     return Indices(chosen.start, step if len(chosen) > 1 else 1, len(chosen))
 
 
-# ---- places that a tensor says ---------------------------------------------------------------------------------------
+# ---- indices from a tensor -------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class RowAxes:
-    """A slice that begins where a tensor says: how many indices it takes of each axis (None for all of them), and which axes
-    go away."""
+    """A slice that begins at indices from a tensor: the number of indices that it takes of each axis (None for all), and the
+    axes that are removed."""
     counts: tuple[int | None, ...]
     dropped: frozenset[int]
     wraps: bool
 
 
 def row_axes(graph: SubgraphRecord, operator: OperatorRecord) -> RowAxes | None:
-    """How a slice with places that a tensor says can be written; None where it cannot."""
+    """Return the axes of a slice whose start is a tensor; None if it cannot be lowered."""
     x, begin = graph.tensors[operator.inputs[0]], graph.tensors[operator.inputs[1]]
     rank, named = len(x.shape), begin.shape[0] if len(begin.shape) == 1 else None
     if begin.data is not None or named is None or named > rank or begin.type not in (2, 4) or not is_static(x):

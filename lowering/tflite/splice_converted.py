@@ -1,5 +1,5 @@
-"""The function that a converter made of a partition -> its operations among those of a subgraph, each at the operator of the
-file that it comes from: the converter says which tensor an operation stands for.
+"""The function that a converter made of a partition -> its operations among those of a subgraph, each at the file position of
+its operator: the converter names the tensor of each operation.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUOTED = re.compile(r'"[^"]*"')
 
 
 def tensor_name(tensor: TensorRecord) -> str:
-    """What the model calls a tensor: converters write the operators that became one behind each other, the last one first."""
+    """Return the model's name of a tensor: converters join the names of fused operators, the last operator first."""
     return tensor.name.split(";")[0]
 
 
@@ -37,7 +37,7 @@ def place_of(position: FilePosition, index: int, operator: OperatorRecord) -> Fi
 
 @dataclass(slots=True)
 class OperatorPositions:
-    """Where the operations of a partition come from. `position` is that of the subgraph."""
+    """Positions in the file of the operations of a partition. `position` is that of the subgraph."""
     graph: SubgraphRecord
     partition: Partition
     position: FilePosition
@@ -59,7 +59,7 @@ class OperatorPositions:
                             for tensor in self.graph.tensors if tensor.data is not None}
 
     def of(self, operation: Operation) -> FilePosition:
-        """The place of an operation's operator; of the whole partition where the converter does not say it."""
+        """Return the position of an operation's operator; of the whole partition if the converter does not name it."""
         for name in QUOTED.findall(operation.location or ""):
             found = self.by_tensor.get(name) or self.by_tensor.get(f'{name.split(";")[0]}"') or self.by_constant.get(name)
             if found is not None:
@@ -68,7 +68,7 @@ class OperatorPositions:
 
 
 def copies(block: Block, values: dict[Value, Value], places: OperatorPositions) -> list[Operation]:
-    """The operations of a block on other arguments, with results of their own, which `values` gets."""
+    """Return copies of a block's operations on other arguments, with new results, which are added to `values`."""
     found = []
     for operation in block.operations:
         here = places.of(operation)
@@ -88,14 +88,14 @@ def copies(block: Block, values: dict[Value, Value], places: OperatorPositions) 
 
 
 def has_open_size(operands: tuple[Value, ...]) -> bool:
-    """True if a slice takes the rest of an axis, which the converter writes as -1 where it does not know the extent."""
+    """True if a slice takes the rest of an axis, which the converter writes as -1 if the extent is unknown."""
     if len(operands) != 3 or operands[1].constant is None or operands[2].constant is None:
         return False
     return -1 in operands[2].constant.reshape(-1).tolist()
 
 
 def open_size(x: Value, start: Value, size: Value, here: FilePosition) -> tuple[list[Operation], Value]:
-    """Operations that compute what a slice takes from the extents of its operand, and their result."""
+    """Return operations that compute the size of a slice from the extents of its operand, and their result."""
     assert start.constant is not None and size.constant is not None, "has_open_size has seen them"
     builder, extents = BlockBuilder(), []
     for axis, (first, count) in enumerate(zip(start.constant.reshape(-1).tolist(), size.constant.reshape(-1).tolist())):

@@ -1,9 +1,9 @@
-"""Operators of TensorFlow Lite on integers of two bytes, step by step as its reference kernels compute them: a converter's TOSA
-is one or two steps off.
+"""TensorFlow Lite operators on 16-bit integers, computed step by step as its reference kernels do: a converter's TOSA is one or
+two steps off.
 
-LOGISTIC and TANH read one table of the sigmoid function, of 256 entries for operands without sign, and interpolate; SOFTMAX,
-EXP and LOG read tables of 513. FULLY_CONNECTED rounds sums by a scale of 31 bits, where a converter has 15. Pools keep
-the activation that a converter forgets.
+LOGISTIC and TANH interpolate one table of the sigmoid function, of 256 entries for operands without sign; SOFTMAX, EXP and LOG
+use tables of 513. FULLY_CONNECTED rounds sums with a 31-bit scale, where a converter has 15 bits. Pools keep the activation
+that a converter drops.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
 
 
 def is_two_byte_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if an operator is written here: one of these, on tensors of two bytes with a scale."""
+    """True if this module lowers an operator: one of these, on 16-bit tensors with a scale."""
     if len(operator.outputs) != 1 or not operator.inputs or min(operator.inputs[:2]) < 0:
         return False
     x, result = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
@@ -56,7 +56,7 @@ def is_two_byte_kernel(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
 
 
 def write_two_byte_kernel(e: TosaBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value]) -> Value:
-    """The result of such an operator."""
+    """Return the result of such an operator."""
     x = operands[0]
     record, result = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
     assert record.scale is not None and result.scale is not None, "is_two_byte_kernel has seen it"
@@ -84,15 +84,15 @@ ENTRIES = 256
 
 
 def sigmoids() -> Array:
-    """The sigmoid function of every 24th, in units of 2 ** -16: each corrected by half of the error in the middle between it
-    and the next, the last one the greatest number of two bytes."""
+    """Return the sigmoid function of every 24th, in units of 2 ** -16: half of the error in the middle between an entry and the
+    next one corrects each entry; the last one is the greatest 16-bit number."""
     ends, middles = (WHOLE / (1 + np.exp(-(np.arange(ENTRIES) + shift) / 24)) for shift in (0, 0.5))
     entries = np.round(ends[:-1] + (middles[:-1] - (ends[1:] + ends[:-1]) / 2) / 2)
     return np.array([*entries, WHOLE - 1], np.int64)
 
 
 def logistic(x: Term, scale: np.float32) -> Value:
-    """In units of 2 ** -15."""
+    """Return the sigmoid of x in units of 2 ** -15."""
     place = placed(x, scale, (0,))
     found = above_half(absolute(place), 9, WHOLE - 2)
     half = 1 << 24
@@ -100,14 +100,14 @@ def logistic(x: Term, scale: np.float32) -> Value:
 
 
 def tanh(x: Term, scale: np.float32) -> Value:
-    """2 sigmoid(2 x) - 1, in units of 2 ** -15."""
+    """Return 2 sigmoid(2 x) - 1, in units of 2 ** -15."""
     place = placed(x, scale, (0, 1))
     found = above_half(absolute(place), 8, WHOLE - 1)
     return ((select(place < 0, -1 - found, found) + (1 << 7)) >> 8).cast(I16).value
 
 
 def placed(x: Term, scale: np.float32, exact: Sequence[int]) -> Term:
-    """x in units of 1 / (3 * 4096): by a factor of 15 bits, which for the units 2 ** (n - 12), n of `exact`, is exact."""
+    """Return x in units of 1 / (3 * 4096): by a factor of 15 bits, which is exact for the units 2 ** (n - 12), n of `exact`."""
     power = math.log2(scale)
     if abs(power - round(power)) < 1e-3 and round(power) + 12 in exact:
         return x.cast(I32) * (3 << round(power) + 12)
@@ -119,8 +119,8 @@ def placed(x: Term, scale: np.float32, exact: Sequence[int]) -> Term:
 
 
 def above_half(size: Term, bits: int, last: int) -> Term:
-    """The sigmoid function less a half, in units of 2 ** -(16 + bits), of `bits` of which lie between two entries; `last` is
-    the last entry, which stays."""
+    """Return the sigmoid function less a half, in units of 2 ** -(16 + bits); `bits` of these bits interpolate between two
+    entries. `last` is the last entry, beyond which the function is constant."""
     half, e, entries = WHOLE // 2, size.builder, sigmoids()
     values, steps = np.zeros((2, STEPS + 1), np.int16)
     values[:ENTRIES], steps[:ENTRIES - 1] = [*(entries[:-1] - half), last - half], np.diff(entries)
@@ -132,11 +132,11 @@ def above_half(size: Term, bits: int, last: int) -> Term:
 
 # ---- softmax ---------------------------------------------------------------------------------------------------------
 DEEPEST = 10.0
-"""Differences from the greatest element that count: the exponential of more is taken for that of this."""
+"""Largest difference from the greatest element that counts: the exponential of larger differences is that of this one."""
 
 
 def softmax(e: TosaBuilder, x: Value, scale: np.float32) -> Value:
-    """Along the last axis, in units of 2 ** -15, by tables of the exponential and of 1 / (1 + x)."""
+    """Return the softmax along the last axis, in units of 2 ** -15, by tables of the exponential and of 1 / (1 + x)."""
     last, unit = x.tensor.rank - 1, np.float64(1) / (WHOLE - 1)
     wide = Term(e, e.cast(x, I32))
     steps = in_fixed_point(wide - wide.reduced("reduce_max", last), float(scale) / (DEEPEST / (WHOLE - 1)))
@@ -153,7 +153,7 @@ def softmax(e: TosaBuilder, x: Value, scale: np.float32) -> Value:
 
 # ---- two slopes ------------------------------------------------------------------------------------------------------
 def prelu(e: TosaBuilder, operands: Sequence[Value], scale: np.float32, slope: np.float32 | None, result: np.float32) -> Value:
-    """x where it is positive, else x times its slope: both brought to the result's scale."""
+    """Return x if it is positive, else x times its slope: both rescaled to the result's scale."""
     assert slope is not None, "is_two_byte_kernel has seen it"
     x, alpha = (Term(e, e.cast(v, I32)) for v in e.same_rank(*operands))
     positive, negative = in_fixed_point(x, float(scale / result)), in_fixed_point(x * alpha, float(scale * slope / result))
@@ -162,7 +162,7 @@ def prelu(e: TosaBuilder, operands: Sequence[Value], scale: np.float32, slope: n
 
 # ---- fixed point -----------------------------------------------------------------------------------------------------
 def multiplier_of(factor: float) -> tuple[int, int]:
-    """A factor as an integer of 31 bits and the bits to the right by which its products are shifted."""
+    """Return a factor as a 31-bit integer and the number of bits by which its products are shifted right."""
     fraction, exponent = math.frexp(factor)
     multiplier = math.floor(fraction * (1 << 31) + 0.5)
     if multiplier == 1 << 31:
@@ -171,7 +171,7 @@ def multiplier_of(factor: float) -> tuple[int, int]:
 
 
 def in_fixed_point(x: Term, *factors: float, rounding_mode: str = "DOUBLE_ROUND") -> Term:
-    """x * factor of i32, along the last axis by one factor each, rounded twice as the kernels do it."""
+    """Return x * factor of i32, with one factor or one for each element of the last axis, rounded twice as the kernels do."""
     multipliers, shifts = zip(*map(multiplier_of, factors))
     e, zero = x.builder, x.builder.constant(np.zeros(1, np.int32))
     constants = e.constant(np.array(multipliers, np.int32)), e.constant(np.array(shifts, np.int8))
@@ -180,7 +180,7 @@ def in_fixed_point(x: Term, *factors: float, rounding_mode: str = "DOUBLE_ROUND"
 
 
 def limits(activation: int | float | str, scale: np.float32) -> tuple[int, int]:
-    """The integers that an activation leaves."""
+    """Return the range of integers after an activation."""
     steps = {n: math.floor(float(np.float32(n) / scale) + 0.5) for n in (1, 6)}
     low, high = {RELU: (0, MOST), RELU_N1_TO_1: (-steps[1], steps[1]), RELU6: (0, steps[6])}.get(int(activation), (LEAST, MOST))
     return max(low, LEAST), min(high, MOST)
@@ -188,7 +188,7 @@ def limits(activation: int | float | str, scale: np.float32) -> tuple[int, int]:
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
 def fits(graph: SubgraphRecord, operator: OperatorRecord) -> bool:
-    """True if the sums of a FULLY_CONNECTED of constants have 32 bits at most, and become less by its scales."""
+    """True if the sums of a FULLY_CONNECTED with constant weights fit 32 bits, and its scales reduce them."""
     x, weight, *bias = (graph.tensors[t] for t in operator.inputs if t >= 0)
     result = graph.tensors[operator.outputs[0]]
     shape = weight.shape
@@ -208,7 +208,7 @@ def factors_of(x: TensorRecord, weight: TensorRecord, result: TensorRecord) -> l
 
 
 def fully_connected(e: TosaBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value) -> Value:
-    """x times a matrix, the sums exact, brought to the result's scale and rounded once, halves away from zero."""
+    """Return x times a matrix: exact sums, rescaled to the result's scale and rounded once, halves away from zero."""
     record, weight, *bias = (graph.tensors[t] for t in operator.inputs if t >= 0)
     result = graph.tensors[operator.outputs[0]]
     filters = array_of(weight)
@@ -225,7 +225,7 @@ def fully_connected(e: TosaBuilder, graph: SubgraphRecord, operator: OperatorRec
 
 
 def whole(e: TosaBuilder, x: Value) -> Term:
-    """Sums of 48 bits that fit 32, in 32."""
+    """Return 48-bit sums that fit 32 bits in 32 bits."""
     constants = e.constant(np.array([4], np.int16)), e.constant(np.array([2], np.int8))
     zeros = e.constant(np.zeros(1, np.int64), I48), e.constant(np.zeros(1, np.int32))
     return Term(e, e("rescale", x, *constants, *zeros, to=I32, scale32=False, rounding_mode="SINGLE_ROUND",
@@ -234,7 +234,7 @@ def whole(e: TosaBuilder, x: Value) -> Term:
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
 def pool(e: TosaBuilder, operator: OperatorRecord, x: Value, result: TensorRecord) -> Value:
-    """A pool with an activation."""
+    """Return a pool with an activation."""
     options = operator.options
     kernel, strides = ([int(options[f"{name}_{side}"]) for side in "hw"] for name in ("filter", "stride"))
     pads = [(0, 0)] * 2 if options["padding"] else [same_pads(*n) for n in zip(x.tensor.dims[1:3], kernel, strides)]

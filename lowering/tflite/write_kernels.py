@@ -1,4 +1,5 @@
-"""Operators that are not left to a converter (`kernels`) -> TOSA, by the formulas of TensorFlow Lite's kernels."""
+"""Lowering to TOSA of the operators that are not left to a converter (`kernels`), by the formulas of TensorFlow Lite's
+kernels."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ def quantize(x: Term, result: TensorRecord, options: Options) -> Term:
 
 
 def cast(x: Term, result: TensorRecord, options: Options) -> Term:
-    """The fraction is dropped; a byte without a sign holds the nearest that it can."""
+    """Drop the fraction; an unsigned byte saturates."""
     element = ELEMENTS[result.type]
     return (clamp(x, 0, element.maximum) if element == UI8 and x.element.is_float else x).cast(element)
 
@@ -41,7 +42,7 @@ def softmax_with_factor(x: Term, result: TensorRecord, options: Options) -> Term
 
 
 def of_operands(function: Function) -> Callable[..., Term]:
-    """A formula that needs nothing of the result, and has no options."""
+    """Return a formula that ignores the result's record and the options."""
     return lambda *terms: function(*terms[:-2])
 
 
@@ -49,12 +50,12 @@ WRITE: dict[str, Callable[..., Term]] = {
     "CAST": cast, "QUANTIZE": quantize, "SOFTMAX": softmax_with_factor, "FLOOR_DIV": of_operands(floored_division),
     "FLOOR_MOD": of_operands(remainder), "MAXIMUM": of_operands(greater), "MINIMUM": of_operands(less),
     "GELU": of_operands(gelu), "LOG_SOFTMAX": of_operands(lambda x: log_softmax(x, x.value.tensor.rank - 1))}
-"""Formulas of terms, the operands, the record of the result, and the options."""
+"""Formulas of terms: the operands, the record of the result, and the options."""
 
 
 def write_kernel(block: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, operands: Sequence[Value],
                  position: FilePosition) -> Value:
-    """The result of an operator of the table."""
+    """Return the result of an operator of the table."""
     terms = operand_terms(PlacedBuilder(block, position), operands)
     return WRITE[operator.kind](*terms, graph.tensors[operator.outputs[0]], operator.options).value
 
@@ -63,7 +64,7 @@ FARTHEST: dict[Any, float] = {F32: float(np.finfo(np.float32).max), F16: float(n
 
 
 def unbounded(op: Op, element: Any) -> Op:
-    """CLAMP whose bound is the greatest finite number, with infinity instead: it stands for no bound."""
+    """Return CLAMP with an infinite bound in place of the greatest finite number, which means no bound."""
     if not isinstance(op, Clamp) or element not in FARTHEST:
         return op
     farthest = FARTHEST[element]

@@ -1,5 +1,5 @@
-"""Slices of TensorFlow Lite (`slices`) -> TOSA: REVERSE for a negative step, SLICE, for longer steps groups whose first is
-taken; GATHER where a tensor says where they begin.
+"""Slices of TensorFlow Lite (`slices`) -> TOSA: REVERSE for a negative step, SLICE, groups whose first element is taken for
+longer steps; GATHER if the start is a tensor.
 """
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .slices import Indices, axes_of, row_axes, spec_of
 
 
 class SliceWriter(PlacedBuilder):
-    """Appends the operations of one slice."""
+    """Writer of the operations of one slice."""
 
     def part(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
-        """A slice; all of an axis where the size is None."""
+        """Return a slice; all of an axis if its size is None."""
         if not any(start) and x.tensor.shape == tuple(size):
             return x
         known = [n for n in size if n is not None]
@@ -31,7 +31,7 @@ class SliceWriter(PlacedBuilder):
         return self("slice", x, self.shape(start), self("concat_shape", *extents))
 
     def chosen(self, x: Value, axes: Sequence[tuple[Indices, bool]]) -> Value:
-        """x with these indices of its axes."""
+        """Return x with these indices of its axes."""
         old = [indices for indices, is_new in axes if not is_new]
         for axis, indices in enumerate(old):
             if indices.step < 0:
@@ -47,7 +47,8 @@ class SliceWriter(PlacedBuilder):
         return self.reshape(x, [indices.count for indices, _ in axes if indices.keep])
 
     def every(self, x: Value, shape: Sequence[int | None], axis: int, step: int, count: int) -> Value:
-        """Every `step`-th of an axis of x, which has this shape: it is filled up to whole groups, whose first is taken."""
+        """Return every `step`-th element of an axis of x, which has this shape: pad to whole groups and take the first of
+        each."""
         missing = [0, 0] * len(shape)
         missing[2 * axis + 1] = count * step - (shape[axis] or 0)
         if any(missing):
@@ -57,10 +58,10 @@ class SliceWriter(PlacedBuilder):
         first = self.part(groups, (0, 0, 0, 0), (before, count, 1, behind))
         return self.reshape(first, (*shape[:axis], count, *shape[axis + 1:]))
 
-    # Places that a tensor says
+    # Indices from a tensor
 
     def rows(self, x: Value, begin: Value, axis: int, count: int, wraps: bool) -> Value:
-        """`count` indices of an axis from begin[axis] on; a negative one counts from the end where it `wraps`."""
+        """Return `count` indices of an axis from begin[axis] on; a negative index counts from the end if `wraps`."""
         shape = x.tensor.dims
         index = self.part(begin, (axis,), (1,))
         index = self.cast(index, I32)
@@ -77,14 +78,14 @@ class SliceWriter(PlacedBuilder):
 
 
 def size(extents: Sequence[int | None]) -> int | None:
-    """The product of extents; None where one is not known."""
+    """Return the product of extents; None if one is not known."""
     known = [n for n in extents if n is not None]
     return prod(known) if len(known) == len(extents) else None
 
 
 def write_slice(builder: BlockBuilder, graph: SubgraphRecord, operator: OperatorRecord, x: Value, begin: Value | None,
                 position: FilePosition) -> Value:
-    """The result of a slice of `x`; `begin` is the tensor that says where it begins, if it is no constant."""
+    """Return the result of a slice of `x`; `begin` is the tensor with its start, if it is not constant."""
     writer = SliceWriter(builder, position)
     if x.tensor.shape is None or x.tensor.shape.count(None) > 1:
         raise Problem(f"a slice of {x.type}, of which more than one extent is not known, is not supported", kind="unsupported")

@@ -1,2 +1,1 @@
-"""Operators of ONNX by kind, and the interpreter that runs graphs of them. May import formulas, the emitter and TOSA's
-operators."""
+"""Operators of ONNX by kind, and the interpreter of ONNX graphs. May import formulas, the emitter and TOSA's operators."""

@@ -1,4 +1,4 @@
-"""Activation functions, Softmax and its kind among them."""
+"""Activation functions, including Softmax and its variants."""
 from __future__ import annotations
 
 import math
@@ -60,7 +60,7 @@ class LeakyRelu(Activation):
 
 @operator("PRelu")
 class PRelu(Operator):
-    """The slope broadcasts to x; before version 7 one of rank 1 was one number for each channel."""
+    """PRelu. The slope broadcasts to x; before version 7 a slope of rank 1 was one number for each channel."""
     consumed_inputs: Ints = ()
 
     def reference(self, x: Array, slope: Array) -> Array:
@@ -224,7 +224,7 @@ class FastGelu(Operator):
 
 # ---- along axes ----------------------------------------------------------------------------------------------------------
 class AlongAxis(Operator):
-    """Before version 13 along all axes from `axis` on, as one."""
+    """An operator along an axis; before version 13 along all axes from `axis` on, as one."""
     axis: int | None = None
 
     def first(self, rank: int) -> int:
@@ -234,7 +234,7 @@ class AlongAxis(Operator):
         return axis + rank if axis < 0 else axis
 
     def rows(self, x: Array) -> tuple[Array, int]:
-        """x seen so that the operator works along one axis, and that axis."""
+        """Return x viewed so that the operator works along one axis, and that axis."""
         at = self.first(x.ndim)
         if self.version >= 13:
             return x, at
@@ -288,7 +288,7 @@ class LogSoftmax(AlongAxis):
 
 @operator("Hardmax")
 class Hardmax(AlongAxis):
-    """1 at the first place of the greatest, 0 elsewhere."""
+    """1 at the first index of the greatest element, 0 elsewhere."""
 
     def function(self, x: Array, axis: int) -> Array:
         found = np.zeros_like(x)

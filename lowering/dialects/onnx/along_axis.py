@@ -1,4 +1,4 @@
-"""What looks along one axis: places of extremes, running sums and products, the k greatest."""
+"""Operators along one axis: indices of extremes, running sums and products, the k greatest."""
 from __future__ import annotations
 
 import math
@@ -17,15 +17,15 @@ from .operator import Operator, operator
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis, counted from the last one if it is negative."""
+    """Return an axis, counted from the last one if it is negative."""
     if not -rank <= axis < rank:
         raise Problem(f"axis {axis} is not one of a tensor of rank {rank}", kind="shape")
     return axis % rank
 
 
-# ---- places of extremes --------------------------------------------------------------------------------------------------
+# ---- indices of extremes -------------------------------------------------------------------------------------------------
 class Place(Operator):
-    """The first place of an extreme, or the last one."""
+    """The first index of an extreme, or the last one."""
     axis: int = 0
     keepdims: int = 1
     select_last_index: int = 0
@@ -53,7 +53,7 @@ class Place(Operator):
         raise NotImplementedError
 
     def ordered(self, e: Emitter, x: Value) -> Value:
-        """What TOSA's argmax takes."""
+        """Return x in a form that TOSA's argmax takes."""
         element = x.tensor.element
         if element == I1 or element.kind == "unsigned":
             return e.cast(x, I32 if element.bits < 32 else I64)
@@ -141,7 +141,7 @@ class CumProd(Running):
 # ---- the k greatest ------------------------------------------------------------------------------------------------------
 @operator("TopK")
 class TopK(Operator):
-    """The k greatest or least along an axis, in order, equal ones by their places. `k` was an attribute before version 10."""
+    """The k greatest or least along an axis, in order, equal ones by their indices. `k` was an attribute before version 10."""
     k: int | None = None
     axis: int = -1
     largest: int = 1
@@ -151,7 +151,7 @@ class TopK(Operator):
         axis, count = axis_of(self.axis, x.ndim), self.count(None if k is None else int(np.asarray(k).reshape(-1)[0]))
         if count > x.shape[axis]:
             raise ValueError(f"axis {axis} has {x.shape[axis]} elements, not {count}")
-        if self.largest:  # stable, of the order turned round
+        if self.largest:  # stable, in reverse order
             last = x.shape[axis] - 1
             order = last - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
         else:

@@ -1,6 +1,6 @@
 """Arithmetic on elements, with NumPy's broadcasting: Add, Sub, Mul, Div, Mod, Pow, Neg, Abs, Sign, Min, Max, Sum, Mean, Clip.
 
-Before version 7 the second operand was broadcast from an `axis`, where the node said `broadcast`.
+Before version 7 the second operand was broadcast from an `axis`, if the node had `broadcast`.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..emitter import Emitter
 from .operator import Ints, Operator, operator
 
 TOP = -(1 << 63)
-"""The bit by which numbers without a sign of 64 bits and those with one have the same order."""
+"""The sign bit: flipping it gives unsigned 64-bit numbers the order of signed ones."""
 
 
 class Binary(Operator):
@@ -32,18 +32,18 @@ class Binary(Operator):
     consumed_inputs: Ints = ()
 
     def aligned(self, rank: int, other: int) -> int:
-        """How many axes of extent 1 the second operand needs behind its own."""
+        """Return the number of axes of extent 1 that the second operand needs after its own."""
         if self.version >= 7 or self.axis is None:
             return 0
         return rank - other - (self.axis % rank if rank else 0)
 
     def same_axes(self, e: Emitter, a: Value, b: Value) -> Value:
-        """The second operand, so that it broadcasts as NumPy has it."""
+        """Return the second operand reshaped so that it broadcasts as in NumPy."""
         return e.reshape(b, (*b.tensor.dims, *(1,) * self.aligned(a.tensor.rank, b.tensor.rank)))
 
 
 def binary(name: str, function: Callable[[Array, Array], Array], formula: Function) -> None:
-    """An operator that is a function of NumPy, and a formula of terms, of floats and integers."""
+    """Register an operator with a NumPy function, and a formula of terms, for floats and integers."""
     class One(Binary):
         def reference(self, a: Array, b: Array) -> Array:
             return function(a, b.reshape(b.shape + (1,) * self.aligned(a.ndim, b.ndim)))
@@ -56,7 +56,7 @@ def binary(name: str, function: Callable[[Array, Array], Array], formula: Functi
 
 
 def same_elements(*operands: Value) -> None:
-    """A Problem unless all have one element type."""
+    """Raise a Problem unless all operands have one element type."""
     found = {str(v.tensor.element) for v in operands}
     if len(found) > 1:
         raise Problem(f"its operands are of {' and '.join(sorted(found))}, one type is needed", kind="type")
@@ -69,7 +69,7 @@ binary("Mul", np.multiply, lambda a, b: a * b)
 
 # ---- quotients and remainders --------------------------------------------------------------------------------------------
 def quotient(a: Array, b: Array) -> Array:
-    """Of integers rounded toward zero; by zero it is 0."""
+    """Return the quotient; integers round toward zero, and a quotient by zero is 0."""
     if a.dtype.kind not in "iu":
         return a / b
     divisor = np.where(b == 0, np.ones_like(b), b)
@@ -82,7 +82,7 @@ def quotient(a: Array, b: Array) -> Array:
 
 @operator("Div")
 class Div(Binary):
-    """Integers are rounded toward zero."""
+    """A quotient; integers are rounded toward zero."""
 
     def reference(self, a: Array, b: Array) -> Array:
         return quotient(a, b.reshape(b.shape + (1,) * self.aligned(a.ndim, b.ndim)))
@@ -98,13 +98,13 @@ def lowered_quotient(a: Term, b: Term) -> Term:
 
 
 def below(a: Term, b: Term) -> Term:
-    """True if a is less than b, both i64 that stand for numbers without a sign."""
+    """True if a is less than b; both are i64 that hold unsigned numbers."""
     return (a ^ a.term(TOP)) < (b ^ b.term(TOP))
 
 
 def unsigned_quotient(a: Term, b: Term) -> Term:
-    """Of numbers without a sign in i64: the quotient of half of a, doubled, is at most one too small. A divisor with the
-    highest bit goes once or not at all."""
+    """Return the quotient of unsigned numbers in i64: the quotient of half of a, doubled, is at most one too small. A divisor
+    with the highest bit set goes into a once or not at all."""
     half = a.of(a.builder("logical_right_shift", *a.builder.same_rank(a.value, a.term(1).value)))
     twice = truncated_quotient(half, select(b < 0, b.term(1), b)) << 1
     found = twice + select(below(a - twice * b, b), a.term(0), 1)
@@ -120,7 +120,7 @@ def remainder(a: Array, b: Array, truncates: bool) -> Array:
 
 @operator("Mod")
 class Mod(Operator):
-    """With the sign of the divisor, as in Python; with `fmod` that of the dividend, as in C."""
+    """The remainder with the sign of the divisor, as in Python; with `fmod` that of the dividend, as in C."""
     fmod: int = 0
 
     def reference(self, a: Array, b: Array) -> Array:
@@ -136,14 +136,14 @@ class Mod(Operator):
 
 
 def floored_rest(x: Term, y: Term) -> Term:
-    """The remainder of floats with the sign of the divisor."""
+    """Return the remainder of floats with the sign of the divisor."""
     rest = float_remainder(x, y)
     return select(is_below(rest, y), rest + y, rest)
 
 
 @operator("Pow")
 class Pow(Binary):
-    """The result has the type of the base; the exponent may have another."""
+    """A power. The result has the type of the base; the exponent may have another."""
 
     def reference(self, a: Array, b: Array) -> Array:
         b = b.reshape(b.shape + (1,) * self.aligned(a.ndim, b.ndim))
@@ -165,7 +165,7 @@ class Pow(Binary):
 
 # ---- one operand ---------------------------------------------------------------------------------------------------------
 def unary(name: str, function: Callable[[Array], Array], formula: Function, integers: bool = False) -> None:
-    """An operator of one tensor."""
+    """Register an operator of one tensor."""
     class One(Operator):
         consumed_inputs: Ints = ()
 
@@ -195,12 +195,12 @@ class Sign(Operator):
 
 # ---- any number of operands ----------------------------------------------------------------------------------------------
 class Variadic(Operator):
-    """An operator of one tensor or more, two after two."""
+    """An operator of one tensor or more, combined pairwise."""
     consumed_inputs: Ints = ()
 
 
 def ordered(formula: Function) -> Function:
-    """A formula of an order, of i64 that stand for numbers without a sign."""
+    """Return a formula of an order, for i64 that hold unsigned numbers."""
     def of_bits(a: Term, b: Term) -> Term:
         return formula(a ^ a.term(TOP), b ^ b.term(TOP)) ^ a.term(TOP)
     return of_bits
@@ -241,7 +241,7 @@ class Mean(Variadic):
 # ---- between bounds ------------------------------------------------------------------------------------------------------
 @operator("Clip")
 class Clip(Operator):
-    """Bounds were attributes before version 11; one that is left out is none. The greater bound wins where they cross."""
+    """Clip. Bounds were attributes before version 11; an omitted bound is none. The greater bound wins if they cross."""
     min: float | None = None
     max: float | None = None
     consumed_inputs: Ints = ()
@@ -269,7 +269,7 @@ class Clip(Operator):
         return None if own is None else e.constant(np.asarray(own, x.tensor.element.dtype), x.tensor.element)
 
     def clamped(self, e: Emitter, x: Value, bounds: list[Value | None]) -> Value | None:
-        """TOSA's own operator, where both bounds are known, in order, and no NaN."""
+        """Return TOSA's own operator, if both bounds are known, in order, and not NaN."""
         element = x.tensor.element
         if not (element.is_float or (element.kind == "signed" and element.bits < 32)) or not x.tensor.size:
             return None

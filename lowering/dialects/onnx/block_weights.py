@@ -1,8 +1,8 @@
 """Weights of two to eight bits with a scale for each block of a column, Microsoft's MatMulNBits.
 
-The products are of floats, as ONNX Runtime has them unless it is allowed to be less accurate (`accuracy_level`). In the graph
-weights are bytes, and scales beside them; fusion makes floats of both when compiling, as of all constants that grow no
-more than that.
+The products are of floats, as in ONNX Runtime unless it is allowed to be less accurate (`accuracy_level`). In the graph weights
+are bytes, with scales beside them; fusion turns both into floats at compile time, like all constants that grow no more than
+that.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .operator import Operator, operator
 
 @operator("com.microsoft.MatMulNBits")
 class MatMulNBits(Operator):
-    """A product with a matrix [K, N] whose columns are stored one after the other, each in blocks."""
+    """A product with a matrix [K, N] whose columns are stored consecutively, each in blocks."""
     K: int
     N: int
     bits: int = 4
@@ -29,7 +29,7 @@ class MatMulNBits(Operator):
 
     @property
     def blocks(self) -> int:
-        """How many blocks a column has."""
+        """Number of blocks in a column."""
         require(self.bits in (2, 4, 8) and self.block_size >= 16 and self.block_size & (self.block_size - 1) == 0,
                 f"weights of {self.bits} bits in blocks of {self.block_size} are not known", kind="attribute",
                 help="2, 4 or 8 bits in blocks of a power of two, 16 or more")
@@ -38,7 +38,7 @@ class MatMulNBits(Operator):
         return -(-self.K // self.block_size)
 
     def unpacked(self, packed: Array, count: int) -> Array:
-        """Numbers of so many bits, the first in the lowest, in rows [N, count] that begin with a byte each."""
+        """Return numbers of that many bits, the first in the lowest bits, in rows [N, count] that each begin at a byte."""
         per_byte = 8 // self.bits
         rows = packed.reshape(self.N, -1)
         require(rows.shape[1] == -(-count // per_byte), f"{packed.size} bytes are not {self.N} times {count} numbers of "
@@ -47,7 +47,7 @@ class MatMulNBits(Operator):
         return np.stack(parts, -1).reshape(self.N, -1)[:, :count]
 
     def centre(self, zero_points: Array | None) -> Array:
-        """The zero point of each block, [N, blocks]: the middle where the node says none."""
+        """Return the zero point of each block, [N, blocks]: the middle of the range if the node has none."""
         if zero_points is None:
             return np.full((1, 1), 1 << (self.bits - 1), np.uint8)
         if zero_points.dtype == np.uint8:
@@ -55,7 +55,7 @@ class MatMulNBits(Operator):
         return zero_points.reshape(self.N, self.blocks)
 
     def order(self, g_idx: Array | None) -> Array | None:
-        """The block of each row, where the node says it; None where they are in order."""
+        """Return the block of each row, if the node gives it; None if they are in order."""
         if g_idx is None or not g_idx.size:
             return None
         blocks = g_idx.astype(np.int64)[:self.K]
@@ -63,7 +63,7 @@ class MatMulNBits(Operator):
                 f"g_idx must have the block of each of {self.K} rows", kind="shape")
         return None if np.array_equal(blocks, np.arange(self.K) // self.block_size) else blocks
 
-    # ---- both ways -------------------------------------------------------------------------------------------------------
+    # ---- reference and lowering ------------------------------------------------------------------------------------------
     def reference(self, a: Array, b: Array, scales: Array, zero_points: Array | None = None, g_idx: Array | None = None,
                   bias: Array | None = None) -> Array:
         count, place = self.blocks, self.order(g_idx)

@@ -24,7 +24,7 @@ from .operator import Ints, Operator, operator
 # ---- RoiAlign ------------------------------------------------------------------------------------------------------------
 @operator("RoiAlign")
 class RoiAlign(Operator):
-    """Boxes [R, 4] of images, each cut into bins whose samples are averaged, or of which the greatest counts."""
+    """Boxes [R, 4] of images, each cut into bins whose samples are reduced to their mean or to the greatest."""
     coordinate_transformation_mode: str | None = None
     mode: str = "avg"
     output_height: int = 1
@@ -56,7 +56,7 @@ class RoiAlign(Operator):
         return found.astype(x.dtype)
 
     def terms(self, x: Array, y: float, z: float) -> list[Array]:
-        """The four weighed neighbours of a place; zeros outside of the image."""
+        """Return the four weighted neighbours of a point; zeros outside of the image."""
         _, height, width = x.shape
         if y < -1 or y > height or z < -1 or z > width:
             return [np.zeros(x.shape[0])] * 4
@@ -82,7 +82,7 @@ class RoiAlign(Operator):
         return e.cast(e.transpose(found.value, (0, 3, 1, 2)), own)
 
     def sampled(self, e: Emitter, seen: Samples, lines: list[Line]) -> Term:
-        """All samples at once."""
+        """Return all samples at once."""
         ratio, (rows, columns) = self.sampling_ratio, (line.bins for line in lines)
         axes = []
         for line in lines:
@@ -98,7 +98,7 @@ class RoiAlign(Operator):
         return found if seen.is_maximum else found * (1 / (ratio * ratio))
 
     def sampled_as_needed(self, e: Emitter, seen: Samples, lines: list[Line]) -> Term:
-        """As many samples as elements in a bin: a loop of as many turns as the greatest box needs."""
+        """Return as many samples as elements in a bin, by a loop with as many iterations as the greatest box needs."""
         counts = [ceil(divided(line.size, line.size.term(line.bins))) for line in lines]
         most = [maximum(c.reduced("reduce_max", 0), 1).cast(I32) for c in counts]
         turns = e.reshape((most[0] * most[1]).value, ())
@@ -132,21 +132,21 @@ class RoiAlign(Operator):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """The bins of boxes along one axis of an image: where the boxes begin, [R, 1], and their sizes."""
+    """The bins of boxes along one axis of an image: the starts of the boxes, [R, 1], and their sizes."""
     first: Term
     size: Term
     extent: int
     bins: int
 
     def place(self, number: Term, samples: Term) -> Term:
-        """Where a sample of every bin lies, [R, bins]."""
+        """Return the coordinate of one sample of every bin, [R, bins]."""
         e = self.first.builder
         bins = Term(e, e.constant(np.arange(self.bins)[None].astype(self.first.element.dtype)))
         step = divided(self.size, self.size.term(self.bins))
         return self.first + bins * step + divided((number + 0.5) * step, maximum(samples, 1))
 
     def neighbours(self, at: Term) -> list[tuple[Term, Term]]:
-        """The elements below and above places [R, samples], and their weights, which are 0 outside of the image."""
+        """Return the elements below and above coordinates [R, samples], and their weights, which are 0 outside of the image."""
         inside = (at >= -1) & (at <= self.extent)
         held = maximum(at, 0)
         low = minimum(floor(held), self.extent - 1)
@@ -157,7 +157,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Images as rows of channels, and where that of each box begins."""
+    """Images as rows of channels, and the first row of each box's image."""
     e: Emitter
     image: Value
     base: Term
@@ -165,7 +165,7 @@ class Samples:
     is_maximum: bool
 
     def at(self, axes: Sequence[list[tuple[Term, Term]]]) -> Term:
-        """The weighed neighbours of places, [R, rows, columns, C]: their sum, or the greatest of them."""
+        """Return the weighted neighbours of points, [R, rows, columns, C]: their sum, or the greatest of them."""
         e, terms = self.e, []
         for (y, wy), (z, wz) in itertools.product(*axes):
             (count, rows), columns = y.value.tensor.dims, z.value.tensor.dims[1]
@@ -181,7 +181,7 @@ class Samples:
 # ---- MaxRoiPool ----------------------------------------------------------------------------------------------------------
 @operator("MaxRoiPool")
 class MaxRoiPool(Operator):
-    """The greatest of each bin of a box; a box [R, 5] is the number of its image, then its corners, both of which are in it."""
+    """The greatest element of each bin of a box; a box [R, 5] is the number of its image, then its corners, both inclusive."""
     pooled_shape: Ints
     spatial_scale: float = 1.0
 
@@ -204,7 +204,8 @@ class MaxRoiPool(Operator):
         return [(min(max(a + first, 0), extent), min(max(b + first, 0), extent)) for a, b in edges]
 
     def lower(self, e: Emitter, x: Value, rois: Value) -> Value:
-        """Of each box's image the greatest along rows of each bin, then along columns; what is outside of it is masked."""
+        """Return, for each box's image, the greatest elements along the rows of each bin, then along columns; elements outside
+        of a bin are masked."""
         own, (_, channels, height, width) = x.tensor.element, x.tensor.dims
         count, working = rois.tensor.dims[0], working_type(own, False, True)
         boxes = Term(e, e.cast(rois, working))
@@ -224,7 +225,7 @@ class MaxRoiPool(Operator):
         return e.cast(e.transpose(select(pooled.equals(-math.inf), pooled.term(0), pooled).value, (0, 3, 1, 2)), own)
 
     def bins(self, e: Emitter, first: Term, last: Term, count: int, extent: int) -> Term:
-        """Which elements of an axis are in each bin, [R, bins, extent]."""
+        """Return a mask of the elements of an axis that are in each bin, [R, bins, extent]."""
         size = divided(maximum(last - first + 1, 1), first.term(count))
         numbers, place = (Term(e, e.constant(np.arange(n)[None].astype(first.element.dtype))) for n in (count, extent))
         low, high = floor(numbers * size) + first, ceil((numbers + 1) * size) + first

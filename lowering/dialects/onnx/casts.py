@@ -1,7 +1,7 @@
 """Conversions between element types: Cast, CastLike, BitCast.
 
-Floats become integers by dropping the fraction; what is not 0 is true. Floats of eight bits saturate unless the node says
-otherwise.
+Floats become integers by dropping the fraction; numbers other than 0 are true. Floats of eight bits saturate unless an
+attribute of the node disables it.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .operator import Operator, operator
 
 
 def converted(x: Array, element: ElementType, saturate: bool = True, round_mode: str = "up") -> Array:
-    """An array in another type, as NumPy and ml_dtypes have it, floats of eight bits held within their range."""
+    """Return an array in another type, converted as by NumPy and ml_dtypes, with eight-bit floats clipped to their range."""
     if element == F8E8M0:
         return powers_of_two(x, saturate, round_mode)
     if element.is_float and element.bits <= 8:
@@ -41,7 +41,7 @@ def converted(x: Array, element: ElementType, saturate: bool = True, round_mode:
 
 
 def integers_of(x: Array, element: ElementType) -> Array:
-    """Floats without their fraction, by way of 64 bits; those out of range are held within it."""
+    """Return floats without their fraction, by way of 64 bits, clipped to their range."""
     wide = np.trunc(x.astype(np.float64))
     if element.bits == 64:
         return np.asarray(wide.astype(element.dtype))
@@ -49,11 +49,11 @@ def integers_of(x: Array, element: ElementType) -> Array:
 
 
 def powers_of_two(x: Array, saturate: bool, round_mode: str) -> Array:
-    """As the table of the specification has it: from 2^-127 to 2^127, without a zero and a sign."""
+    """Return the powers of two of the specification's table: from 2^-127 to 2^127, without a zero and a sign."""
     wide = np.abs(x.astype(np.float32).astype(np.float64))
     least, most = 2.0**-127, 2.0**127
     held = np.clip(np.nan_to_num(wide, nan=1.0, posinf=most), least, most)
-    half, power = np.frexp(held)  # half is below 1
+    half, power = np.frexp(held)  # the fraction is below 1
     above = half > 0.5 if round_mode == "up" else half >= 0.75
     code = power - 1 + 127 + (above if round_mode != "down" else 0)
     is_none = np.isnan(wide) if saturate else ~((wide >= least) & (wide <= most))
@@ -61,7 +61,7 @@ def powers_of_two(x: Array, saturate: bool, round_mode: str) -> Array:
 
 
 def cast(e: Emitter, x: Value, element: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
-    """The same in TOSA."""
+    """Return the same conversion in TOSA."""
     if x.tensor.element == element:
         return x
     x = opened(e, x)
@@ -105,7 +105,7 @@ def checked_mode(name: str) -> str:
 
 
 def strings_to(x: Array, element: ElementType) -> Array:
-    """Numbers that are written as strings."""
+    """Return the numbers that strings spell."""
     return np.array([float(s) for s in x.reshape(-1)]).astype(element.dtype).reshape(x.shape)
 
 
@@ -115,7 +115,8 @@ class CastLike(Operator):
     round_mode: str = "up"
 
     def element(self, name: str) -> ElementType:
-        """The element type of the second operand: of 4 or 2 bits where the file says so, because these are stored in bytes."""
+        """Return the element type of the second operand: 4 or 2 bits if the file declares it, because these are stored in
+        bytes."""
         declared = self.operation.operands[1].type
         if isinstance(declared, TensorType) and declared.element in IN_BYTES:
             return declared.element
@@ -134,7 +135,7 @@ class CastLike(Operator):
 
 @operator("BitCast")
 class BitCast(Operator):
-    """The same bits as another type of the same width. Below 8 bits they are the lower ones of a byte."""
+    """The same bits as another type of the same width. Bits of types below 8 bits are the lower ones of a byte."""
     to: int
 
     def reference(self, x: Array) -> Array:
@@ -164,7 +165,7 @@ class BitCast(Operator):
         return seen_as(e, (Term(e, code).cast(I32) & ((1 << bits) - 1)).cast(I8).value, element)
 
     def width(self, own: ElementType, element: ElementType) -> int:
-        """Bits of the operand: of bytes those that the file says, or, where it says nothing, those that are needed."""
+        """Return the bits of the operand: for bytes, the declared number, or the needed number if the file declares none."""
         declared = self.operation.operands[0].type
         if isinstance(declared, TensorType) and declared.element in IN_BYTES:
             return declared.element.bits

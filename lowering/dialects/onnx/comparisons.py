@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, what is true of a float, and the choice between two tensors."""
+"""Comparisons, logic, bits, tests of floats, and selection between two tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def comparison(name: str, function: Callable[[Array, Array], Array], compare: Co
 
 
 def comparable(e: Emitter, x: Value) -> Value:
-    """Numbers in a type of which TOSA knows the order, which stays."""
+    """Return numbers in a type that TOSA can compare, in the same order."""
     element = x.tensor.element
     if element == UI64:
         wide = Term(e, e.cast(x, I64))
@@ -78,7 +78,7 @@ class Not(Operator):
 
 @operator("BitShift")
 class BitShift(Operator):
-    """By the width of a number or more nothing stays but the sign; a negative distance is as far as that."""
+    """Shifts by the width of a number or more leave only the sign; a negative distance counts as such a shift."""
     direction: str
 
     def reference(self, x: Array, by: Array) -> Array:
@@ -106,7 +106,7 @@ class BitShift(Operator):
         return e.cast(select(beyond, moved.term(0), moved).value, x.tensor.element)
 
 
-# ---- questions -----------------------------------------------------------------------------------------------------------
+# ---- tests ---------------------------------------------------------------------------------------------------------------
 @operator("IsNaN")
 class IsNaN(Operator):
     def reference(self, x: Array) -> Array:

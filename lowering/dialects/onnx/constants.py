@@ -1,4 +1,4 @@
-"""Constants, and what hands a value on: Constant, ConstantOfShape, Identity."""
+"""Constants, and operators that forward a value: Constant, ConstantOfShape, Identity."""
 from __future__ import annotations
 
 import math
@@ -16,7 +16,7 @@ from .operator import Floats, Ints, Operator, Strings, operator
 
 @operator("Constant")
 class Constant(Operator):
-    """One of its attributes is what it gives. Tensors of numbers never come here: readers and interpreters know them."""
+    """A constant from one of its attributes. Readers and interpreters handle tensors of numbers before they get here."""
     value: Any = None
     value_int: int | None = None
     value_ints: Ints | None = None

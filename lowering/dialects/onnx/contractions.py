@@ -18,7 +18,7 @@ from .operator import Operator, operator
 
 
 def multiplied(e: Emitter, a: Value, b: Value) -> Value:
-    """As NumPy multiplies: a vector is a row on the left, a column on the right."""
+    """Return a product as in NumPy: a vector is a row on the left, a column on the right."""
     same_elements(a, b)
     own, (left, right) = a.tensor.element, (a.tensor.rank, b.tensor.rank)
     if not left or not right:
@@ -35,7 +35,7 @@ def multiplied(e: Emitter, a: Value, b: Value) -> Value:
 
 
 def product(a: Array, b: Array) -> Array:
-    """In 64 bits; sums of integers wrap."""
+    """Return a product in 64 bits; sums of integers wrap."""
     if a.dtype.kind in "iu":
         return np.asarray(np.matmul(a, b), a.dtype)
     return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)), a.dtype)
@@ -52,7 +52,8 @@ class MatMul(Operator):
 
 @operator("com.microsoft.FusedMatMul")
 class FusedMatMul(Operator):
-    """A product times `alpha` of operands that may be transposed; transBatch takes the first axis for that of the rows."""
+    """A product times `alpha` of operands that may be transposed; transBatch swaps the roles of the first axis and the axis of
+    the rows."""
     alpha: float = 1.0
     transA: int = 0
     transB: int = 0
@@ -112,7 +113,7 @@ class Gemm(Operator):
 
 @operator("Einsum")
 class Einsum(Operator):
-    """Any number of operands, two after two; without `->` the result has the names that stand once, in order."""
+    """Any number of operands, contracted pairwise; without `->` the result has the names that occur once, in order."""
     equation: str
 
     def reference(self, *arrays: Array) -> Array:
@@ -141,7 +142,7 @@ class Einsum(Operator):
 
 
 def explicit(equation: str) -> str:
-    """The equation with its result written out."""
+    """Return the equation with its result written out."""
     text = equation.replace(" ", "")
     if "->" in text:
         return text
@@ -173,11 +174,12 @@ class Det(Operator):
 
 
 MOST_ROWS = 6
-"""Of a matrix whose determinant is expanded: there are 2**n minors."""
+"""Maximum number of rows of a matrix whose determinant is expanded: there are 2**n minors."""
 
 
 def expanded(entries: list[list[Term]], columns: tuple[int, ...], known: dict[tuple[int, ...], Term]) -> Term:
-    """The minor of the last rows and these columns, by the first of these rows; each is computed once."""
+    """Return the minor of the last rows and these columns, expanded along the first of these rows; each minor is computed
+    once."""
     if columns not in known:
         row = entries[len(entries) - len(columns)]
         if len(columns) == 1:

@@ -1,7 +1,7 @@
 """Branches and loops: If, Loop, Scan. Subgraphs are the node's regions, in the order of their attributes' names.
 
-A loop stays a loop, however many iterations it has: what it collects is written row by row into one tensor. Where an iteration
-cannot be the same code as the next (a shape that changes, a place that must be known) and there are few, they are written out.
+A loop stays a loop for any number of iterations: its scan outputs are written row by row into one tensor. If iterations cannot
+share code (a shape that changes, an index that must be known) and there are few, the loop is unrolled.
 """
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from .gathering import depends
 from .operator import Ints, Operator, operator
 
 MOST_UNROLLED = 256
-"""Iterations that are written out where they cannot stay a loop."""
+"""Maximum number of iterations that are unrolled if they cannot stay a loop."""
 MOST_ITERATIONS = 1 << 24
-"""Of one loop in the interpreter: more are taken for a loop without end."""
+"""Maximum number of iterations of one loop in the interpreter: more count as an infinite loop."""
 
 
 def scalar(x: Any) -> Any:
-    """The one element of an array."""
+    """Return the one element of an array."""
     return np.reshape(x, ())[()]
 
 
 @operator("If")
 class If(Operator):
-    """Regions: else_branch, then_branch. One that cannot be computed for these shapes, while nothing says that it is taken,
-    ends the run if it is: a model for two sampling rates has a network for each."""
+    """If, with the regions else_branch and then_branch. A branch that cannot be lowered for these shapes, and is not known to
+    be taken, ends the run if it is taken: a model for two sampling rates has a network for each."""
 
     def reference(self, condition: Array) -> tuple[Any, ...]:
         return tuple(self.inside(int(bool(scalar(condition))), []))
@@ -62,13 +62,13 @@ class If(Operator):
 
 
 Step = Callable[[Value, Sequence[Datum]], tuple[Value | None, Sequence[Datum], Sequence[Value]]]
-"""(number of the iteration, what is carried) -> whether to go on (None: always), what is carried, what is collected."""
+"""(number of the iteration, carried data) -> (whether to continue (None: always), carried data, scan outputs)."""
 
 
 def iterated(e: Emitter, count: Value | None, go_on: Value | None, carried: Sequence[Datum], step: Step, collected: int
              ) -> tuple[Datum, ...]:
-    """What a loop carries in the end, and what it has collected, [iterations, ...] each. `count` None: as long as it goes
-    on."""
+    """Return the carried data after a loop, and its scan outputs, [iterations, ...] each. `count` None: until the condition
+    ends the loop."""
     known = None if count is None or count.constant is None else max(int(count.constant.reshape(())), 0)
     if go_on is not None and go_on.constant is not None and not go_on.constant.reshape(()).item():
         known = 0
@@ -87,7 +87,7 @@ def iterated(e: Emitter, count: Value | None, go_on: Value | None, carried: Sequ
 
 def rolled(e: Emitter, count: Value | None, known: int | None, go_on: Value | None, carried: Sequence[Datum], step: Step,
            collected: int) -> tuple[Datum, ...]:
-    """As a loop of TOSA."""
+    """Emit a loop of TOSA."""
     if collected and known is None:
         raise depends("how often a loop runs that collects what it computes", "make the number of iterations a constant")
     first = e.constant(np.array(True)) if go_on is None else e.reshape(go_on, ())
@@ -120,7 +120,8 @@ def rolled(e: Emitter, count: Value | None, known: int | None, go_on: Value | No
 
 def written_out(e: Emitter, known: int, go_on: Value | None, carried: Sequence[Datum], step: Step, collected: int
                 ) -> tuple[Datum, ...]:
-    """Iteration after iteration. Of none the types of what would be collected follow from one that is dropped."""
+    """Emit the iterations one by one. Without iterations, the types of the scan outputs follow from one that is emitted and
+    dropped."""
     state: list[Datum] = list(carried)
     rows: list[list[Value]] = [[] for _ in range(collected)]
     if not known and collected:
@@ -141,8 +142,8 @@ def written_out(e: Emitter, known: int, go_on: Value | None, carried: Sequence[D
 
 @operator("Loop")
 class Loop(Operator):
-    """The body takes the iteration's number, the condition and what is carried; it gives the next condition, what is carried,
-    and what is collected."""
+    """Loop. The body takes the iteration's number, the condition and the carried data; it gives the next condition, the carried
+    data, and the scan outputs."""
 
     def reference(self, count: Array | None = None, condition: Array | None = None, *carried: Any) -> tuple[Any, ...]:
         most = MOST_ITERATIONS if count is None else int(scalar(count))
@@ -171,7 +172,7 @@ class Loop(Operator):
 
 
 def tensors(data: Sequence[Datum]) -> list[Value]:
-    """What a loop collects, which must be tensors."""
+    """Return the scan outputs of a loop, which must be tensors."""
     for datum in data:
         if not isinstance(datum, Value):
             raise Problem(f"what a loop collects is {described(datum)}, not a tensor", kind="unsupported")
@@ -180,7 +181,7 @@ def tensors(data: Sequence[Datum]) -> list[Value]:
 
 @operator("Scan")
 class Scan(Operator):
-    """A loop over slices of tensors. In version 8 there is a batch in front, and an operand for the lengths of its
+    """A loop over slices of tensors. In version 8 there are a leading batch axis, and an operand for the lengths of its
     sequences."""
     num_scan_inputs: int
     scan_input_axes: Ints = ()

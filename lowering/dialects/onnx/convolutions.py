@@ -1,6 +1,7 @@
 """Convolutions: Conv, ConvTranspose, and Microsoft's FusedConv and NhwcConv.
 
-A filter of Conv is [outputs, inputs of a group, kernel ...], one of ConvTranspose [inputs, outputs of a group, kernel ...].
+A filter of Conv is [outputs, inputs of a group, kernel ...], a filter of ConvTranspose [inputs, outputs of a group, kernel
+...].
 """
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ from .windows import Windowed, channels_first, channels_last, filter_last, spati
 
 
 class Grouped(Windowed):
-    """A convolution of images [N, C, spatial ...], as many groups of channels as the node says."""
+    """A convolution of images [N, C, spatial ...] in the node's number of groups of channels."""
     group: int = 1
 
     def sums(self, x: Array, w: Array) -> Array:
-        """Products of what windows see and filters, in float64; zeros stand in the padding."""
+        """Return the products of windows and filters, in float64, with zeros in the padding."""
         n = len(x)
         outputs, inputs, *kernel = w.shape
         self.check_groups(x.shape, w.shape)
@@ -69,7 +70,7 @@ def check_bias(b: Value | None, outputs: int) -> None:
 
 
 def channelwise(vector: Array, x: Array) -> Array:
-    """A number per channel, so that it broadcasts to [N, C, ...]."""
+    """Return a vector of one number per channel, reshaped so that it broadcasts to [N, C, ...]."""
     return vector.reshape(-1, *(1,) * (x.ndim - 2))
 
 
@@ -80,7 +81,7 @@ class ConvTranspose(Windowed):
     output_shape: Ints = ()
 
     def cut(self, extents: Sequence[int], kernel: Ints) -> tuple[Ints, Ints]:
-        """How many elements are cut off in front along each spatial axis, and how many there are then."""
+        """Return the number of elements that are cut off at the start of each spatial axis, and the extents of the result."""
         count = len(kernel)
         more = self.numbers("output_padding", count, 0)
         flat = self.numbers("pads", 2 * count, 0)
@@ -146,7 +147,7 @@ class ConvTranspose(Windowed):
 
 
 def mirrored_window(kernel: Ints, strides: Ints, dilations: Ints, extents: Ints, before: Ints, wanted: Ints) -> Window | None:
-    """The window of a reversed filter whose convolution is the same; None where steps are longer than 1."""
+    """Return the window of a reversed filter whose convolution is the same; None if strides are longer than 1."""
     front = [(k - 1) * d - cut for k, d, cut in zip(kernel, dilations, before)]
     behind = [m + (k - 1) * d - n - f for m, k, d, n, f in zip(wanted, kernel, dilations, extents, front)]
     if set(strides) != {1} or min(*front, *behind) < 0:

@@ -1,6 +1,6 @@
-"""An operator of ONNX that a user has given a class of their own: `@tosaic.custom(domain, name)`, as for TOSA's CUSTOM.
+"""An operator of ONNX for which a user has registered a class: `@tosaic.custom(domain, name)`, as for TOSA's CUSTOM.
 
-The attributes of a node are the text that the class finds in `implementation_attrs`: JSON, tensors as nested lists.
+The class gets the attributes of a node in `implementation_attrs` as JSON, with tensors as nested lists.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_custom(operation: Operation, module: Module) -> bool:
 
 
 def plain(name: str, value: Any) -> Any:
-    """An attribute as JSON has it."""
+    """Return an attribute as JSON data."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):

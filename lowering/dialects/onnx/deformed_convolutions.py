@@ -1,4 +1,4 @@
-"""DeformConv: a convolution whose window looks where an operand says, each place moved by a fractional offset."""
+"""DeformConv: a convolution whose sampling points are shifted by fractional offsets from an operand."""
 from __future__ import annotations
 
 import itertools
@@ -22,8 +22,9 @@ from .windows import spatial_axes
 
 @operator("DeformConv")
 class DeformConv(Grouped):
-    """Images [N, C, spatial ...], filters [outputs, C / groups, kernel ...], offsets [N, offset groups * kernel * axes, places
-    ...] and a factor for each place of a window, [N, offset groups * kernel, places ...]. Outside of the image are zeros."""
+    """A convolution of images [N, C, spatial ...] with filters [outputs, C / groups, kernel ...], offsets [N, offset groups *
+    kernel * axes, outputs ...] and a factor for each kernel element, [N, offset groups * kernel, outputs ...]. Elements outside
+    of the image are zeros."""
     offset_group: int = 1
 
     # ---- reference -------------------------------------------------------------------------------------------------------
@@ -48,7 +49,8 @@ class DeformConv(Grouped):
         return (found if b is None else found + channelwise(b.astype(np.float64), found)).astype(x.dtype)
 
     def checked(self, x: Sequence[int], w: Sequence[int], offset: Sequence[int], mask: Sequence[int] | None) -> Ints:
-        """How many places there are along each axis; a Problem where the shapes of the operands do not fit together."""
+        """Return the number of window positions along each axis; raise a Problem if the shapes of the operands do not fit
+        together."""
         axes, groups = spatial_axes(x), self.offset_group
         self.check_groups(x, w)
         require(groups > 0 and x[1] % groups == 0, f"{x[1]} channels are not {groups} offset groups", kind="shape")
@@ -61,7 +63,7 @@ class DeformConv(Grouped):
 
     # ---- lowering --------------------------------------------------------------------------------------------------------
     def lower(self, e: Emitter, x: Value, w: Value, offset: Value, b: Value | None = None, mask: Value | None = None) -> Value:
-        """What the windows see becomes columns, which one product with the filters sums."""
+        """Gather the elements in the windows as columns, which one product with the filters sums."""
         own, (n, channels, *_) = x.tensor.element, x.tensor.dims
         places = self.checked(x.tensor.dims, w.tensor.dims, offset.tensor.dims, None if mask is None else mask.tensor.dims)
         outputs, inputs, *kernel = w.tensor.dims
@@ -83,7 +85,7 @@ class DeformConv(Grouped):
 
     def columns(self, e: Emitter, x: Value, offset: Value, mask: Value | None, working: ElementType, kernel: Sequence[int],
                 places: Ints) -> Term:
-        """What the windows see, [N * offset groups, kernel * places, channels of an offset group]."""
+        """Return the elements in the windows, [N * offset groups, kernel * places, channels of an offset group]."""
         n, channels, *extents = x.tensor.dims
         groups, count, points, axes = n * self.offset_group, math.prod(kernel), math.prod(places), len(kernel)
         image = e.reshape(e.cast(x, working), (groups, channels // self.offset_group, math.prod(extents)))
@@ -98,7 +100,7 @@ class DeformConv(Grouped):
         return found * Term(e, e.reshape(e.cast(mask, working), (groups, count * points, 1)))
 
     def starts(self, extents: Sequence[int], kernel: Sequence[int], places: Ints) -> list[Array]:
-        """Where the elements of the windows lie without offsets: for each axis [kernel ..., places ...]."""
+        """Return the coordinates of the windows' elements without offsets: for each axis [kernel ..., places ...]."""
         strides, pads, _ = self.placing(extents, tuple(kernel))
         axes, found = len(kernel), []
         for axis, (stride, (before, _), dilation) in enumerate(zip(strides, pads, self.numbers("dilations", axes, 1))):
@@ -110,7 +112,7 @@ class DeformConv(Grouped):
 
 
 def between(x: Array, at: Sequence[float]) -> float:
-    """An image at a fractional place: each pixel less than 1 away counts by how near it is."""
+    """Return an image at a fractional point: each pixel less than 1 away is weighted by its nearness."""
     total = 0.0
     for corner in itertools.product(*((math.floor(a), math.floor(a) + 1) for a in at)):
         if all(0 <= c < n for c, n in zip(corner, x.shape)):

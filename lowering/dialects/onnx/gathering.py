@@ -1,7 +1,7 @@
 """Elements by index: Gather, GatherElements, GatherND, Scatter, ScatterElements, ScatterND, TensorScatter, OneHot, Compress.
 
-Negative indices count from the end. What is out of range is refused by the reference; compiled code reads the nearest element,
-and writes none.
+Negative indices count from the end. The reference refuses an index out of range; compiled code reads the nearest element, and
+writes none.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .operator import Operator, operator
 
 
 def wrapped(e: Emitter, indices: Value, extent: int) -> Value:
-    """Indices counted from the first place; TOSA's types are i32 and i64."""
+    """Return indices counted from the first element; TOSA's types are i32 and i64."""
     given = e.cast(indices, I32 if indices.tensor.element.bits < 32 or extent < 1 << 31 else I64)
     if given.constant is not None:
         data = given.constant
@@ -34,7 +34,7 @@ def wrapped(e: Emitter, indices: Value, extent: int) -> Value:
 
 
 def checked(indices: Array, extent: int) -> Array:
-    """Indices counted from the first place; an IndexError where one is out of range."""
+    """Return indices counted from the first element; raise an IndexError if one is out of range."""
     if indices.size and (indices.min() < -extent or indices.max() >= extent):
         raise IndexError(f"an index is not in [{-extent}, {extent})")
     return np.asarray(np.where(indices < 0, indices + extent, indices), np.int64)
@@ -55,7 +55,7 @@ class Gather(Operator):
 
 @operator("ai.onnx.ml.ArrayFeatureExtractor")
 class ArrayFeatureExtractor(Operator):
-    """Elements of the last axis by their numbers; a row of them from one tensor of rank 1."""
+    """Elements of the last axis by their indices; one row of them for a tensor of rank 1."""
 
     def reference(self, x: Array, indices: Array) -> Array:
         found = np.take(x, checked(indices.reshape(-1), x.shape[-1]), -1)
@@ -99,7 +99,7 @@ class GatherND(Operator):
     batch_dims: int = 0
 
     def depth(self, dims: Sequence[int], places: Sequence[int]) -> int:
-        """How many axes the tuples name behind those of the batch."""
+        """Return the number of axes that the tuples index after those of the batch."""
         b = self.batch_dims
         if not 0 <= b < min(len(dims), len(places)) or tuple(dims[:b]) != tuple(places[:b]):
             raise ValueError(f"{list(dims)} and {list(places)} do not have {b} axes of a batch in common")
@@ -131,7 +131,7 @@ class GatherND(Operator):
 
 
 def by_axis(e: Emitter, indices: Value, extents: Sequence[int]) -> Value:
-    """Tuples of indices into axes of these extents, counted from the first places."""
+    """Return tuples of indices into axes of these extents, counted from the first elements."""
     given = e.cast(indices, I32)
     x, most = Term(e, given), e.constant(np.array(extents, np.int32).reshape((1,) * (given.tensor.rank - 1) + (-1,)))
     if given.constant is not None:
@@ -145,7 +145,7 @@ TOP = -1 << 63
 
 
 def updated(e: Emitter, rows: UpdatedRows, reduction: str) -> Value:
-    """Rows with updates in their places, or combined with what is there; half floats in f32, rounded once."""
+    """Return rows with updates at their indices, or combined with the old elements; half floats in f32, rounded once."""
     if reduction == "none":
         return rows.written()
     if reduction not in COMBINE:
@@ -169,7 +169,7 @@ def put(found: Array, place: tuple[Any, ...], new: Array, reduction: str) -> Non
 
 
 def summing(x: Array) -> Array:
-    """A copy, floats in 64 bits, so that a sum is rounded once."""
+    """Return a copy, with floats in 64 bits, so that a sum is rounded once."""
     return np.array(x, None if x.dtype.kind in "iub" else np.float64)
 
 
@@ -203,7 +203,8 @@ class ScatterElements(Operator):
         return found.astype(x.dtype)
 
     def lower(self, e: Emitter, x: Value, indices: Value, updates: Value) -> Value:
-        """The lines along the axis that have updates are groups of rows of one element; the others stay."""
+        """Scatter along lines: the lines along the axis that have updates are groups of rows of one element; the others
+        stay."""
         axis, dims, whole = axis_of(self.axis, x.tensor.rank), indices.tensor.dims, x.tensor.dims
         if updates.tensor.dims != dims or len(dims) != len(whole) or any(
                 n > m for a, (n, m) in enumerate(zip(dims, whole)) if a != axis):
@@ -223,7 +224,7 @@ class ScatterElements(Operator):
 
 
 def beside(e: Emitter, found: Value, x: Value) -> Value:
-    """x, its first elements along each axis others."""
+    """Return x with its first elements along each axis replaced."""
     for axis, n in reversed(list(enumerate(found.tensor.dims))):
         if n < x.tensor.dims[axis]:
             sizes = [*found.tensor.dims[:axis], x.tensor.dims[axis] - n, *found.tensor.dims[axis + 1:]]
@@ -234,7 +235,7 @@ def beside(e: Emitter, found: Value, x: Value) -> Value:
 
 @operator("TensorScatter")
 class TensorScatter(Operator):
-    """A cache of keys or values with new ones written behind those that it has, for each place of the batch."""
+    """A cache of keys or values with new ones written after the old ones, for each index of the batch."""
     axis: int = -2
     mode: str = "linear"
 
@@ -262,10 +263,10 @@ class TensorScatter(Operator):
         return e.transpose(e.reshape(found, rows.tensor.dims), [order.index(a) for a in range(past.tensor.rank)])
 
 
-# ---- chosen by a condition, or an index ----------------------------------------------------------------------------------
+# ---- selected by a condition, or an index --------------------------------------------------------------------------------
 @operator("OneHot")
 class OneHot(Operator):
-    """`values` are what is elsewhere and what is there; an index that is out of range is nowhere."""
+    """One-hot vectors. `values` are the number elsewhere and the number at the index; an index out of range sets no element."""
     axis: int = -1
 
     def reference(self, indices: Array, depth: Array, values: Array) -> Array:
@@ -287,7 +288,7 @@ class OneHot(Operator):
 
 @operator("Compress")
 class Compress(Operator):
-    """What a condition says of each place along an axis, or of all elements; how many that are depends on data."""
+    """Select the indices along an axis, or all elements, whose condition is true; their number depends on data."""
     axis: int | None = None
 
     def reference(self, x: Array, condition: Array) -> Array:
@@ -304,7 +305,7 @@ class Compress(Operator):
 
 
 def depends(what: str, remedy: str) -> Problem:
-    """The Problem of a shape that depends on data."""
+    """Return the Problem of a shape that depends on data."""
     return Problem(f"{what} depends on data, and code has fixed shapes", kind="unsupported", help=remedy)
 
 

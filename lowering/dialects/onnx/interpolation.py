@@ -1,5 +1,5 @@
-"""Images between their pixels, as TOSA: what lies around fractional places is weighed and summed. GridSample and DeformConv
-look up images so; what lies outside of one is said by ONNX's padding mode."""
+"""Interpolation of images at fractional points, as TOSA: the pixels around a point are weighted and summed. GridSample and
+DeformConv use it; ONNX's padding mode decides the pixels outside of an image."""
 from __future__ import annotations
 
 import itertools
@@ -22,8 +22,8 @@ class Image:
     bounds: Sequence[tuple[float, float]] = ()
 
     def weighed(self, at: Sequence[Term], is_cubic: bool = False) -> Term:
-        """The sum [N, P, C] of what lies around each place, of which each axis has [N, P] numbers: 2 pixels along an axis, or
-        4."""
+        """Return the weighted sum [N, P, C] of the pixels around each point, whose coordinates are [N, P] numbers per axis: 2
+        pixels along an axis, or 4."""
         reach = 2 if is_cubic else 1
         lows, total = [floor(a) for a in at], None
         rests = [a - low for a, low in zip(at, lows)]
@@ -41,7 +41,7 @@ class Image:
         return total
 
     def at(self, places: Sequence[Term]) -> Term:
-        """The pixels [N, P, C] at whole places; what is outside as the mode says."""
+        """Return the pixels [N, P, C] at integer points; outside of the image according to the mode."""
         e, outside, number = self.e, None, None
         for axis, (place, extent) in enumerate(zip(places, self.extents)):
             if self.padding_mode == "reflection":
@@ -59,7 +59,7 @@ class Image:
 
 
 def mirrored_place(x: Term, low: float, high: float) -> Term:
-    """A place brought between two mirrors."""
+    """Return a coordinate reflected into the range between two mirrors."""
     width = high - low
     if width <= 0:
         return x * 0 + low
@@ -69,7 +69,7 @@ def mirrored_place(x: Term, low: float, high: float) -> Term:
 
 
 def cubic_weight(rest: Term, step: int) -> Term:
-    """The weight of the input `step` away from the one below a place, `rest` behind it."""
+    """Return the weight of the input `step` away from the one below a point, which is `rest` above that one."""
     a = -0.75
     distance = rest - step if step <= 0 else step - rest
     if step in (0, 1):

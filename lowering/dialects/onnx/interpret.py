@@ -1,6 +1,7 @@
-"""Runs graphs of ONNX, node by node, by the operators' references: what everything that is made of them is checked against.
+"""Interpreter of ONNX graphs, node by node, by the operators' references. Everything made of these graphs is checked against
+it.
 
-A tensor is an array, a sequence a tuple of arrays, what a node leaves out None. Strings are arrays of Python objects.
+A tensor is an array, a sequence a tuple of arrays, an omitted operand or result None. Strings are arrays of Python objects.
 """
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ Scope = dict[Value, Any]
 
 
 Observe = Callable[[Operation, Sequence[Any]], None]
-"""Called after every node, with its results."""
+"""A function that is called after every node, with its results."""
 
 
 def interpret(module: Module, name: str | None, arguments: Sequence[Any], observe: Observe | None = None) -> tuple[Any, ...]:
-    """The results of a function for these arrays."""
+    """Return the results of a function for these arrays."""
     function = module.function(name)
     if len(arguments) != len(function.arguments):
         raise Problem(f"@{function.name} takes {len(function.arguments)} inputs, not {len(arguments)}", kind="argument")
@@ -35,7 +36,7 @@ def interpret(module: Module, name: str | None, arguments: Sequence[Any], observ
 
 
 def checked(datum: Any, value: Value) -> Any:
-    """An argument, held against its type."""
+    """Return an argument after checking it against its type."""
     if not isinstance(value.type, TensorType):
         return datum
     array = in_bytes(np.asarray(datum))
@@ -47,13 +48,13 @@ def checked(datum: Any, value: Value) -> Any:
 
 
 def in_bytes(array: Array) -> Array:
-    """Integers of four bits or two as they are stored here, one in a byte."""
+    """Return four-bit or two-bit integers in their storage type, one per byte."""
     storage = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}.get(array.dtype.name)
     return array if storage is None else array.astype(storage)
 
 
 def run_block(module: Module, block: Block, scope: Scope, observe: Observe | None = None) -> tuple[Any, ...]:
-    """The nodes of a block in order, with the values around it in `scope`; what it gives back."""
+    """Run the nodes of a block in order, with the enclosing values in `scope`; return the block's results."""
     for operation in block.operations:
         try:
             results = run(module, operation, scope, observe)
@@ -66,7 +67,7 @@ def run_block(module: Module, block: Block, scope: Scope, observe: Observe | Non
 
 
 def run(module: Module, operation: Operation, scope: Scope, observe: Observe | None = None) -> Sequence[Any]:
-    """The results of one node."""
+    """Return the results of one node."""
     if spelling(operation) == NO_VALUE:
         return [None]
     if spelling(operation) == CONSTANT and hasattr(find(operation, "value"), "array"):

@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart along an axis, and borders: Concat, Split, Slice, Pad, CenterCropPad."""
+"""Concatenation and splitting of tensors along an axis, and borders: Concat, Split, Slice, Pad, CenterCropPad."""
 from __future__ import annotations
 
 import math
@@ -35,7 +35,8 @@ class Concat(Operator):
 
 @operator("Split")
 class Split(Operator):
-    """The sizes were an attribute before version 13; where there are none, the parts are equal, the last one maybe less."""
+    """Split. The sizes were an attribute before version 13; without sizes, the parts are equal, the last one possibly
+    smaller."""
     axis: int = 0
     split: Ints | None = None
     num_outputs: int | None = None
@@ -65,7 +66,7 @@ class Split(Operator):
 # ---- slices --------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """`count` places along an axis from `start`, `step` apart."""
+    """Indices along an axis: `count` of them from `start`, `step` apart."""
     start: int
     count: int
     step: int
@@ -79,7 +80,7 @@ class Slice(Operator):
     axes: Ints | None = None
 
     def given(self, rank: int, operands: Sequence[Sequence[int] | None]) -> list[tuple[int, slice]]:
-        """Each axis with its slice."""
+        """Return each sliced axis with its slice."""
         starts, ends, axes, steps = operands
         starts, ends = self.starts if starts is None else starts, self.ends if ends is None else ends
         axes = self.axes if axes is None else axes
@@ -109,7 +110,7 @@ class Slice(Operator):
         return x
 
     def moving(self, e: Emitter, x: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None) -> Value:
-        """Slices of which it is known how long they are, not where each begins."""
+        """Return slices of known lengths whose starts are unknown."""
         first, last, rank = origins(e, starts), origins(e, ends), x.tensor.rank
         chosen = range(len(first)) if axes is None else axes_of(axes, rank)
         strides = [1] * len(first) if steps is None else integers(steps, "the steps")
@@ -126,7 +127,7 @@ class Slice(Operator):
 
 
 def from_anywhere(e: Emitter, x: Value, axis: int, start: Value, size: int) -> Value:
-    """`size` elements of an axis from a place that is not known; they must all be there."""
+    """Return `size` elements of an axis from an unknown start; all of them must be in range."""
     extent = x.tensor.dims[axis]
     if not 0 < size <= extent:
         raise Problem(f"a slice of {size} elements is none of axis {axis} of {x.type}", kind="shape")
@@ -137,20 +138,20 @@ def from_anywhere(e: Emitter, x: Value, axis: int, start: Value, size: int) -> V
 
 
 def python_slice(start: int, end: int, step: int) -> slice:
-    """A slice of Python's; an end before the first place, which -1 cannot say there, is none."""
+    """Return a Python slice; an end before the first index, which -1 cannot express there, is None."""
     if step == 0:
         raise ValueError("a step is 0")
     return slice(start, end, step)
 
 
 def steps_of(chosen: slice, extent: int) -> Steps:
-    """The places of an axis that a slice names. ONNX counts from the last place where a number is negative, once."""
+    """Return the indices of an axis that a slice selects. A negative number counts from the end in ONNX, once."""
     places = range(*chosen.indices(extent))
     return Steps(places[0] if places else 0, len(places), places.step)
 
 
 def sliced(e: Emitter, x: Value, axis: int, s: Steps) -> Value:
-    """Those places of an axis."""
+    """Return the elements of an axis at these indices."""
     if not s.count:
         return part(e, x, axis, 0, 0)
     low = s.start if s.step > 0 else s.start + (s.count - 1) * s.step
@@ -167,7 +168,7 @@ MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "
 
 @operator("Pad")
 class Pad(Operator):
-    """`pads` and the value were attributes before version 11; a negative one crops."""
+    """Pad. `pads` and the value were attributes before version 11; a negative pad crops."""
     mode: str = "constant"
     pads: Ints | None = None
     paddings: Ints | None = None
@@ -221,7 +222,7 @@ class Pad(Operator):
 
 @operator("CenterCropPad")
 class CenterCropPad(Operator):
-    """The middle of each axis, or it between zeros; the odd one is cut behind, and put behind."""
+    """The middle of each axis, or the axis between zeros; an odd element is cut off, or added, at the end."""
     axes: Ints | None = None
 
     def wanted(self, dims: Sequence[int], shape: Sequence[int]) -> list[int]:

@@ -1,5 +1,5 @@
-"""Elements that keep their values and change their places: Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand, Tile,
-Trilu, the moves between space and depth, ReverseSequence."""
+"""Operators that move elements and keep their values: Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand, Tile, Trilu, the
+moves between space and depth, ReverseSequence."""
 from __future__ import annotations
 
 import math
@@ -20,8 +20,8 @@ from .operator import Ints, Operator, operator
 
 @operator("Reshape")
 class Reshape(Operator):
-    """0 keeps an extent, unless `allowzero` says that it is one; -1 is what is left. The shape was an attribute before version
-    5."""
+    """Reshape. 0 keeps an extent, unless `allowzero` makes it an extent; -1 is the inferred extent. The shape was an attribute
+    before version 5."""
     shape: Ints | None = None
     allowzero: int = 0
     consumed_inputs: Ints = ()
@@ -64,7 +64,7 @@ class Flatten(Operator):
 
 @operator("Squeeze")
 class Squeeze(Operator):
-    """Axes of extent 1, all where none are given, or an empty list; an attribute before version 13."""
+    """Removes axes of extent 1, all if none or an empty list are given; an attribute before version 13."""
     axes: Ints | None = None
 
     def dims(self, old: Sequence[int], given: Sequence[int] | None) -> list[int]:
@@ -102,7 +102,7 @@ class Unsqueeze(Operator):
 
 @operator("Transpose")
 class Transpose(Operator):
-    """The axes in reverse order where none is given."""
+    """Transpose; the axes in reverse order if no order is given."""
     perm: Ints | None = None
 
     def order(self, rank: int) -> tuple[int, ...]:
@@ -132,7 +132,7 @@ class Expand(Operator):
 
 @operator("Tile")
 class Tile(Operator):
-    """Before version 6 along one axis, with the number of times and the axis as operands."""
+    """Tile; before version 6 along one axis, with the number of times and the axis as operands."""
 
     def reference(self, x: Array, repeats: Array, axis: Array | None = None) -> Array:
         times = self.times(x.ndim, [int(n) for n in np.ravel(repeats)], None if axis is None else int(axis))
@@ -224,7 +224,7 @@ class SpaceToDepth(Operator):
 
 @operator("ReverseSequence")
 class ReverseSequence(Operator):
-    """Along one axis the first `lengths[i]` elements in reverse, for each place i of another axis."""
+    """Reverses the first `lengths[i]` elements along one axis, for each index i of another axis."""
     batch_axis: int = 1
     time_axis: int = 0
 

@@ -1,5 +1,5 @@
-"""Losses, and what is there for training: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss, Dropout; operators of random
-numbers, which are refused."""
+"""Losses and operators for training: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss, Dropout; operators of random numbers,
+which are refused."""
 from __future__ import annotations
 
 import math
@@ -21,12 +21,12 @@ from .operator import Operator, operator
 
 
 class Loss(Operator):
-    """Of logarithms of probabilities [N, C, ...] and the right classes [N, ...], with a weight for each class."""
+    """A loss of log probabilities [N, C, ...] and the right classes [N, ...], with a weight for each class."""
     ignore_index: int | None = None
     reduction: str = "mean"
 
     def chosen(self, x: Array, target: Array, weight: Array | None) -> Array:
-        """The loss in NumPy, in 64 bits."""
+        """Return the loss in NumPy, in 64 bits."""
         ignored = np.zeros(target.shape, bool) if self.ignore_index is None else target == self.ignore_index
         classes = np.where(ignored, 0, target)
         own = -np.take_along_axis(x.astype(np.float64), np.expand_dims(classes, 1), 1).squeeze(1)
@@ -45,7 +45,7 @@ class Loss(Operator):
                 raise Problem(f"the reduction {other} is not known", kind="attribute", help="none, sum, mean")
 
     def lowered(self, e: Emitter, x: Value, target: Value, weight: Value | None) -> Value:
-        """The same in TOSA, of logarithms in the working type."""
+        """Return the same loss in TOSA, of logarithms in the working type."""
         n, classes, *inner = x.tensor.dims
         width = math.prod(inner)
         rows = e.reshape(e.transpose(e.reshape(x, (n, classes, width)), (0, 2, 1)), (n * width, classes, 1))
@@ -87,7 +87,7 @@ class NegativeLogLikelihoodLoss(Loss):
 
 @operator("SoftmaxCrossEntropyLoss")
 class SoftmaxCrossEntropyLoss(Loss):
-    """Its second result is the logarithms of the probabilities."""
+    """A cross-entropy loss, with the log probabilities as second result."""
 
     def reference(self, x: Array, target: Array, weight: Array | None = None) -> tuple[Array, Array]:
         wide = x.astype(np.float64)
@@ -105,7 +105,8 @@ class SoftmaxCrossEntropyLoss(Loss):
 # ---- training, and random numbers ----------------------------------------------------------------------------------------
 @operator("Dropout")
 class Dropout(Operator):
-    """Nothing is dropped outside of training. The ratio was an attribute before version 12; the mask is all true."""
+    """Dropout outside of training, where nothing is dropped. The ratio was an attribute before version 12; the mask is all
+    true."""
     ratio: float = 0.5
     seed: int | None = None
     is_test: int = 0
@@ -131,7 +132,7 @@ def random_numbers(what: str) -> Problem:
 
 
 def refused_as_random(name: str) -> None:
-    """An operator of random numbers: known by name, and refused."""
+    """Register an operator of random numbers: known by name, and refused."""
     class One(Operator):
         is_random = True
 

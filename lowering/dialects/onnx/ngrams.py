@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often groups of words, which are numbers, come in a text; some words between them may be skipped."""
+"""TfIdfVectorizer: counts of groups of words, which are numbers, in a text; some words between them may be skipped."""
 from __future__ import annotations
 
 from collections import Counter
@@ -17,8 +17,8 @@ from .operator import Floats, Ints, Operator, Strings, operator
 
 @operator("TfIdfVectorizer")
 class TfIdfVectorizer(Operator):
-    """`ngram_counts` says where in the pool the groups of one word begin, those of two, and so on; `ngram_indexes` where the
-    count of each group stands in the result."""
+    """Counts of n-grams. `ngram_counts` gives the starts in the pool of the groups of one word, of two, and so on;
+    `ngram_indexes` the index in the result of each group's count."""
     max_gram_length: int
     max_skip_count: int
     min_gram_length: int
@@ -30,7 +30,7 @@ class TfIdfVectorizer(Operator):
     weights: Floats = ()
 
     def groups(self) -> Iterator[tuple[int, int, list[tuple[int | str, ...]]]]:
-        """For each number of words: it, the number of its first group, and its groups."""
+        """Yield, for each number of words: that number, the number of its first group, and its groups."""
         pool: Sequence[int | str] = self.pool_int64s or self.pool_strings
         ends, first = [*self.ngram_counts[1:], len(pool)], 0
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):
@@ -72,7 +72,7 @@ class TfIdfVectorizer(Operator):
                 raise Problem(f"the mode {self.mode} is not known", kind="attribute", help="TF, IDF, TFIDF")
 
     def lower(self, e: Emitter, x: Value) -> Value:
-        """Each group is compared with each place at once; the counts then move to their places."""
+        """Compare each group with all positions at once, and move the counts to their indices."""
         if not self.pool_int64s:
             raise Problem("words that are strings have no place in TOSA", kind="unsupported", help="give it numbers of words")
         *outer, extent = x.tensor.dims
@@ -86,12 +86,12 @@ class TfIdfVectorizer(Operator):
             for number in range(len(groups)):
                 places[self.ngram_indexes[first + number]] = 1 + sum(c.tensor.dims[1] for c in counts) + number
             counts.append(reduce(e.sum, [self.occurrences(e, words, table, skip + 1) for skip in self.skips(length)]))
-        zeros = e.constant(np.zeros((rows, 1), np.int32))  # of groups whose number of words is not looked at
+        zeros = e.constant(np.zeros((rows, 1), np.int32))  # counts of groups whose number of words is ignored
         found = e.cast(taken(e, e.concat([zeros, *counts], 1), 1, places), F32)
         return e.reshape(self.scaled(e, found), (*outer, self.count))
 
     def occurrences(self, e: Emitter, words: Value, groups: Array, step: int) -> Value:
-        """How often each group comes in each row, [rows, groups], its words `step` apart."""
+        """Return the count of each group in each row, [rows, groups], with its words `step` apart."""
         rows, extent = words.tensor.dims
         length = groups.shape[1]
         places = extent - (length - 1) * step

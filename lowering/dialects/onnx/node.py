@@ -1,8 +1,8 @@
-"""A node of an ONNX graph: kept as it is written, by its operator's name, whether anything knows it or not.
+"""A node of an ONNX graph: kept as in the file, by its operator's name, whether the operator is known or not.
 
 `onnx.Conv` is an operator of ai.onnx, `onnx.com.microsoft.Gelu` one of another domain. Attributes of the node are properties;
-subgraphs are regions, which end in `onnx.Return`. An operand that a node leaves out is a value of type `none`, made by
-`onnx.NoValue`. What operators mean is the business of `operator` and the modules beside it.
+subgraphs are regions, which end in `onnx.Return`. An omitted operand is a value of type `none`, made by `onnx.NoValue`. The
+semantics of operators are in `operator` and the modules beside it.
 """
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ PREFIX = "onnx."
 CONSTANT, NO_VALUE, RETURN = "onnx.Constant", "onnx.NoValue", "onnx.Return"
 NONE = OpaqueType("none")
 UNTYPED = OpaqueType("!onnx.tensor")
-"""Of a value of which the file does not say what it is."""
+"""Type of a value whose type the file does not declare."""
 OPSETS = "onnx.opsets"
-"""Attribute of the module: the version of each domain's operators; of an operation, its own, where it is another one."""
+"""Attribute of the module: the version of each domain's operators; of an operation: its own version, if it differs."""
 
 WITHOUT_ELEMENTS = "onnx.without_elements"
-"""Attribute of a graph of TOSA: places of outputs that have no elements, which it therefore lacks, with their types."""
+"""Attribute of a graph of TOSA: indices and types of the outputs without elements, which the graph therefore lacks."""
 IN_FLOAT = "onnx.in_float"
-"""Attribute of a module of TOSA: lines that say what of a quantized model computes in floats, and why."""
+"""Attribute of a module of TOSA: lines that name the parts of a quantized model that compute in floats, and why."""
 MADE_FROM = "onnx.made_from"
-"""Attribute of a module of TOSA: the versions of operators that the file imports, and what wrote it."""
+"""Attribute of a module of TOSA: the versions of operators that the file imports, and the producer of the file."""
 PRODUCER = "onnx.producer"
-"""Attribute of a module of ONNX: what wrote the file."""
+"""Attribute of a module of ONNX: the producer of the file."""
 
 
 class OnnxOp(ForeignOp):
-    """An operator of the open dialect: `spelling` is its name with `onnx.` in front, `properties` its attributes."""
+    """An operator of the open dialect: `spelling` is its name prefixed by `onnx.`, `properties` are its attributes."""
     terminator = RETURN
     constant_spelling = CONSTANT
 
@@ -41,19 +41,19 @@ def is_onnx(module: Module) -> bool:
 
 
 def made_from(module: Module) -> str:
-    """What a file is, in a line."""
+    """Return a one-line description of the file."""
     opsets = ", ".join(f"{domain} {number.value}" for domain, number in module.attributes[OPSETS].items())
     producer = module.attributes.get(PRODUCER)
     return f"ONNX, opset {opsets}" + (f", from {producer}" if producer else "")
 
 
 def domain_of(operation: Operation) -> str:
-    """The domain of its operator; empty for ai.onnx."""
+    """Return the domain of an operation's operator; empty for ai.onnx."""
     return spelling(operation).removeprefix(PREFIX).rpartition(".")[0]
 
 
 def version_of(operation: Operation, module: Module) -> int:
-    """The version of its operator's domain that the model wants; the newest where it does not say."""
+    """Return the version of an operator's domain that the model imports; the newest if the model has none."""
     domain = domain_of(operation) or "ai.onnx"
     for opsets in (operation.attributes.get(OPSETS), module.attributes.get(OPSETS)):
         if isinstance(opsets, dict) and domain in opsets:
@@ -66,7 +66,7 @@ NEWEST = 28
 
 
 def label(operation: Operation, module: Module) -> str:
-    """The node in words: its name, where it has one, its operator and the operator's version."""
+    """Return a node's label: its name, if it has one, its operator and the operator's version."""
     name = find(operation, "onnx.node")
     operator = f"{spelling(operation).removeprefix(PREFIX)} of opset {version_of(operation, module)}"
     return f"node {name}, {operator}" if isinstance(name, str) and name else operator

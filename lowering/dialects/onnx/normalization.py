@@ -1,5 +1,5 @@
-"""Normalisations: BatchNormalization, InstanceNormalization, LpNormalization, LRN. The others are functions of other operators
-in ONNX, and are written so."""
+"""Normalisations: BatchNormalization, InstanceNormalization, LpNormalization, LRN. ONNX defines the others by other operators,
+which are inlined."""
 from __future__ import annotations
 
 import math
@@ -21,18 +21,19 @@ from .operator import Ints, Operator, operator
 from .pools import norm
 
 FAR = 16.0
-"""How many times the scale of the result a mean may be, for products with folded constants: what they round is a part in 2**24
-of it."""
+"""Maximum ratio of a mean to the scale of the result for products with folded constants: their rounding is a part in 2**24 of
+it."""
 
 
 def channelwise(vector: Array, rank: int) -> Array:
-    """A number per channel, so that it broadcasts to [N, C, ...]."""
+    """Return a vector of one number per channel, reshaped so that it broadcasts to [N, C, ...]."""
     return vector.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else vector
 
 
 @operator("BatchNormalization")
 class BatchNormalization(Operator):
-    """With the statistics that are given, or in training those of the batch, of which it gives running ones back."""
+    """Batch normalisation with the given statistics, or in training with those of the batch, of which it returns running
+    ones."""
     epsilon: float = 1e-5
     momentum: float = 0.9
     training_mode: int = 0
@@ -76,7 +77,7 @@ class BatchNormalization(Operator):
 
     def of_batch(self, e: Emitter, x: Term, mean: Term, variance: Term,
                  old: tuple[Value, Value]) -> tuple[list[Term], list[Value]]:
-        """The batch's own statistics, and the running ones."""
+        """Return the batch's own statistics, and the running ones."""
         axes = [a for a in range(x.value.tensor.rank) if a != 1]
         own_mean = average(e, x, axes)
         centred = x - own_mean
@@ -88,7 +89,7 @@ class BatchNormalization(Operator):
         return statistics, running
 
     def normalized(self, e: Emitter, x: Term, scale: Term, bias: Term, mean: Term, variance: Term) -> Term:
-        """(x - mean) / root(variance + epsilon) * scale + bias; with known statistics one product and one sum."""
+        """Return (x - mean) / root(variance + epsilon) * scale + bias; with known statistics one product and one sum."""
         data = [v.value.constant for v in (scale, bias, mean, variance)]
         if all(d is not None for d in data):
             s, b, m, v = (np.asarray(d, np.float64) for d in data)
@@ -101,14 +102,14 @@ class BatchNormalization(Operator):
 
 
 def average(e: Emitter, x: Term, axes: list[int]) -> Term:
-    """The mean along axes, which stay with extent 1."""
+    """Return the mean along axes, which stay with extent 1."""
     total = Term(e, reduced(e, x.value, axes, one_operator("reduce_sum"), math.nan))
     return divided(total, total.term(math.prod(x.value.tensor.dims[a] for a in axes)))
 
 
 @operator("InstanceNormalization")
 class InstanceNormalization(Operator):
-    """Each channel of each image with its own statistics."""
+    """Each channel of each image normalised with its own statistics."""
     epsilon: float = 1e-5
     consumed_inputs: Ints = ()
 
@@ -130,7 +131,7 @@ class InstanceNormalization(Operator):
 
 @operator("LpNormalization")
 class LpNormalization(Operator):
-    """By the norm along an axis; where it is 0 the result is 0."""
+    """x divided by its norm along an axis; where the norm is 0 the result is 0."""
     axis: int = -1
     p: int = 2
 
@@ -150,7 +151,7 @@ class LpNormalization(Operator):
 
 @operator("LRN")
 class LRN(Operator):
-    """x / (bias + alpha / size * s) ** beta, s the sum of squares of the channels around."""
+    """x / (bias + alpha / size * s) ** beta, s the sum of squares of the neighbouring channels."""
     size: int
     alpha: float = 1e-4
     beta: float = 0.75

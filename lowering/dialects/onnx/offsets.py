@@ -1,5 +1,5 @@
-"""What is known of integers that are not known when compiling: that some are others plus constants. A slice from `start` to
-`start + 4` has 4 elements, wherever it starts."""
+"""Known relations of integers that are unknown at compile time: one is another plus a constant. A slice from `start` to
+`start + 4` has 4 elements for any start."""
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..emitter import Emitter
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One integer: an element of a tensor, or zero where there is none, plus an offset."""
+    """One integer: an element of a tensor, or zero without a tensor, plus an offset."""
     tensor: Value | None
     place: int
     offset: int
@@ -22,13 +22,13 @@ class Origin:
         return self.offset if self.tensor is None else None
 
     def __sub__(self, other: Origin) -> int | None:
-        """How far it is from another; None where that is not known."""
+        """Return the difference from another integer; None if it is not known."""
         same = self.tensor is other.tensor and self.place == other.place
         return self.offset - other.offset if same else None
 
 
 def origins(e: Emitter, x: Value) -> list[Origin]:
-    """Where the integers of a tensor come from."""
+    """Return the origins of the integers of a tensor."""
     if x.constant is not None:
         return [Origin(None, 0, int(n)) for n in x.constant.reshape(-1)]
     made = e.definitions.get(x)
@@ -51,7 +51,7 @@ def origins(e: Emitter, x: Value) -> list[Origin]:
 
 
 def moved(e: Emitter, x: Value, distance: Value, sign: int) -> list[Origin]:
-    """The integers of x plus known ones, or less them."""
+    """Return the integers of x plus or minus known ones."""
     assert distance.constant is not None
     found = origins(e, x)
     distances = np.broadcast_to(distance.constant.reshape(-1), len(found)).tolist()
@@ -59,5 +59,5 @@ def moved(e: Emitter, x: Value, distance: Value, sign: int) -> list[Origin]:
 
 
 def is_within(inner: ElementType, outer: ElementType) -> bool:
-    """True if integers stay what they are in another type."""
+    """True if integers keep their values in another type."""
     return inner.is_integer and inner.kind == outer.kind and inner.bits <= outer.bits

@@ -1,4 +1,4 @@
-"""What an operator of ONNX means: one class each, with its attributes, its reference in NumPy, and its lowering to TOSA.
+"""Operators of ONNX: one class each, with its attributes, its reference in NumPy, and its lowering to TOSA.
 
     @operator("Gather")
     class Gather(Operator):
@@ -7,10 +7,10 @@
         def reference(self, data: Array, indices: Array) -> Array: ...
         def lower(self, e: Emitter, data: Value, indices: Value) -> Value: ...
 
-Annotated fields are the attributes of the node, with their defaults; one without a default is needed. `version` is that of the
-operator set which the model imports: an operator that changed asks for it. Operands that a node leaves out are None. Both
-methods give one result or a tuple, of which a node may leave out the last ones; they share no code. Types and shapes follow
-from the lowering: an `Emitter` has static types everywhere, and the data of what is known when compiling.
+Annotated fields are the attributes of the node, with their defaults; a field without a default is required. `version` is that
+of the operator set which the model imports: an operator that changed between versions checks it. Omitted operands are None.
+Both methods give one result or a tuple, of which a node may omit the last ones; they share no code. Types and shapes follow
+from the lowering: an `Emitter` has static types everywhere, and the data of values that are known at compile time.
 """
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Ints = tuple[int, ...]
 Floats = tuple[float, ...]
 Strings = tuple[str, ...]
 Inside = Callable[[int, Sequence[Any]], Sequence[Any]]
-"""What a region of the node (by its number) gives for these arguments."""
+"""A function that returns the results of a region of the node (by its number) for these arguments."""
 REQUIRED = object()
 RESERVED = ("onnx.node", "onnx.line")
-"""Properties of nodes that are no attributes of their operators."""
+"""Properties of nodes that are not attributes of their operators."""
 
 
 def no_regions(number: int, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -46,9 +46,9 @@ class Operator:
     fields: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     """Kind and default of each attribute."""
     is_random: ClassVar[bool] = False
-    """Gives other results each time: it is never computed when compiling."""
+    """True if the results differ at each evaluation: the operator is never computed at compile time."""
     open_ended_results: ClassVar[bool] = False
-    """Gives as many results as the node asks for."""
+    """True if the operator gives as many results as the node asks for."""
 
     def __init__(self, operation: Operation, version: int, inside: Inside = no_regions) -> None:
         self.operation, self.version, self.inside = operation, version, inside
@@ -68,20 +68,20 @@ class Operator:
 
     @property
     def results(self) -> int:
-        """How many results the node has."""
+        """Number of the node's results."""
         return len(self.operation.results)
 
     def reference(self, *arrays: Any) -> Any:
-        """The results in NumPy, near the specification's words."""
+        """Return the results in NumPy, close to the specification's text."""
         raise Problem("it cannot be interpreted", kind="unsupported")
 
     def lower(self, e: Emitter, *values: Any) -> Any:
-        """The results, having emitted TOSA for them."""
+        """Emit TOSA for the results, and return them."""
         raise Problem("it cannot be compiled", kind="unsupported")
 
 
 def attribute_value(name: str, kind: str, value: Any) -> Any:
-    """The attribute of a node as Python has it, of the kind that the operator's class says."""
+    """Return the attribute of a node as a Python object, of the kind that the operator's class declares."""
     plain = kind.removesuffix(" | None")
     match plain, value:
         case "str", str():
@@ -108,7 +108,7 @@ KINDS = {"int": "an integer", "float": "a number", "str": "a string", "Ints": "a
 
 
 def listed(value: Any) -> Sequence[Any]:
-    """The numbers of a list; a thing that is none where it is no list of numbers."""
+    """Return the numbers of a list; an object that is not a number if the value is not a list of numbers."""
     found = getattr(value, "values", None)
     if isinstance(found, tuple):
         return found
@@ -121,7 +121,7 @@ C = TypeVar("C", bound=type[Operator])
 
 
 def operator(*names: str) -> Callable[[C], C]:
-    """The class is what these operators mean."""
+    """Register the class for these operators."""
     def add(cls: C) -> C:
         cls.fields = fields_of(cls)
         for name in names:
@@ -133,7 +133,7 @@ def operator(*names: str) -> Callable[[C], C]:
 
 
 def fields_of(cls: type[Operator]) -> dict[str, tuple[str, Any]]:
-    """The annotated fields of a class and of those that it extends, up to `Operator`."""
+    """Return the annotated fields of a class and of its base classes, up to `Operator`."""
     found: dict[str, tuple[str, Any]] = {}
     for base in reversed(cls.__mro__[:cls.__mro__.index(Operator)]):
         for name, kind in inspect.get_annotations(base).items():
@@ -147,7 +147,8 @@ ERRORS = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
 
 
 def lowered(found: Operator, e: Emitter, operands: Sequence[Datum]) -> tuple[Datum, ...]:
-    """The results of a node in the new graph, as many as it has; a Problem where it has other operands than it must have."""
+    """Return the node's results in the new graph, as many as the node has; raise a Problem if its operands are not those that
+    the operator takes."""
     kinds = checked_count(found.lower, len(operands), skip=1)
     for number, operand in enumerate(operands):
         kind = kinds[min(number, len(kinds) - 1)] if kinds else ""
@@ -162,7 +163,7 @@ def lowered(found: Operator, e: Emitter, operands: Sequence[Datum]) -> tuple[Dat
 
 
 def interpreted(found: Operator, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a node in NumPy, as many as it has."""
+    """Return the node's results in NumPy, as many as the node has."""
     kinds = checked_count(found.reference, len(arrays))
     for number, array in enumerate(arrays):
         if array is None and kinds and kinds[min(number, len(kinds) - 1)] == "Array":
@@ -174,7 +175,7 @@ def interpreted(found: Operator, arrays: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def counted(found: Operator, results: Any) -> tuple[Any, ...]:
-    """As many results as the node has: it may leave out the last ones."""
+    """Return as many results as the node has, which may omit the last ones."""
     own = results if isinstance(results, tuple) else (results,)
     if len(own) < found.results:
         raise Problem(f"it has {found.results} results, its operator gives {len(own)}", kind="model")
@@ -182,7 +183,7 @@ def counted(found: Operator, results: Any) -> tuple[Any, ...]:
 
 
 def checked_count(method: Callable[..., Any], count: int, skip: int = 0) -> tuple[str, ...]:
-    """The kinds of a method's operands; a Problem where it does not take so many."""
+    """Return the kinds of a method's operands; raise a Problem if the method does not take that number."""
     kinds, least, most = parameters(method.__func__, skip)  # type: ignore[attr-defined]
     if not least <= count <= most:
         more = "" if most == least else " or more" if most > 999 else f" to {most}"
@@ -192,7 +193,7 @@ def checked_count(method: Callable[..., Any], count: int, skip: int = 0) -> tupl
 
 @functools.cache
 def parameters(function: Callable[..., Any], skip: int) -> tuple[tuple[str, ...], int, int]:
-    """What each operand is, and how many there are at least and at most."""
+    """Return the annotation of each operand, and the minimum and maximum number of operands."""
     own = list(inspect.signature(function).parameters.values())[1 + skip:]
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in own)
     needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in own)

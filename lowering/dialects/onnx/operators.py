@@ -1,5 +1,5 @@
-"""The table of ONNX's operators, filled: each module beside this one adds those of its kind; and what a node's operator
-means."""
+"""The complete table of ONNX's operators, to which each module beside this one adds its kind, and the lookup of a node's
+operator."""
 from __future__ import annotations
 
 from ....runtime.errors import Problem
@@ -50,8 +50,8 @@ __all__ = ["OPERATORS", "operator_of"]
 
 
 def remedy(domain: str, name: str) -> str:
-    """Return what helps with an operator that is not known. A class of the user's has numbers and lists of them as fields; an
-    operator of ai.onnx.ml has trees and texts."""
+    """Return a remedy for an unknown operator. A class of the user's has numbers and lists of them as fields; an operator of
+    ai.onnx.ml has trees and texts."""
     if domain == "ai.onnx.ml":
         return "run this operator with another library, and give tosaic the model from its results on: onnx.utils.extract_model"
     if not domain:
@@ -60,7 +60,7 @@ def remedy(domain: str, name: str) -> str:
 
 
 def operator_of(operation: Operation, module: Module, inside: Inside = no_regions) -> Operator:
-    """What a node's operator means. A Problem where it is not known, or has other attributes."""
+    """Return the operator of a node. Raise a Problem if it is not known, or has other attributes."""
     name = spelling(operation).removeprefix(PREFIX)
     found = OPERATORS.get(name)
     version = version_of(operation, module)

@@ -1,4 +1,4 @@
-"""Pools: MaxPool with the places of what it takes, AveragePool, LpPool, those over a whole image, MaxUnpool."""
+"""Pools: MaxPool with the indices of its elements, AveragePool, LpPool, those over a whole image, MaxUnpool."""
 from __future__ import annotations
 
 import math
@@ -25,8 +25,8 @@ from .windows import Windowed, channels_first, channels_last, spatial_axes
 
 @operator("MaxPool")
 class MaxPool(Windowed):
-    """The second result says where in the input each greatest number is, counted over all axes; with `storage_order` 1 the
-    spatial axes are counted from the last to the first."""
+    """MaxPool. The second result is the index in the input of each greatest number, counted over all axes; with `storage_order`
+    1 the spatial axes are counted from the last to the first."""
     storage_order: int = 0
 
     def reference(self, x: Array) -> tuple[Array, Array]:
@@ -40,7 +40,7 @@ class MaxPool(Windowed):
         return chosen.astype(x.dtype), np.take_along_axis(places.reshape(flat.shape), where, -1)[..., 0]
 
     def numbered(self, shape: Sequence[int]) -> Array:
-        """The number of each element."""
+        """Return the index of each element."""
         n, channels, *extents = shape
         inner = np.arange(math.prod(extents), dtype=np.int64)
         inner = inner.reshape(extents[::-1]).T if self.storage_order else inner.reshape(extents)
@@ -84,7 +84,8 @@ class MaxPool(Windowed):
 
 @operator("AveragePool")
 class AveragePool(Windowed):
-    """The mean of what is no padding, or with `count_include_pad` of padding, too; never of what is behind it."""
+    """The mean of the elements that are not padding, or with `count_include_pad` of padding, too; never of elements beyond
+    it."""
     count_include_pad: int = 0
 
     def reference(self, x: Array) -> Array:
@@ -109,7 +110,7 @@ class AveragePool(Windowed):
         return e.cast(channels_first(e, found, spatial), own)
 
     def counts(self, extents: Sequence[int], kernel: Ints, pads: Sequence[tuple[int, int]]) -> Array:
-        """How many elements of the input and its padding each window sees, [1, places ..., 1]."""
+        """Return the number of elements of the input and its padding in each window, [1, places ..., 1]."""
         strides, _, places = self.placing(extents, kernel)
         found = np.ones((1,), np.int64)
         for n, k, s, d, (before, after), count in zip(extents, kernel, strides, self.numbers("dilations", len(kernel), 1), pads,
@@ -120,7 +121,7 @@ class AveragePool(Windowed):
 
 
 def norm(e: Emitter, x: Term, p: int, axes: Sequence[int]) -> Term:
-    """The p-th root of the sum of p-th powers along axes, which stay with extent 1."""
+    """Return the p-th root of the sum of p-th powers along axes, which stay with extent 1."""
     powers = powered(absolute(x), p)
     return rooted(Term(e, reduced(e, powers.value, axes, one_operator("reduce_sum"), 0)), p)
 
@@ -152,7 +153,7 @@ class LpPool(Windowed):
 
 # ---- over the whole image ------------------------------------------------------------------------------------------------
 class Global(Operator):
-    """Over all spatial axes, which stay with extent 1."""
+    """A pool over all spatial axes, which stay with extent 1."""
 
     def axes(self, rank: int) -> tuple[int, ...]:
         require(rank > 2, "it takes batch, channels and spatial axes", kind="shape")
@@ -195,7 +196,7 @@ class GlobalLpPool(Global):
 
 @operator("MaxUnpool")
 class MaxUnpool(Windowed):
-    """The numbers of a MaxPool back where they were, zeros elsewhere."""
+    """The numbers of a MaxPool at their original indices, zeros elsewhere."""
 
     def shape(self, dims: Sequence[int], given: Sequence[int] | None) -> tuple[int, ...]:
         if given is not None:
@@ -231,7 +232,7 @@ def raise_unless_fits(own: Sequence[int], whole: Sequence[int]) -> None:
 
 
 def moved_places(e: Emitter, numbers: Value, own: Sequence[int], whole: Sequence[int]) -> Value:
-    """Numbers of elements of one shape as numbers in a larger one."""
+    """Return indices of elements of one shape as indices in a larger one."""
     rest, total = Term(e, numbers), None
     for axis in range(len(own)):
         inner, outer = math.prod(own[axis + 1:]), math.prod(whole[axis + 1:])

@@ -1,7 +1,7 @@
 """Numbers as integers of fewer bits and back: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
 
 A scale is one number, one for each index along an axis, or one for each block along it; a zero point has its shape. Quotients
-are of float32, whatever type the operands have, unless the node says otherwise: as ONNX Runtime computes them.
+are float32 for all operand types, unless the node has a precision: as ONNX Runtime computes them.
 """
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Scaled(Operator):
     block_size: int = 0
 
     def blocks(self, dims: Sequence[int], scale: Sequence[int]) -> tuple[int, int]:
-        """The axis that scales differ along, and how many elements share one; a Problem where the shapes do not fit."""
+        """Return the axis that scales differ along, and the number of elements that share one; raise a Problem if the shapes do
+        not fit."""
         rank = len(dims)
         require(-rank <= self.axis < rank, f"axis {self.axis} is not one of a tensor of rank {rank}", kind="shape")
         axis = self.axis % rank
@@ -43,7 +44,7 @@ class Scaled(Operator):
         return axis, size
 
     def spread(self, numbers: Array, dims: Sequence[int]) -> Array:
-        """Scales or zero points, so that they broadcast to a tensor of these extents."""
+        """Return scales or zero points that broadcast to a tensor of these extents."""
         if numbers.size == 1 and numbers.ndim < 2:
             return numbers.reshape(())
         axis, size = self.blocks(dims, numbers.shape)
@@ -52,7 +53,7 @@ class Scaled(Operator):
         return np.take(np.repeat(numbers, size, axis), range(dims[axis]), axis)
 
     def emitted_spread(self, e: Emitter, numbers: Value, dims: Sequence[int]) -> Value:
-        """The same in TOSA."""
+        """Return the same in TOSA."""
         own = numbers.tensor.dims
         if numbers.tensor.size == 1 and len(own) < 2:
             return e.reshape(numbers, ())
@@ -67,7 +68,7 @@ class Scaled(Operator):
         return e.slice(whole, [0] * len(dims), dims)
 
     def declared(self, number: int) -> ElementType | None:
-        """The element type of an operand where the file says that it has four bits, or two."""
+        """Return the element type of an operand if the file declares it to have four bits, or two."""
         operands = self.operation.operands
         type = operands[number].type if number < len(operands) else None
         return type.element if isinstance(type, TensorType) and type.element in LIMITS else None
@@ -80,7 +81,8 @@ class QuantizeLinear(Scaled):
     precision: int = 0
 
     def element(self, zero_point: str | None) -> ElementType:
-        """Of the result: that of the zero point (given as it is stored), or what the node says, or bytes."""
+        """Return the element type of the result: that of the zero point (given as its storage type), or the node's, or unsigned
+        bytes."""
         if zero_point is not None:
             found = self.declared(2) or named(zero_point)
         else:
@@ -119,7 +121,7 @@ class QuantizeLinear(Scaled):
 
 
 def named(storage: str) -> ElementType:
-    """The element type of a dtype; a Problem where there is none."""
+    """Return the element type of a dtype; raise a Problem if there is none."""
     if storage not in BY_STORAGE:
         raise Problem(f"{storage} has no place in TOSA", kind="unsupported")
     return BY_STORAGE[storage]
@@ -157,19 +159,19 @@ BYTES = (I8, UI8)
 
 
 def check_bytes(*values: Value) -> None:
-    """A Problem unless all are bytes."""
+    """Raise a Problem unless all values are bytes."""
     for value in values:
         require(value.tensor.element in BYTES, f"it takes bytes, not {value.type}", kind="type")
 
 
 def real(x: Array, scale: Array, zero: Array | None) -> Array:
-    """What bytes stand for."""
+    """Return the numbers that bytes represent."""
     steps = x.astype(np.int32) - (0 if zero is None else zero.astype(np.int32))
     return np.asarray(steps.astype(np.float32) * scale, np.float32)
 
 
 def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
-    """Steps at the nearest integer, the zero point added, held in range."""
+    """Return steps rounded to the nearest integer, with the zero point added, clipped to the range."""
     info = np.iinfo(dtype)
     found = np.rint(steps).astype(np.float64) + (0 if zero is None else zero.astype(np.float64))
     return np.asarray(np.clip(found, info.min, info.max).astype(dtype))
@@ -177,7 +179,7 @@ def nearest(steps: Array, zero: Array | None, dtype: np.dtype) -> Array:
 
 # ---- scales that are found from the numbers ------------------------------------------------------------------------------
 def dynamic(x: Array) -> tuple[Array, Array, Array]:
-    """Bytes, their scale and zero point for the range of x and 0, as the specification has it."""
+    """Return bytes, their scale and zero point for the range of x and 0, as the specification defines them."""
     low, high = np.minimum(x.min(initial=0), np.float32(0)), np.maximum(x.max(initial=0), np.float32(0))
     scale = np.float32(1) if high == low else np.float32(high - low) / np.float32(255)
     zero = np.rint(np.clip(np.float32(0) - low / scale, 0, 255))
@@ -186,7 +188,7 @@ def dynamic(x: Array) -> tuple[Array, Array, Array]:
 
 
 def emitted_dynamic(e: Emitter, x: Value) -> tuple[Value, Value, Value]:
-    """The same in TOSA."""
+    """Return the same in TOSA."""
     if x.tensor.element != F32:
         raise Problem(f"it takes f32, not {x.tensor.element}", kind="type")
     axes = range(x.tensor.rank)

@@ -1,7 +1,7 @@
 """Convolutions of quantized images, summed in 32 bits: ConvInteger, QLinearConv.
 
-What lies in the padding is the zero point. Filters whose zero points differ from channel to channel have them taken off the
-sums: each times what the window sees.
+The padding is the zero point. If the zero points of filters differ between channels, they are subtracted from the sums: each
+times the sum of the window's elements.
 """
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class QuantizedConv(Grouped):
     """A convolution of bytes."""
 
     def total(self, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None) -> Array:
-        """The sums in 32 bits, in NumPy."""
+        """Return the sums in 32 bits, in NumPy."""
         wide = x.astype(np.float64) - (0 if x_zero is None else x_zero.astype(np.float64).reshape(()))
         zeros = np.zeros(1) if w_zero is None else w_zero.astype(np.float64)
         filters = w.astype(np.float64) - zeros.reshape(-1, *(1,) * (w.ndim - 1))
         return self.sums(wide, filters).astype(np.int64).astype(np.int32)
 
     def dims(self, x: Value, w: Value) -> tuple[int, ...]:
-        """The extents of the result; a Problem where those of the operands do not fit together."""
+        """Return the extents of the result; raise a Problem if those of the operands do not fit together."""
         self.check_groups(x.tensor.dims, w.tensor.dims)
         window, _ = self.window(x.tensor.dims[2:], self.kernel(spatial_axes(x.tensor.dims), w.tensor.dims[2:]))
         return x.tensor.dims[0], w.tensor.dims[0], *window.places(x.tensor.dims[2:])
 
     def emitted_total(self, e: Emitter, x: Value, w: Value, x_zero: Value | None, w_zero: Value | None,
                       b: Value | None = None) -> Value:
-        """The same in TOSA, channels last; an axis of extent 1 in front of a single spatial one."""
+        """Return the same in TOSA, channels last, with an axis of extent 1 before a single spatial one."""
         for operand, zero in ((x, x_zero), (w, w_zero)):
             require(operand.tensor.element in BYTES and (zero is None or zero.tensor.element == operand.tensor.element),
                     f"it takes bytes and zero points of their type, not {operand.type}", kind="type")
@@ -57,12 +57,12 @@ class QuantizedConv(Grouped):
         return (Term(e, found) - self.seen_sums(e, image, w, window, zero) * Term(e, e.cast(as_signed(e, w_zero), I32))).value
 
     def signed_zero(self, e: Emitter, zero: Value | None, of: Value) -> Value:
-        """A zero point of one element, of the bytes with a sign."""
+        """Return a zero point of one element, for signed bytes."""
         found = e.constant(np.zeros(1, of.tensor.element.dtype)) if zero is None else e.reshape(zero, (1,))
         return as_signed(e, found)
 
     def seen_sums(self, e: Emitter, image: Value, w: Value, window: Window, zero: Value) -> Term:
-        """The sum of what a window sees in its group of channels, for each output channel."""
+        """Return the sum of a window's elements in its group of channels, for each output channel."""
         outputs, inputs, *_ = w.tensor.dims
         ones = e.constant(np.ones((self.group, *window.kernel, inputs), np.int8))
         found = grouped(e, image, ones, window, self.group, None, (zero, e.zero_point(I8)))
@@ -85,7 +85,7 @@ class ConvInteger(QuantizedConv):
 
 @operator("QLinearConv")
 class QLinearConv(QuantizedConv):
-    """The bias is of 32 bits, its scale that of the products."""
+    """QLinearConv. The bias has 32 bits, and its scale is that of the products."""
 
     def reference(self, x: Array, x_scale: Array, x_zero_point: Array, w: Array, w_scale: Array, w_zero_point: Array,
                   y_scale: Array, y_zero_point: Array, b: Array | None = None) -> Array:

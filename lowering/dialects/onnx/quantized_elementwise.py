@@ -1,9 +1,9 @@
-"""Microsoft's operators of quantized tensors beside products: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
+"""Microsoft's operators of quantized tensors other than products: QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu,
 QLinearConcat, QLinearSoftmax, QLinearWhere; and tosaic's own QLinearTable and AsUnsigned.
 
-A function of one byte is a list of 256 values, which is made when compiling where scales are known. The others compute in
-float32 on the way between bytes, in the order in which ONNX Runtime does it without fused products. The zero point of the
-result says whether it has a sign; ONNX Runtime wants the same of all operands, rewrites do not.
+A function of one byte is a table of 256 values, which is computed at compile time if scales are known. The others compute in
+float32 between bytes, in ONNX Runtime's order without fused products. The type of the result's zero point decides its sign;
+ONNX Runtime requires the same sign of all operands, rewrites do not.
 """
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .quantize import check_bytes, nearest, real
 
 # ---- two operands --------------------------------------------------------------------------------------------------------
 class OfTwo(Operator):
-    """`lift` is 128 where a rewrite has made bytes with a sign of bytes without one: they are lifted for the computation, so
-    that it rounds as that of the file's bytes does."""
+    """An operator of two operands. `lift` is 128 if a rewrite has turned unsigned bytes into signed ones: they are lifted for
+    the computation, so that it rounds as that of the file's bytes does."""
     lift: int = 0
 
     def lifted(self, x: Array | None, like: Array) -> Array:
-        """Bytes as floats; a zero point that is left out is 0, as the bytes are."""
+        """Return bytes as floats; an omitted zero point is 0, lifted as the bytes are."""
         own = like if x is None else x
         wide = np.zeros((), np.float32) if x is None else x.astype(np.float32)
         return np.asarray(wide + np.float32(self.lift if own.dtype == np.int8 else 0), np.float32)
 
     def emitted_lifted(self, e: Emitter, x: Value | None, like: Value) -> Term:
-        """The same in TOSA."""
+        """Return the same in TOSA."""
         own = like if x is None else x
         wide = Term(e, e.constant(np.float32(0)) if x is None else e.cast(x, F32))
         return wide + self.lift if self.lift and own.tensor.element == I8 else wide
@@ -56,7 +56,7 @@ class OfTwo(Operator):
         return stored(e, steps.value, back, (a if c_zero is None else c_zero).tensor.element)
 
     def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
-        """What is rounded at last, the result's zero point in it."""
+        """Return the numbers before the final rounding, including the result's zero point."""
         raise NotImplementedError
 
     def emitted_steps(self, e: Emitter, operands: tuple[Term, Term], scales: tuple[Value, ...], zeros: Sequence[Term]) -> Term:
@@ -65,7 +65,7 @@ class OfTwo(Operator):
 
 @operator("com.microsoft.QLinearAdd")
 class QLinearAdd(OfTwo):
-    """a * (a_scale / c_scale) + b * (b_scale / c_scale) and what the zero points come to."""
+    """a * (a_scale / c_scale) + b * (b_scale / c_scale) plus the contribution of the zero points."""
 
     def steps(self, x: Array, y: Array, scales: Sequence[Array], zeros: Sequence[Array]) -> Array:
         first, second = scales[0] / scales[2], scales[1] / scales[2]
@@ -105,14 +105,14 @@ class QLinearWhere(Operator):
 
 # ---- functions of one byte -----------------------------------------------------------------------------------------------
 def by_table(e: Emitter, x: Value, table: Array) -> Value:
-    """Entries of a table with one for each byte, in their order."""
+    """Return entries of a table with one entry for each byte, in order."""
     signed = table if table.dtype == np.int8 else (table.astype(np.int16) - 128).astype(np.int8)
     found = e("table", as_signed(e, x), e.constant(signed))
     return found if table.dtype == np.int8 else as_unsigned(e, found)
 
 
 def tabulated(e: Emitter, x: Value, function: Callable[[Value], Value]) -> Value:
-    """A function of bytes: by a table of what it gives for each, where that is known."""
+    """Return a function of bytes: by a table of its values, if they are known."""
     element = x.tensor.element
     every = np.arange(element.minimum, element.maximum + 1).astype(element.dtype)
     table = function(e.constant(every)).constant
@@ -124,7 +124,7 @@ def tabulated(e: Emitter, x: Value, function: Callable[[Value], Value]) -> Value
 
 @operator("tosaic.QLinearTable")
 class QLinearTable(Operator):
-    """Entry x of a table: what a rewrite makes of functions between bytes."""
+    """Entry x of a table: the form in which rewrites write functions between bytes."""
 
     def reference(self, x: Array, table: Array) -> Array:
         return np.asarray(table[x.astype(np.int64) - np.iinfo(x.dtype).min])
@@ -138,7 +138,7 @@ class QLinearTable(Operator):
 
 @operator("tosaic.AsUnsigned")
 class AsUnsigned(Operator):
-    """Bytes with a sign and 128 more: what a rewrite puts where bytes without a sign are wanted that stand as `i8`."""
+    """Signed bytes plus 128: rewrites insert it before readers of unsigned bytes that are stored as `i8`."""
 
     def reference(self, x: Array) -> Array:
         return np.asarray((x.astype(np.int16) + 128).astype(np.uint8))
@@ -148,7 +148,7 @@ class AsUnsigned(Operator):
 
 
 class OfOneByte(Operator):
-    """A function of floats, with bytes on both sides."""
+    """A function of floats whose operand and result are bytes."""
 
     def reference(self, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None) -> Array:
         return nearest(self.function(real(x, x_scale, x_zero)) / y_scale, y_zero, x.dtype)
@@ -191,7 +191,7 @@ class QLinearLeakyRelu(OfOneByte):
 
 # ---- other scales --------------------------------------------------------------------------------------------------------
 def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None) -> Value:
-    """Bytes of another scale: by a table, where both are known."""
+    """Return bytes of another scale: by a table, if both scales are known."""
     check_bytes(x, *([] if y_zero is None else [y_zero]))
     element = (x if y_zero is None else y_zero).tensor.element
     return tabulated(e, x, lambda given: quantized(e, dequantized(e, given, x_scale, x_zero), y_scale, y_zero, element))
@@ -199,7 +199,7 @@ def moved(e: Emitter, x: Value, x_scale: Value, x_zero: Value | None, y_scale: V
 
 @operator("com.microsoft.QLinearConcat")
 class QLinearConcat(Operator):
-    """Each operand comes with its scale and its zero point."""
+    """A concatenation whose operands each come with a scale and a zero point."""
     axis: int
 
     def reference(self, y_scale: Array, y_zero: Array, *operands: Array) -> Array:
@@ -220,7 +220,8 @@ class QLinearConcat(Operator):
 # ---- softmax --------------------------------------------------------------------------------------------------------------
 @operator("com.microsoft.QLinearSoftmax")
 class QLinearSoftmax(Operator):
-    """Of a version (`opset`) before 13 along all axes from `axis` on. In float32: a step beside ONNX Runtime's integers."""
+    """Softmax in float32, up to a step off ONNX Runtime's integers; for a version (`opset`) before 13 along all axes from
+    `axis` on."""
     axis: int = -1
     opset: int
 
@@ -244,5 +245,5 @@ class QLinearSoftmax(Operator):
         return quantized(e, found, y_scale, y_zero, x.tensor.element)
 
     def folded(self, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
-        """The extents with those axes as one."""
+        """Return the extents with those axes as one."""
         return [*dims[:axes[0]], int(np.prod(dims[axes[0]:axes[-1] + 1])), *dims[axes[-1] + 1:]]

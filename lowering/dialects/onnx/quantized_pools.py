@@ -1,7 +1,6 @@
 """Means of quantized images, Microsoft's QLinearAveragePool and QLinearGlobalAveragePool: sums in 32 bits, times one factor.
 
-ONNX Runtime has floats for the first, whose sums are rounded on the way: a mean that lies half way between two steps may come
-out on the other side.
+ONNX Runtime computes the first in floats and rounds its sums: a mean half way between two steps may round to the other side.
 """
 from __future__ import annotations
 
@@ -59,15 +58,15 @@ class QLinearAveragePool(Windowed):
         return e.transpose(found, (0, *range(2, rank), 1)) if self.channels_last else found
 
     def counts(self, extents: Sequence[int], window: Window) -> Array:
-        """How many elements each window counts, [1, places ..., 1], one spatial axis as two: with the padding all of it, even
-        behind the last place that `ceil_mode` adds."""
+        """Return the number of elements that each window counts, [1, places ..., 1], one spatial axis as two: with the padding
+        all of the window, even the part beyond the last position that `ceil_mode` adds."""
         if self.count_include_pad:
             return np.asarray(np.prod(window.kernel), np.float32)
         found = counts(tuple(extents), window, np.dtype(np.float32))
         return found[:, None] if len(extents) == 1 else found
 
     def sums(self, e: Emitter, image: Value, zero: Value | None, window: Window) -> Value:
-        """Sums without the zero point, in 32 bits: a convolution of each channel with ones."""
+        """Return sums without the zero point, in 32 bits: a convolution of each channel with ones."""
         known = e.constant(np.zeros(1, image.tensor.element.dtype)) if zero is None else e.reshape(zero, (1,))
         ones = e.constant(np.ones((*window.kernel, image.tensor.dims[-1], 1), np.int8))
         return depthwise(e, as_signed(e, image), ones, window, None, (as_signed(e, known), e.zero_point(I8)))

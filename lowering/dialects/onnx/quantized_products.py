@@ -1,7 +1,7 @@
-"""Products of quantized matrices, summed in 32 bits: MatMulInteger, QLinearMatMul, and Microsoft's QGemm,
-MatMulIntegerToFloat and DynamicQuantizeMatMul.
+"""Products of quantized matrices, summed in 32 bits: MatMulInteger, QLinearMatMul, and Microsoft's QGemm, MatMulIntegerToFloat
+and DynamicQuantizeMatMul.
 
-Sums become integers of the result's scale as ONNX Runtime does it: in float32 times one factor, rounded to the nearest even.
+Sums become integers of the result's scale as in ONNX Runtime: in float32 times one factor, rounded to the nearest even.
 """
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from .quantize import BYTES, dynamic, emitted_dynamic, nearest
 
 # ---- NumPy ---------------------------------------------------------------------------------------------------------------
 def by_rows(numbers: Array | None, count: int) -> Array:
-    """Numbers of the left operand: one, one for each row, or in a shape that broadcasts."""
+    """Return parameters of the left operand: one, one for each row, or in a shape that broadcasts."""
     if numbers is None:
         return np.zeros((), np.int64)
     return numbers.reshape(-1, 1) if numbers.ndim == 1 and numbers.size > 1 and count > 1 else numbers
 
 
 def total_of(a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> Array:
-    """The product of what is left of both without their zero points, in 32 bits."""
+    """Return the product of both operands less their zero points, in 32 bits."""
     left = a.astype(np.int64) - by_rows(a_zero, a.ndim).astype(np.int64)
     right = b.astype(np.int64) - (0 if b_zero is None else b_zero.astype(np.int64))
     return np.asarray(np.matmul(left, right), np.int64).astype(np.int32)
 
 
 def in_steps(total: Array, factor: Array, zero: Array) -> Array:
-    """Sums times a factor in float32, as integers of the zero point's type."""
+    """Return sums times a factor in float32, as integers of the zero point's type."""
     return nearest(np.asarray(total.astype(np.float32) * factor, np.float32), zero, zero.dtype)
 
 
 # ---- TOSA ----------------------------------------------------------------------------------------------------------------
 def emitted_total(e: Emitter, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    """The product of what is left of both without their zero points, in 32 bits. Zero points that differ from row to row or
-    from column to column are taken off the sums."""
+    """Return the product of both operands less their zero points, in 32 bits. Zero points that differ between rows or columns
+    are subtracted from the sums."""
     for operand, zero in ((a, a_zero), (b, b_zero)):
         require(operand.tensor.element in BYTES and (zero is None or zero.tensor.element == operand.tensor.element),
                 f"it takes bytes and zero points of their type, not {operand.type}", kind="type")
@@ -65,7 +65,8 @@ def emitted_total(e: Emitter, a: Value, b: Value, a_zero: Value | None, b_zero: 
 
 
 def one_zero(e: Emitter, x: Value, zero: Value | None, of_rows: bool) -> tuple[Value, Term | None]:
-    """The zero point that TOSA takes, of the bytes with a sign; and what there is beside it: numbers that differ."""
+    """Return the zero point that TOSA takes, for signed bytes, and the zero points that differ, which are handled
+    separately."""
     if zero is None:
         zero = e.constant(np.zeros((), x.tensor.element.dtype))
     known = one_number(zero)
@@ -80,7 +81,7 @@ def one_zero(e: Emitter, x: Value, zero: Value | None, of_rows: bool) -> tuple[V
 
 
 def summed(e: Emitter, x: Value, zero: Value, axis: int) -> Term:
-    """The sums of rows (-1) or columns (-2), less the zero point, which keep the axis."""
+    """Return the sums of rows (-1) or columns (-2), less the zero point; the axis is kept."""
     wide = Term(e, e.cast(x, I32)) - Term(e, e.cast(zero, I32))
     return wide.reduced("reduce_sum", x.tensor.rank + axis)
 
@@ -119,7 +120,7 @@ class QLinearMatMul(Operator):
 
 @operator("com.microsoft.QGemm")
 class QGemm(Operator):
-    """alpha * A * B + C, C of 32 bits and the scale of the products; without a scale of the result floats."""
+    """alpha * A * B + C, C of 32 bits with the scale of the products; the result is float if it has no scale."""
     alpha: float = 1.0
     transA: int = 0
     transB: int = 0
@@ -161,7 +162,7 @@ class MatMulIntegerToFloat(Operator):
 
 @operator("com.microsoft.DynamicQuantizeMatMul")
 class DynamicQuantizeMatMul(Operator):
-    """The left operand becomes bytes of a scale that its range gives."""
+    """A product whose left operand is quantized to bytes with a scale computed from its range."""
 
     def reference(self, a: Array, b: Array, b_scale: Array, b_zero: Array | None = None, bias: Array | None = None) -> Array:
         stored, scale, zero = dynamic(a)

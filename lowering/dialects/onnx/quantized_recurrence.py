@@ -1,7 +1,7 @@
 """Microsoft's DynamicQuantizeLSTM: an LSTM whose weights are bytes, [inputs, gates * hidden] for each direction.
 
-ONNX Runtime makes bytes of all steps' inputs at once, and of the state before each step, of all rows of the batch; where it
-cuts a batch among threads, of each part's. It is one part here.
+ONNX Runtime quantizes the inputs of all steps at once, and the state before each step, for all rows of the batch; if it splits
+a batch among threads, for each part. Here the batch is one part.
 """
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .recurrence import LSTM, Weights, halves, of_direction, peepholes_of
 
 # ---- NumPy ---------------------------------------------------------------------------------------------------------------
 def product(x: Array, weights: Array, scale: Array, zero: Array) -> Array:
-    """Bytes of x times bytes, in float32."""
+    """Return quantized x times bytes, in float32."""
     stored, own, own_zero = dynamic(x.astype(np.float32))
     return np.asarray(total_of(stored, weights, own_zero, zero).astype(np.float32) * (own * scale), np.float32)
 
 
 def places_of(steps: int, counts: Array, back: bool) -> Array:
-    """Which step of the input each step of a direction is, [steps, batch]."""
+    """Return the step of the input for each step of a direction, [steps, batch]."""
     step = np.arange(steps)[:, None]
     return np.where(step < counts, counts - 1 - step, step) if back else np.broadcast_to(step, (steps, len(counts)))
 
@@ -36,7 +36,7 @@ def places_of(steps: int, counts: Array, back: bool) -> Array:
 # ---- TOSA ----------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteWeights(Weights):
-    """Of one direction, with scales and zero points of both matrices."""
+    """The weights of one direction, with scales and zero points of both matrices."""
     w_scale: Value
     w_zero: Value
     r_scale: Value

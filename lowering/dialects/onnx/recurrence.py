@@ -1,7 +1,7 @@
-"""Recurrent layers: RNN, GRU, LSTM. The products of all steps' inputs are one, outside of a loop that carries the state.
+"""Recurrent layers: RNN, GRU, LSTM. One product computes the inputs of all steps outside of the loop that carries the state.
 
-X is [steps, batch, inputs] (with `layout` 1 [batch, steps, inputs]); weights have one matrix for each direction, gates one
-under the other. A direction that runs back runs over each sequence from its own end, where lengths are given.
+X is [steps, batch, inputs] (with `layout` 1 [batch, steps, inputs]); weights have one matrix for each direction, with the gates
+stacked by rows. If lengths are given, a backward direction runs over each sequence from its own end.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 # ---- activation functions ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Function:
-    """An activation by name: in NumPy, as a formula, and the parameters that it has where none are given."""
+    """An activation by name: in NumPy, as a formula, and its default parameters."""
     numpy: Callable[[Array, float, float], Array]
     formula: Callable[[Term, float, float], Term]
     alpha: float = 0.0
@@ -59,7 +59,7 @@ FUNCTIONS = {
     "softsign": Function(lambda x, a, b: x / (1 + np.abs(x)), lambda x, a, b: x / (absolute(x) + 1)),
     "softplus": Function(lambda x, a, b: np.logaddexp(x, 0), lambda x, a, b: softplus(x))}
 ACTIVATED_BY_ALPHA = ("affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu")
-"""Those that take the next of the node's alphas; some of these take a beta."""
+"""Activations that take the next of the node's alphas; some of these take a beta."""
 ACTIVATED_BY_BETA = ("affine", "scaledtanh", "hardsigmoid")
 
 
@@ -82,7 +82,7 @@ def wide(x: Array) -> Array:
 
 
 class Recurrent(Operator):
-    """What the three have in common. Their operands: X, W, R, B, lengths, the first state, and for LSTM the first cell state
+    """The common base of RNN, GRU and LSTM. Operands: X, W, R, B, lengths, the first state, and for LSTM the first cell state
     and the peepholes."""
     activations: Strings = ()
     activation_alpha: Floats = ()
@@ -96,7 +96,7 @@ class Recurrent(Operator):
     linear_before_reset: int = 0
     gates: ClassVar[int] = 1
     own: ClassVar[tuple[str, ...]] = ("Tanh",)
-    """The activations of one direction where the node names none."""
+    """Activations of one direction if the node names none."""
     states: ClassVar[int] = 1
 
     def directions(self) -> tuple[bool, ...]:
@@ -105,7 +105,7 @@ class Recurrent(Operator):
         return DIRECTIONS[self.direction]
 
     def functions(self) -> list[list[Activation]]:
-        """The activations of each direction."""
+        """Return the activations of each direction."""
         names = self.activations or self.own * len(self.directions())
         alphas, betas, found = list(self.activation_alpha), list(self.activation_beta), []
         for name in names:
@@ -166,7 +166,7 @@ class Recurrent(Operator):
 
     def lowered(self, e: Emitter, x: Value, weights_of: Callable[[int, ElementType], Weights], lengths: Value | None,
                 first: Sequence[Value | None]) -> tuple[Datum, ...]:
-        """All directions, with the weights of each."""
+        """Return the results of all directions, with the weights of each."""
         own = x.tensor.element
         working = working_type(own, False, True)
         seen = e.cast(e.transpose(x, (1, 0, 2)) if self.layout else x, working)
@@ -190,7 +190,7 @@ class Recurrent(Operator):
         return tuple(e.cast(v, own) for v in (y, *finals))
 
     def state(self, e: Emitter, given: Value | None, d: int, batch: int, weights: Weights) -> Value:
-        """The state before the first step, [batch, hidden]."""
+        """Return the state before the first step, [batch, hidden]."""
         working = weights.projected_bias.tensor.element
         if given is None:
             return e.constant(np.zeros((batch, weights.hidden), working.dtype), working)
@@ -200,7 +200,7 @@ class Recurrent(Operator):
         return e.reshape(e.slice(wide, (d, 0, 0), (1, batch, weights.hidden)), (batch, weights.hidden))
 
     def turned(self, e: Emitter, x: Value, counts: Value | None) -> Value:
-        """Each sequence from its end, [steps, batch, ...]."""
+        """Return each sequence reversed from its end, [steps, batch, ...]."""
         if counts is None:
             return reversed_axis(e, x, 0)
         steps, batch, *_ = x.tensor.dims
@@ -211,7 +211,8 @@ class Recurrent(Operator):
 
     def run(self, e: Emitter, x: Value, state: list[Value], counts: Value | None, weights: Weights, f: list[Activation]
             ) -> tuple[Value, list[Value]]:
-        """All steps of one direction: what each gives, [steps, batch, hidden], and the state behind the last."""
+        """Run all steps of one direction: return the results of the steps, [steps, batch, hidden], and the state after the
+        last."""
         steps, batch, inputs = x.tensor.dims
         flat = weights.projected(e, e.reshape(x, (steps * batch, inputs)))
         rows = list_of(e.reshape(e.sum(flat, weights.projected_bias), (steps, batch, flat.tensor.dims[-1])))
@@ -253,7 +254,8 @@ class Recurrent(Operator):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Of one direction: [inputs, gates * hidden], [hidden, gates * hidden], the biases of both, and the peepholes."""
+    """The weights of one direction: [inputs, gates * hidden], [hidden, gates * hidden], the biases of both, and the
+    peepholes."""
     w: Value
     r: Value
     projected_bias: Value
@@ -274,15 +276,15 @@ class Weights:
         return Weights(matrix(w), matrix(r), *halves(e, b, d, width, working), peepholes_of(e, p, d, hidden, working), hidden)
 
     def projected(self, e: Emitter, x: Value) -> Value:
-        """Rows of the input times its weights."""
+        """Return rows of the input times its weights."""
         return batched_product(e, x, self.w, self.w.tensor.element)
 
     def gate(self, e: Emitter, x: Value, number: int) -> Term:
-        """The columns of one gate."""
+        """Return the columns of one gate."""
         return Term(e, e.slice(x, (0, number * self.hidden), (x.tensor.dims[0], self.hidden)))
 
     def recurrent(self, e: Emitter, h: Value, first: int = 0, count: int | None = None) -> Value:
-        """h times the recurrent weights of some gates, with their biases."""
+        """Return h times the recurrent weights of some gates, with their biases."""
         count = self.r.tensor.dims[1] // self.hidden - first if count is None else count
         columns = e.slice(self.r, (0, first * self.hidden), (self.hidden, count * self.hidden))
         bias = e.slice(self.recurrent_bias, (0, first * self.hidden), (1, count * self.hidden))
@@ -290,13 +292,13 @@ class Weights:
 
 
 def of_direction(e: Emitter, v: Value, d: int) -> Value:
-    """The part of one direction, which is the first axis."""
+    """Return the part of one direction, which is the first axis."""
     dims = v.tensor.dims
     return e.reshape(e.slice(v, (d, *[0] * (len(dims) - 1)), (1, *dims[1:])), dims[1:])
 
 
 def halves(e: Emitter, b: Value | None, d: int, width: int, working: ElementType) -> tuple[Value, Value]:
-    """The biases of a direction's two products, each [1, width]."""
+    """Return the biases of a direction's two products, each [1, width]."""
     if b is None:
         zero = e.constant(np.zeros((1, width), working.dtype), working)
         return zero, zero
@@ -366,7 +368,7 @@ class LSTM(Recurrent):
         return self.cell_of(x @ w.T + h @ r.T + b[:4 * n] + b[4 * n:], c, holes, f)
 
     def cell_of(self, total: Array, c: Array, holes: Array, f: list[Activation]) -> list[Array]:
-        """The states behind a step, of the sums of all gates and the cell before."""
+        """Return the states after a step, from the sums of all gates and the previous cell state."""
         n = c.shape[-1]
         i, o, forget, new = (total[:, k * n:(k + 1) * n] for k in range(4))
         i = f[0].numpy(self.clipped(i + holes[:n] * c))

@@ -19,13 +19,14 @@ from .operator import Ints, Operator, operator
 
 
 class Reduction(Operator):
-    """Along `axes`: all of them where none are given, unless `noop_with_empty_axes` says that then there is nothing to do."""
+    """A reduction along `axes`: all of them if none are given, unless `noop_with_empty_axes` makes the node an identity
+    then."""
     axes: Ints | None = None
     keepdims: int = 1
     noop_with_empty_axes: int = 0
 
     def chosen(self, rank: int, given: Sequence[int] | None) -> tuple[int, ...] | None:
-        """The axes; None where the node is to give back what it gets."""
+        """Return the axes; None if the node is an identity."""
         axes = self.axes if given is None else tuple(given)
         if not axes:
             return None if self.noop_with_empty_axes else tuple(range(rank))
@@ -58,7 +59,7 @@ class Reduction(Operator):
         raise NotImplementedError
 
     def alone(self, x: Array) -> Array:
-        """What the node gives where there is no axis: of each element."""
+        """Return the result of a node without axes: of each element alone."""
         return self.function(x[None], (0,), False)
 
     def along(self, e: Emitter, x: Value, axes: tuple[int, ...]) -> Value:
@@ -69,7 +70,7 @@ class Reduction(Operator):
 
 
 def wide(x: Array) -> Array:
-    """Floats in 64 bits."""
+    """Return floats in 64 bits."""
     return x if x.dtype.kind in "iub" else x.astype(np.float64)
 
 
@@ -77,7 +78,7 @@ Before = Callable[[Term], Term]
 
 
 def sums(name: str, function: Callable[..., Array], before: Before = lambda x: x, after: Before = lambda x: x) -> None:
-    """A sum of something of each element, of which something is made."""
+    """Register a sum of a function of each element, and a function of the sum."""
     class One(Reduction):
         def function(self, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
             return function(wide(x), axis=axes, keepdims=keep)
@@ -90,7 +91,7 @@ def sums(name: str, function: Callable[..., Array], before: Before = lambda x: x
 
 
 def root(x: Term) -> Term:
-    """Of integers rounded toward zero, by way of floats."""
+    """Return the square root; for integers rounded toward zero, by way of floats."""
     from ...graph.types import F32
     return square_root(x) if x.element.is_float else square_root(x.cast(F32)).cast(x.element)
 
@@ -148,7 +149,7 @@ class ReduceProd(Reduction):
 
 @operator("ReduceMean")
 class ReduceMean(Reduction):
-    """Of integers rounded toward zero."""
+    """The mean; for integers rounded toward zero."""
 
     def function(self, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
         if x.dtype.kind in "iu":

@@ -1,7 +1,7 @@
 """Images, and any tensors, on another grid: Resize and Upsample.
 
-Along each axis an output is a sum of some inputs with weights, both known when compiling, because they follow from the extents.
-Places are computed in single precision, as ONNX Runtime does.
+Along each axis an output is a weighted sum of some inputs; inputs and weights are known at compile time, because they follow
+from the extents. Coordinates are computed in single precision, as in ONNX Runtime.
 """
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ F = np.float32
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                "tf_half_pixel_for_nn", "tf_crop_and_resize")
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-"""Before version 11 there was one, here `simple`: the input below where a grid becomes finer, that above where coarser."""
+"""Modes from version 11 on. Before, there was one, here `simple`: the input below if a grid becomes finer, that above if
+coarser."""
 MOST_TAPS = 4
-"""Inputs of an output that are taken one by one; more are a product with a matrix."""
+"""Maximum number of inputs of an output that are taken one by one; more become a product with a matrix."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResizedAxis:
-    """One axis: its extents before and after, the scale, and the part of it that is looked at."""
+    """One axis: its extents before and after, the scale, and the part of it that is resized."""
     axis: int
     before: int
     after: int
@@ -44,7 +45,7 @@ class ResizedAxis:
 
 
 class Resizing(Operator):
-    """What Resize and Upsample have in common."""
+    """The common base of Resize and Upsample."""
     mode: str = "nearest"
     coordinate_transformation_mode: str = "half_pixel"
     nearest_mode: str = "round_prefer_floor"
@@ -62,7 +63,7 @@ class Resizing(Operator):
 
     # ---- reference -------------------------------------------------------------------------------------------------------
     def resized(self, x: Array, axes: Sequence[ResizedAxis]) -> Array:
-        """Axis by axis, each output by itself."""
+        """Resize axis by axis, each output by itself."""
         found, outside = x.astype(np.float64) if self.mode != "nearest" else x, np.zeros((1,) * x.ndim, bool)
         for line in axes:
             rows = np.moveaxis(found, line.axis, 0)
@@ -81,7 +82,7 @@ class Resizing(Operator):
         return np.asarray(found, x.dtype)
 
     def place(self, line: ResizedAxis, i: int) -> float:
-        """Where output i lies in the input."""
+        """Return the coordinate of output i in the input."""
         n, m, scale, at = F(line.before), F(line.after), F(line.scale), F(i)
         match self.coordinate_transformation_mode:
             case "half_pixel":
@@ -103,7 +104,7 @@ class Resizing(Operator):
                 return float(at / scale)
 
     def interpolated(self, rows: Array, line: ResizedAxis, i: int) -> Array:
-        """Output i: the nearest row, or the sum of the nearest rows with their weights."""
+        """Return output i: the nearest row, or the sum of the nearest rows with their weights."""
         n, at = line.before, self.place(line, i)
         if self.mode == "nearest":
             nearest = {"round_prefer_floor": math.ceil(at - 0.5), "round_prefer_ceil": math.floor(at + 0.5),
@@ -145,12 +146,12 @@ class Resizing(Operator):
         return e.cast(found, own) if own.is_float else self.whole(e, found, own)
 
     def whole(self, e: Emitter, x: Value, element: ElementType) -> Value:
-        """Floats as integers within their range: without the fraction, with `antialias` the nearest."""
+        """Return floats as integers within their range: without the fraction, or with `antialias` the nearest."""
         rounded = nearest_even(Term(e, x)) if self.antialias else Term(e, e.truncated(x))
         return e.cast(clamp(rounded, element.minimum, element.maximum).value, element)
 
     def places(self, line: ResizedAxis) -> Array:
-        """Where each output lies in the input."""
+        """Return the coordinate of each output in the input."""
         at, n, scale = np.arange(line.after, dtype=F), F(line.before), F(line.scale)
         centred = (at + F(0.5)) / scale - F(0.5)
         modes: dict[str, Callable[[], Array]] = {
@@ -170,11 +171,11 @@ class Resizing(Operator):
         return np.asarray(first + at * (last - first) / F(line.after - 1), F)
 
     def moves(self, line: ResizedAxis) -> bool:
-        """True if an output is something else than the input of its number."""
+        """True if an output differs from the input at the same index."""
         return not np.array_equal(self.places(line), np.arange(line.before, dtype=F)) or bool(self.antialias)
 
     def nearest(self, line: ResizedAxis) -> Array:
-        """The input that each output is."""
+        """Return the index of the input that each output equals."""
         at = self.places(line).astype(np.float64)
         whole = {"round_prefer_floor": lambda: np.ceil(at - 0.5), "round_prefer_ceil": lambda: np.floor(at + 0.5),
                  "floor": lambda: np.floor(at), "ceil": lambda: np.ceil(at),
@@ -182,7 +183,7 @@ class Resizing(Operator):
         return np.asarray(whole.clip(0, line.before - 1).astype(np.int32))
 
     def taps(self, line: ResizedAxis) -> tuple[Array, Array]:
-        """Inputs [taps, outputs] and their weights."""
+        """Return inputs [taps, outputs] and their weights."""
         at = self.places(line).astype(np.float64)
         low = np.floor(at)
         narrowed = min(float(line.scale), 1.0) if self.antialias else 1.0
@@ -204,7 +205,7 @@ class Resizing(Operator):
         return inputs.clip(0, line.before - 1).astype(np.int32), weights
 
     def summed(self, e: Emitter, x: Value, line: ResizedAxis) -> Value:
-        """x along one axis on the other grid."""
+        """Return x resized along one axis."""
         inputs, weights = self.taps(line)
         element = x.tensor.element
         if len(inputs) > MOST_TAPS:
@@ -227,7 +228,8 @@ class Resizing(Operator):
         return total
 
     def extrapolated(self, e: Emitter, x: Value, axes: Sequence[ResizedAxis]) -> Value:
-        """What lies outside of the input is another number, where the part that is looked at reaches beyond it."""
+        """Replace the elements outside of the input by the extrapolation value, if the resized part extends beyond the
+        input."""
         if self.coordinate_transformation_mode != "tf_crop_and_resize":
             return x
         outside = np.zeros((1,) * x.tensor.rank, bool)
@@ -241,7 +243,7 @@ class Resizing(Operator):
 
 
 def repeated(e: Emitter, x: Value, axis: int, places: Array) -> Value:
-    """Rows by their numbers: each so many times where that is what they are."""
+    """Return rows by their indices: each row repeated, if the indices repeat each row equally often."""
     dims = x.tensor.dims
     times, rest = divmod(len(places), dims[axis])
     if times > 1 and not rest and np.array_equal(places, np.repeat(np.arange(dims[axis]), times)):
@@ -253,7 +255,7 @@ def repeated(e: Emitter, x: Value, axis: int, places: Array) -> Value:
 
 @operator("Resize")
 class Resize(Resizing):
-    """The operands: x, the part of it that is looked at (`roi`), scales, sizes; before version 11 x and scales."""
+    """Resize. Operands: x, the part of it that is resized (`roi`), scales, sizes; before version 11 x and scales."""
     axes: Ints | None = None
     keep_aspect_ratio_policy: str = "stretch"
 
@@ -277,7 +279,7 @@ class Resize(Resizing):
                 if m != dims[a] or self.coordinate_transformation_mode == "tf_crop_and_resize" or s != 1]
 
     def by_sizes(self, before: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], list[float]]:
-        """Extents and scales, which the policy may make equal for all axes."""
+        """Return extents and scales, which the policy may make equal for all axes."""
         factors = [float(F(m) / F(n)) for n, m in zip(before, sizes)]
         if self.keep_aspect_ratio_policy == "stretch":
             return list(sizes), factors
@@ -285,7 +287,7 @@ class Resize(Resizing):
         return [math.floor(one * n + 0.5) for n in before], [one] * len(before)
 
     def operands(self, given: Sequence[Array | None]) -> tuple[Array | None, Array | None, Array | None]:
-        """roi, scales and sizes."""
+        """Return roi, scales and sizes."""
         if self.version < 11:
             return None, given[0], None
         padded = (*given, None, None, None)
@@ -305,7 +307,7 @@ class Resize(Resizing):
 
 @operator("Upsample")
 class Upsample(Resizing):
-    """Before version 10: each place is x / scale, and the nearest is the one below."""
+    """Upsample, before version 10: each coordinate is x / scale, and the nearest input is the one below."""
     scales: Floats | None = None
     coordinate_transformation_mode = "asymmetric"
     nearest_mode = "floor"

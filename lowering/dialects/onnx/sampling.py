@@ -1,4 +1,4 @@
-"""Grids, images at the places of a grid, and columns put back into images: AffineGrid, GridSample, Col2Im."""
+"""Grids, images sampled at the points of a grid, and columns put back into images: AffineGrid, GridSample, Col2Im."""
 from __future__ import annotations
 
 import itertools
@@ -24,12 +24,12 @@ from .operator import Ints, Operator, operator
 # ---- AffineGrid ----------------------------------------------------------------------------------------------------------
 @operator("AffineGrid")
 class AffineGrid(Operator):
-    """Places between -1 and 1, the last axis first, moved by a matrix for each image: [N, ..., axes]. The body that the
-    specification gives drops every axis of extent 1, that of a batch of one, too."""
+    """Coordinates between -1 and 1, the last axis first, transformed by a matrix for each image: [N, ..., axes]. The function
+    body in the specification drops every axis of extent 1, that of a batch of one, too."""
     align_corners: int = 0
 
     def places(self, theta: Sequence[int], size: Sequence[int]) -> Array:
-        """Of all pixels, in order, with a 1 behind: [pixels, axes + 1]."""
+        """Return the homogeneous coordinates of all pixels, in order, with a 1 last: [pixels, axes + 1]."""
         axes = len(size) - 2
         require(axes in (2, 3) and tuple(theta) == (size[0], axes, axes + 1),
                 f"matrices of {list(theta)} are none for images of {list(size)}", kind="shape")
@@ -39,7 +39,8 @@ class AffineGrid(Operator):
         return np.stack([*(a.reshape(-1) for a in found[::-1]), np.ones(math.prod(size[2:]))], -1)
 
     def reference(self, theta: Array, size: Array) -> Array:
-        """Pixel by pixel: the place of its middle, or of corners that are at -1 and 1 (one pixel is at 1), times the matrix."""
+        """Compute pixel by pixel: the coordinates of its middle, or of corners that are at -1 and 1 (one pixel is at 1), times
+        the matrix."""
         images, _, *extents = size.tolist()
         require(theta.shape == (images, len(extents), len(extents) + 1), "the matrices are of other images", kind="shape")
         found = np.empty((images, *extents, len(extents)))
@@ -60,7 +61,7 @@ class AffineGrid(Operator):
 
 # ---- GridSample ----------------------------------------------------------------------------------------------------------
 def reflected(x: float, low: float, high: float) -> float:
-    """A place brought between two mirrors."""
+    """Return a coordinate reflected into the range between two mirrors."""
     width = high - low
     if width <= 0:
         return low
@@ -69,7 +70,7 @@ def reflected(x: float, low: float, high: float) -> float:
 
 
 def cubic(distance: float) -> float:
-    """The weight of an input so far away, with a = -0.75."""
+    """Return the cubic weight of an input at this distance, with a = -0.75."""
     a = -0.75
     if distance <= 1:
         return ((a + 2) * distance - (a + 3)) * distance**2 + 1
@@ -78,14 +79,14 @@ def cubic(distance: float) -> float:
 
 @operator("GridSample")
 class GridSample(Operator):
-    """x [N, C, ...] at the places of a grid [N, ..., axes], the last axis first, between -1 and 1."""
+    """x [N, C, ...] at the points of a grid [N, ..., axes], the last axis first, between -1 and 1."""
     mode: str = "linear"
     padding_mode: str = "zeros"
     align_corners: int = 0
 
     @property
     def is_cubic(self) -> bool:
-        """True if its 4 inputs along an axis are looked up beyond the border, place by place."""
+        """True if the 4 inputs along an axis are looked up beyond the border, one by one."""
         return self.mode in ("cubic", "bicubic")
 
     def bounds(self, extent: int) -> tuple[float, float]:
@@ -153,7 +154,7 @@ class GridSample(Operator):
         return e.cast(e.reshape(e.transpose(found.value, (0, 2, 1)), (n, channels, *outer[1:])), own)
 
     def placed(self, g: Term, extent: int) -> Term:
-        """Where a number of the grid lies in the image."""
+        """Return the coordinate in the image of a number of the grid."""
         at = (g + 1) * ((extent - 1) / 2) if self.align_corners else ((g + 1) * extent - 1) * 0.5
         at = nearest_even(at) if self.mode == "nearest" else at
         low, high = self.bounds(extent)
@@ -166,13 +167,13 @@ class GridSample(Operator):
 # ---- Col2Im --------------------------------------------------------------------------------------------------------------
 @operator("Col2Im")
 class Col2Im(Operator):
-    """Blocks [N, C * block, positions] added up where they lie in an image."""
+    """Blocks [N, C * block, positions] added up at their positions in an image."""
     dilations: Ints = ()
     pads: Ints = ()
     strides: Ints = ()
 
     def geometry(self, image: Sequence[int], block: Sequence[int]) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Strides, dilations, padded extents and positions along each axis."""
+        """Return strides, dilations, padded extents and positions along each axis."""
         d = len(image)
         strides, dilations = (list(v) or [1] * d for v in (self.strides, self.dilations))
         pads = list(self.pads) or [0] * (2 * d)
@@ -215,7 +216,7 @@ class Col2Im(Operator):
 
 
 def spread(e: Emitter, x: Value, axis: int, step: int) -> Value:
-    """x with zeros between the places of an axis, so that they are `step` apart."""
+    """Return x with zeros between the elements of an axis, so that these are `step` apart."""
     if step == 1 or x.tensor.dims[axis] == 1:
         return x
     dims = x.tensor.dims

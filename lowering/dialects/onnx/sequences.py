@@ -1,5 +1,4 @@
-"""Sequences of tensors, of which it is known how many there are, and optional values, of which it is known whether they are
-there."""
+"""Sequences of tensors, whose lengths are known at compile time, and optional values, whose presence is known."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,14 +21,14 @@ from .operator import Operator, operator
 
 
 def items_of(datum: Datum) -> tuple[Value, ...]:
-    """The tensors of a sequence."""
+    """Return the tensors of a sequence."""
     if not isinstance(datum, TensorSequence):
         raise Problem(f"it takes a sequence, not {described(datum)}", kind="type")
     return datum.items
 
 
 def place_of(position: Value | None, count: int, most: int) -> int:
-    """A place in a sequence, counted from the end if it is negative; the last where none is given."""
+    """Return an index of a sequence, counted from the end if it is negative; the last if none is given."""
     if position is None:
         return most - 1
     if position.constant is None:
@@ -128,7 +127,7 @@ class ConcatFromSequence(Operator):
 
 @operator("SplitToSequence")
 class SplitToSequence(Operator):
-    """Into parts of one size, the last maybe less, of sizes that are given, or of 1, which may drop the axis."""
+    """Parts of one size, the last possibly smaller, of the given sizes, or of size 1, which may drop the axis."""
     axis: int = 0
     keepdims: int = 1
 
@@ -158,7 +157,7 @@ class SplitToSequence(Operator):
 
 @operator("SequenceMap")
 class SequenceMap(Operator):
-    """A subgraph for each element of a sequence, and of others; what is no sequence is the same for all."""
+    """A subgraph for each element of a sequence, and of others; operands that are not sequences are the same for all."""
 
     def reference(self, first: Sequence[Array], *others: Any) -> tuple[Any, ...]:
         rows = [self.inside(0, [item, *(x[k] if isinstance(x, list) else x for x in others)]) for k, item in enumerate(first)]

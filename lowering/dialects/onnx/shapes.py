@@ -1,4 +1,4 @@
-"""Shapes and what is made of numbers alone: Shape, Size, Range, EyeLike, NonZero, Unique."""
+"""Shapes and operators on numbers alone: Shape, Size, Range, EyeLike, NonZero, Unique."""
 from __future__ import annotations
 
 import numpy as np
@@ -51,7 +51,7 @@ class Range(Operator):
 
 
     def moving(self, e: Emitter, start: Value, limit: Value, delta: Value) -> Value:
-        """Bounds that are not known, which are a known number of steps away from each other."""
+        """Emit a range with unknown bounds, which are a known number of steps apart."""
         width = origins(e, limit)[0] - origins(e, start)[0] if start.tensor.element.is_integer else None
         if width is None or delta.constant is None or not delta.constant.item():
             raise depends("how many numbers a range has", "make its bounds constants, or the limit the start plus a constant")
@@ -64,7 +64,7 @@ class Range(Operator):
 
 @operator("EyeLike")
 class EyeLike(Operator):
-    """Ones along the k-th diagonal, of the shape of another matrix."""
+    """Ones along the k-th diagonal, in the shape of another matrix."""
     k: int = 0
     dtype: int | None = None
 

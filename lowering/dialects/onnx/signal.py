@@ -18,7 +18,7 @@ from .operator import Operator, operator
 
 
 def parts(e: Emitter, x: Value) -> tuple[Value, Value | None]:
-    """Real and imaginary parts, [...], of pairs [..., 2] or of real numbers [..., 1]."""
+    """Return real and imaginary parts, [...], of pairs [..., 2] or of real numbers [..., 1]."""
     *outer, last = x.tensor.dims
     if last not in (1, 2):
         raise Problem(f"{x.type} is neither real nor complex: its last axis has 1 or 2 numbers", kind="shape")
@@ -32,7 +32,7 @@ def pairs(e: Emitter, real: Value, imaginary: Value) -> Value:
 
 
 def spectrum(e: Emitter, real: Value, imaginary: Value | None, sign: int) -> tuple[Value, Value]:
-    """The transform along the last axis; divided by its length on the way back."""
+    """Return the transform along the last axis; the inverse is divided by the length."""
     dims = real.tensor.dims
     image = planes(e, real, 1)
     if imaginary is not None:
@@ -46,8 +46,8 @@ def spectrum(e: Emitter, real: Value, imaginary: Value | None, sign: int) -> tup
 
 @operator("DFT")
 class DFT(Operator):
-    """Along an axis, an attribute before version 20; a length cuts or fills with zeros. One-sided: the first half of the
-    frequencies, of which the inverse makes real numbers."""
+    """A transform along an axis, an attribute before version 20; a length crops or pads with zeros. One-sided: the first half
+    of the frequencies, from which the inverse computes real numbers."""
     axis: int = 1
     inverse: int = 0
     onesided: int = 0
@@ -150,7 +150,7 @@ class STFT(Operator):
 
 @operator("MelWeightMatrix")
 class MelWeightMatrix(Operator):
-    """Triangles over the frequencies of a transform, evenly apart on the mel scale: [length // 2 + 1, bins]."""
+    """Triangles over the frequencies of a transform, evenly spaced on the mel scale: [length // 2 + 1, bins]."""
     output_datatype: int = 1
 
     def reference(self, bins: Array, length: Array, rate: Array, low: Array, high: Array) -> Array:

@@ -1,5 +1,5 @@
-"""Operators on strings and on files of images. They are interpreted, and computed where their operands are known when
-compiling; machine code has no strings."""
+"""Operators on strings and on files of images. They are interpreted, and evaluated at compile time if their operands are known;
+machine code has no strings."""
 from __future__ import annotations
 
 import re
@@ -15,7 +15,7 @@ from .operator import Operator, Strings, operator
 
 
 def objects(function: Callable[..., Any], x: Array) -> Array:
-    """A function of each element, as Python objects."""
+    """Return a function of each element, as Python objects."""
     found = np.empty(x.shape, object)
     for place in np.ndindex(x.shape):
         found[place] = function(x[place])
@@ -23,7 +23,7 @@ def objects(function: Callable[..., Any], x: Array) -> Array:
 
 
 class OfStrings(Operator):
-    """What is not compiled."""
+    """An operator on strings, which is not compiled."""
 
     def lower(self, e: Emitter, *operands: Any) -> Any:
         raise Problem("strings have no place in TOSA", kind="unsupported",
@@ -42,7 +42,7 @@ class StringConcat(OfStrings):
 
 @operator("StringSplit")
 class StringSplit(OfStrings):
-    """Each string's parts, with empty strings behind them so that all have equally many, and how many each has."""
+    """The parts of each string, padded with empty strings to one number of parts, and the number of parts of each."""
     delimiter: str | None = None
     maxsplit: int | None = None
 
@@ -58,7 +58,7 @@ class StringSplit(OfStrings):
 
 @operator("RegexFullMatch")
 class RegexFullMatch(OfStrings):
-    """Python's expressions are taken for RE2's, of which they have all but few."""
+    """A full match of a regular expression. Python's expressions stand in for RE2's, of which they support all but few."""
     pattern: str = ""
 
     def reference(self, x: Array) -> Array:
@@ -71,7 +71,7 @@ class RegexFullMatch(OfStrings):
 
 @operator("StringNormalizer")
 class StringNormalizer(OfStrings):
-    """Words less those that are not wanted, in other letters; one empty word where none is left."""
+    """Words without the stop words, in other letter case; one empty word if none is left."""
     case_change_action: str = "NONE"
     is_case_sensitive: int = 0
     locale: str | None = None

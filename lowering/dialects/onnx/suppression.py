@@ -1,8 +1,8 @@
-"""NonMaxSuppression: of boxes that overlap much the one of the highest score.
+"""NonMaxSuppression: among boxes that overlap much, keep the box of the highest score.
 
-How many boxes stay depends on data, and code has fixed shapes: the operator of ai.onnx is interpreted, and computed where its
-operands are known. The operator of that name of the domain `tosaic` has a row for each box that can stay: the rows of those
-that do come first, -1 stands in the others, and a second result says how many they are.
+The number of kept boxes depends on data, and code has fixed shapes: the operator of ai.onnx is interpreted, and evaluated at
+compile time if its operands are known. The operator of that name of the domain `tosaic` has a row for each box that can be
+kept: the rows of the kept boxes come first, the others are -1, and a second result is the number of kept boxes.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 class Suppression(Operator):
-    """Boxes [batch, N, 4] by two corners, or with `center_point_box` by middles and extents; scores [batch, classes, N]."""
+    """Boxes [batch, N, 4] by two corners, or with `center_point_box` by centers and extents; scores [batch, classes, N]."""
     center_point_box: int = 0
 
     def kept(self, boxes: Array, scores: Array, most: Array | None = None, overlap: Array | None = None,
@@ -58,7 +58,7 @@ class Suppression(Operator):
 
 @operator("NonMaxSuppression")
 class NonMaxSuppression(Suppression):
-    """Which boxes stay: [kept, 3] of batch, class and box."""
+    """The kept boxes: [kept, 3] of batch, class and box."""
 
     def reference(self, boxes: Array, scores: Array, most: Array | None = None, overlap: Array | None = None,
                   least: Array | None = None) -> Array:
@@ -76,7 +76,7 @@ class NonMaxSuppression(Suppression):
 
 @operator("tosaic.NonMaxSuppression")
 class PaddedSuppression(Suppression):
-    """The same with as many rows as can stay, and how many are used."""
+    """The same with as many rows as boxes can be kept, and the number of used rows."""
 
     def reference(self, boxes: Array, scores: Array, most: Array | None = None, overlap: Array | None = None,
                   least: Array | None = None) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
-"""What convolutions and pools of ONNX have in common: attributes that place a window, and channels behind the batch.
+"""The common base of ONNX's convolutions and pools: attributes that place a window, and channels after the batch.
 
-TOSA has channels last; an axis of extent 1 makes an image of what has one spatial axis. References see windows as NumPy's
-sliding ones over a padded input.
+TOSA has channels last; an axis of extent 1 turns a tensor with one spatial axis into an image. References use NumPy's sliding
+windows over a padded input.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SPATIAL = 3
 
 
 class Windowed(Operator):
-    """An operator whose window the usual attributes place."""
+    """An operator with a window that the usual attributes place."""
     auto_pad: str = "NOTSET"
     kernel_shape: Ints = ()
     pads: Ints = ()
@@ -30,7 +30,7 @@ class Windowed(Operator):
     ceil_mode: int = 0
 
     def numbers(self, name: str, count: int, default: int) -> Ints:
-        """An attribute of so many numbers, none below the usual one."""
+        """Return an attribute of that many numbers, none below the default."""
         found: Ints = getattr(self, name) or (default,) * count
         require(len(found) == count, f"{name} has {len(found)} numbers, {count} are needed", kind="attribute")
         require(min(found, default=default) >= default, f"{name} is {list(found)}, none may be below {default}",
@@ -38,7 +38,7 @@ class Windowed(Operator):
         return found
 
     def kernel(self, spatial: int, own: Sequence[int] | None = None) -> Ints:
-        """The extents of the window: those of the filter, where there is one."""
+        """Return the extents of the window: those of the filter, if there is one."""
         if own is None:
             require(bool(self.kernel_shape), "it needs the attribute kernel_shape", kind="attribute")
             return self.numbers("kernel_shape", spatial, 1)
@@ -48,8 +48,8 @@ class Windowed(Operator):
         return tuple(own)
 
     def placing(self, extents: Sequence[int], kernel: Ints) -> tuple[Ints, list[tuple[int, int]], list[int]]:
-        """Strides, padding and how many places there are for each spatial axis. Places beyond the padding behind (`ceil_mode`)
-        are counted where they begin before it."""
+        """Return strides, padding and the number of window positions for each spatial axis. Positions that end beyond the
+        trailing padding (`ceil_mode`) count if they begin before it."""
         count = len(kernel)
         strides, dilations = self.numbers("strides", count, 1), self.numbers("dilations", count, 1)
         reached = reach(kernel, dilations)
@@ -75,7 +75,7 @@ class Windowed(Operator):
         return strides, pads, places
 
     def window(self, extents: Sequence[int], kernel: Ints) -> tuple[Window, list[tuple[int, int]]]:
-        """The window, whose padding reaches to the end of its last place, and the padding that the node asks for."""
+        """Return the window, whose padding reaches to the end of its last position, and the padding that the node asks for."""
         strides, pads, places = self.placing(extents, kernel)
         dilations = self.numbers("dilations", len(kernel), 1)
         whole = [(before, max(after, (count - 1) * s + k - n - before)) for n, (before, after), count, s, k in
@@ -83,8 +83,8 @@ class Windowed(Operator):
         return Window(kernel, strides, dilations, whole), pads
 
     def seen(self, x: Array, kernel: Ints, border: Any, beyond: Any = None) -> Array:
-        """What the windows see of an array [N, C, spatial ...]: [N, C, places ..., kernel ...]. `border` stands in the padding,
-        `beyond` (where it is another one) behind it."""
+        """Return the windows of an array [N, C, spatial ...]: [N, C, places ..., kernel ...]. `border` fills the padding,
+        `beyond` (if it differs) the elements after it."""
         strides, pads, places = self.placing(x.shape[2:], kernel)
         dilations = self.numbers("dilations", len(kernel), 1)
         beyond = border if beyond is None else beyond
@@ -100,7 +100,8 @@ class Windowed(Operator):
 
 
 def spatial_axes(shape: Sequence[int]) -> int:
-    """How many spatial axes an input [N, C, spatial ...] has; a Problem unless it has some, and few."""
+    """Return the number of spatial axes of an input [N, C, spatial ...]; raise a Problem unless there is at least one, and at
+    most three."""
     count = len(shape) - 2
     require(1 <= count <= MOST_SPATIAL, f"the input has {len(shape)} axes, batch, channels and one to three others are known",
             kind="shape")
@@ -108,14 +109,14 @@ def spatial_axes(shape: Sequence[int]) -> int:
 
 
 def channels_last(e: Emitter, x: Value) -> Value:
-    """[N, C, spatial ...] as [N, spatial ..., C], one spatial axis as two."""
+    """Return [N, C, spatial ...] as [N, spatial ..., C], one spatial axis as two."""
     n, c, *extents = x.tensor.dims
     x = e.transpose(x, (0, *range(2, x.tensor.rank), 1))
     return e.reshape(x, (n, 1, *extents, c)) if len(extents) == 1 else x
 
 
 def channels_first(e: Emitter, x: Value, spatial: int) -> Value:
-    """The way back."""
+    """Undo `channels_last`: return [N, C, spatial ...]."""
     if spatial == 1:
         n, _, extent, c = x.tensor.dims
         x = e.reshape(x, (n, extent, c))
@@ -123,7 +124,7 @@ def channels_first(e: Emitter, x: Value, spatial: int) -> Value:
 
 
 def filter_last(e: Emitter, filter: Value) -> Value:
-    """[outputs, inputs, kernel ...] as [outputs, kernel ..., inputs], one spatial axis as two."""
+    """Return [outputs, inputs, kernel ...] as [outputs, kernel ..., inputs], one spatial axis as two."""
     outputs, inputs, *kernel = filter.tensor.dims
     filter = e.transpose(filter, (0, *range(2, filter.tensor.rank), 1))
     return e.reshape(filter, (outputs, 1, *kernel, inputs)) if len(kernel) == 1 else filter

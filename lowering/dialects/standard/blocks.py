@@ -1,9 +1,9 @@
-"""A function's body of several blocks, between which `cf.br`, `cf.cond_br` and `cf.switch` branch: one operation whose
-regions are the blocks, the first one the entry, in reverse postorder.
+"""A function's body of several blocks, between which `cf.br`, `cf.cond_br` and `cf.switch` branch: one operation whose regions
+are the blocks, the first one the entry, in reverse postorder.
 
-A block sees the values of the blocks that dominate it. It yields what its terminator takes: `return` its results; a branch the
-arguments of its target; a fork its condition, then the arguments of both targets; a switch its flag, then those of each target.
-Blocks that the entry does not reach are not kept.
+A block sees the values of the blocks that dominate it. It yields the operands of its terminator: `return` its results; a branch
+the arguments of its target; a fork its condition, then the arguments of both targets; a switch its flag, then those of each
+target. Unreachable blocks are not kept.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NAME = "tosaic.blocks"
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a block ends. `targets` are the blocks that it may go to, `counts` how many arguments it hands each; `cases` are the
-    numbers of a switch, one for each target behind the default."""
+    """The terminator of a block. `targets` are the blocks that it may branch to, `counts` the numbers of arguments for each;
+    `cases` are the numbers of a switch, one for each target after the default."""
     spelling: str
     targets: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
@@ -35,11 +35,11 @@ class Exit:
 
     @property
     def decides(self) -> int:
-        """The number of values before the arguments: the condition, or the flag."""
+        """Number of values before the arguments: the condition, or the flag."""
         return int(self.spelling in (COND_BRANCH, SWITCH))
 
     def handed(self, yields: Sequence[Value]) -> list[tuple[Value, ...]]:
-        """The arguments for each target, out of what the block yields."""
+        """Return the arguments for each target among the values that the block yields."""
         found, at = [], self.decides
         for count in self.counts:
             found.append(tuple(yields[at:at + count]))
@@ -48,7 +48,7 @@ class Exit:
 
 
 class Blocks(UnknownOp):
-    """The blocks of a function. `exits` has the end of each."""
+    """The blocks of a function. `exits` has the terminator of each."""
     foreign = True
     spelling: str = NAME
     exits: tuple[Exit, ...] = attribute("none", default=())
@@ -68,7 +68,8 @@ def dominators_of(exits: tuple[Exit, ...]) -> Sequence[int]:
 
 
 def check_exit(operation: Operation, block: Block, end: Exit) -> None:
-    """What a block hands on is what its targets take; a condition is one boolean, a flag one integer."""
+    """Check that a block passes the arguments that its targets take, that a condition is one boolean, and a flag one
+    integer."""
     place = block.terminator_position or operation.position
     if end.spelling == RETURN:
         return

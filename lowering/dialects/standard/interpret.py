@@ -1,7 +1,7 @@
-"""What operations of MLIR's own dialects and of TOSA do in a module that is interpreted as TensorFlow's are (`tf.interpret`).
+"""Interpretation of operations of MLIR's own dialects and of TOSA in a module that is interpreted like TensorFlow's
+(`tf.interpret`).
 
-Blocks are run as they are written, one after the other, by a program counter: nothing here knows the structure that a compiler
-finds in them.
+A program counter runs blocks as they are written: nothing here uses the structure that a compiler finds in them.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Run = Callable[[Environment, Operation, Sequence[Datum], Scope], Sequence[Datum]
 
 
 def run_operation(environment: Environment, operation: Operation, scope: Scope) -> Sequence[Datum]:
-    """The results of one operation that is not TensorFlow's."""
+    """Return the results of one operation that is not TensorFlow's."""
     operands = [scope[v] for v in operation.operands]
     found = RUNS.get(spelling(operation))
     if found is not None:
@@ -76,7 +76,7 @@ def extract(environment: Environment, operation: Operation, operands: Sequence[D
 
 
 def quantize(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
-    """The nearest step, ties to even, within the storage's range."""
+    """Return the nearest step, ties to even, within the storage's range."""
     element, x = quantized_element(operation.results[0].type), np.asarray(operands[0])
     scale, zero = spread(element.scales, element.axis, x.ndim), spread(element.zero_points, element.axis, x.ndim)
     with np.errstate(all="ignore"):
@@ -101,7 +101,7 @@ def quantized_element(type: object) -> Quantized:
 
 
 def spread(numbers: Sequence[float], axis: int | None, rank: int) -> Array:
-    """One value per tensor, or one per index along an axis."""
+    """Return one value per tensor, or one per index along an axis."""
     array = np.array(numbers, np.float64)
     return array[0] if axis is None else array.reshape([-1 if a == axis else 1 for a in range(rank)])
 
@@ -138,7 +138,7 @@ def tosa_while(environment: Environment, operation: Operation, operands: Sequenc
 
 
 def blocks(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
-    """Block after block, until one returns."""
+    """Run block after block, until one returns."""
     op, at, given = operation.op, 0, list(operands)
     assert isinstance(op, Blocks)
     values = dict(scope)

@@ -1,4 +1,4 @@
-"""Operations of MLIR's own dialects as they are kept: by their names, with their properties, as those of TensorFlow are.
+"""Operations of MLIR's own dialects as they are stored: by their names, with their properties, like those of TensorFlow.
 
     arith.constant   a constant, of a tensor or a scalar
     tensor.cast      the same tensor, of a type that says more or less
@@ -28,7 +28,7 @@ QUANTIZE, DEQUANTIZE, STORAGE_CAST = "quant.qcast", "quant.dcast", "quant.scast"
 STANDARD = frozenset({CONSTANT, TENSOR_CAST, EXTRACT, CALL, IF, WHILE, QUANTIZE, DEQUANTIZE, STORAGE_CAST})
 INDEX = "index"
 INDEX_ELEMENT = "i64"
-"""What an index is computed as."""
+"""Element type in which an index is computed."""
 
 
 class StandardOp(ForeignOp):
@@ -44,13 +44,13 @@ class StandardOp(ForeignOp):
 
 
 def scalar_tensor(type: Type) -> Type:
-    """The tensor without axes that a scalar is where something is computed; other types as they are."""
+    """Return the rank-0 tensor type of a scalar type, as used in computations; other types unchanged."""
     element = scalar_element(type)
     return type if element is None else TensorType((), element)
 
 
 def scalar_element(type: Type) -> ElementType | None:
-    """The element type that a scalar is of; None for what is no scalar."""
+    """Return the element type of a scalar; None for other types."""
     if not isinstance(type, OpaqueType):
         return None
     return ELEMENT_TYPES.get(INDEX_ELEMENT if type.text == INDEX else type.text)
@@ -111,7 +111,7 @@ def check_call(operation: Operation) -> None:
 
 
 def check_if(operation: Operation) -> None:
-    """Two regions, which have no arguments and yield the results."""
+    """Check that there are two regions, which have no arguments and yield the results."""
     check_counts(operation, 1, len(operation.results), 2)
     if not is_condition(operation.operands[0].type):
         raise wrong(operation, f"takes an i1, %{operation.operands[0].name} is a {operation.operands[0].type}")

@@ -1,1 +1,1 @@
-"""The `tf` dialect: open, so that an operation keeps its name, properties, attributes and regions whatever it is."""
+"""The `tf` dialect: open, so that every operation keeps its name, properties, attributes and regions."""

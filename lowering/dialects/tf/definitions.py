@@ -2,9 +2,9 @@
 types, attributes and their values. A violation is a Problem when a module is verified.
 
 `definitions.json` holds the registry's entries for the operators that are interpreted or compiled, with the defaults of
-attributes, which a text may leave out (`default_of`). An operand is `T` (of the
-type that attribute T says), `N*T` (N of them), `*T` (of the types in the list T) or `=float`. MLIR derives N and T from the
-operands, so what a text says of them is not looked at. Operators that name functions are checked where they are called.
+attributes, which a text may leave out (`default_of`). An operand is `T` (of the type in attribute T), `N*T` (N of them), `*T`
+(of the types in the list T) or `=float`. MLIR derives N and T from the operands, so the values of these attributes in a text
+are ignored. Operators that name functions are checked at the calls.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ELEMENTS = {"i1": "bool", "f16": "half", "bf16": "bfloat16", "f32": "float", "f6
 """TensorFlow's names of MLIR's element types."""
 WRITTEN = {name: element for element, name in reversed(ELEMENTS.items())}
 OWN = ("resource", "variant", "string", "qint8", "qint16", "qint32", "quint8", "quint16")
-"""Types of TensorFlow's own that are called the same there."""
+"""TensorFlow's own types that have the same names there."""
 BRANCHES = (("then_branch", "else_branch"), ("cond", "true_branch", "false_branch"))
 CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     **dict.fromkeys(("tf.If", "tf.StatelessIf"), BRANCHES), **dict.fromkeys(("tf.Case", "tf.StatelessCase"), (("branches",),)),
@@ -38,11 +38,12 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     **dict.fromkeys(("tf.PartitionedCall", "tf.StatefulPartitionedCall", "tf.LegacyCall"), (("f",),))}
 """Operators that name functions, and the attributes that do: TensorFlow's and, for tf.If, the design document's as well."""
 DERIVED = ("type", "list(type)", "shape", "list(shape)")
-"""Kinds of attributes that MLIR knows from types."""
+"""Kinds of attributes that MLIR derives from types."""
 
 
 def check_definition(operation: Operation) -> None:
-    """Raise a Problem unless the operation is one that its operator allows; an operator that is not in the table may be any."""
+    """Raise a Problem unless the operation conforms to its operator's definition; operators that are not in the table are
+    unrestricted."""
     name = spelling(operation)
     check_control(operation)
     if (forms := CALLS.get(name)) is not None:
@@ -52,7 +53,7 @@ def check_definition(operation: Operation) -> None:
 
 
 def check_control(operation: Operation) -> None:
-    """Nothing of the executor's types goes into an operation or comes out of it."""
+    """Raise a Problem if an operand or result of an operation has a type of the executor."""
     for value in (*operation.operands, *operation.results):
         if value.type in (CONTROL, TOKEN):
             raise Problem(f"{spelling(operation)} has no control, %{value.name} is a {value.type}", operation.position,
@@ -60,7 +61,7 @@ def check_control(operation: Operation) -> None:
 
 
 def check_call(operation: Operation, forms: Sequence[Sequence[str]]) -> None:
-    """It names the functions of one of these forms; what they take is checked where they are called."""
+    """Check that a call names the functions of one of these forms; their arguments are checked at the call."""
     found = callees(operation)
     if not any(all(found.get(name) for name in form) for form in forms):
         missing = next(name for name in forms[0] if not found.get(name))
@@ -81,33 +82,33 @@ def definitions() -> Mapping[str, Definition]:
 
 @dataclass(frozen=True, slots=True)
 class DefaultNumber:
-    """A number that the text of an operation leaves out."""
+    """A number that the text of an operation omits."""
     value: int | float
 
 
 @functools.cache
 def default_of(name: str, attribute: str) -> Any:
-    """What TensorFlow takes for an attribute that is left out; None where it has to be there, or follows from types."""
+    """Return TensorFlow's default of an omitted attribute; None if it is required, or follows from types."""
     found = definitions().get(name, {}).get("attributes", {}).get(attribute, {}).get("default")
     return as_attribute(found)
 
 
 def as_attribute(value: Any) -> Any:
-    """A value of the table as the text's reader would give it."""
+    """Return a value of the table in the form in which the text's reader returns it."""
     if isinstance(value, list):
         return tuple(map(as_attribute, value))
     return DefaultNumber(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 class Check:
-    """One operation against its definition; what is found out of attributes on the way."""
+    """The check of one operation against its definition, with the values that it infers for attributes."""
 
     def __init__(self, operation: Operation, definition: Definition) -> None:
         self.operation, self.definition = operation, definition
         self.attributes: Mapping[str, Definition] = definition["attributes"]
         self.counts: dict[str, int] = {}
         self.types: dict[str, tuple[str, str]] = {}
-        """The type that an attribute stands for, and the value that says so."""
+        """The type of each attribute, and the value that determines it."""
 
     def check(self) -> None:
         for what, values in (("operand", self.operation.operands), ("result", self.operation.results)):
@@ -122,7 +123,7 @@ class Check:
 
     # ---- operands and results ----------------------------------------------------------------------------------------
     def assigned(self, specs: Sequence[str], total: int, what: str) -> list[str]:
-        """For each operand or result what it must be."""
+        """Return the required type of each operand or result."""
         lists = [s for s in specs if s.startswith("*")]
         repeated = [s for s in specs if "*" in s[1:]]
         rest = total - (len(specs) - len(lists) - len(repeated))
@@ -150,7 +151,7 @@ class Check:
         raise self.wrong(f"{verb} {counted}, found {total}")
 
     def count(self, name: str, found: int, what: str) -> None:
-        """How many operands or results an attribute stands for."""
+        """Check the number of operands or results that an attribute counts."""
         least = self.attributes.get(name, {}).get("least", 0)
         before = self.counts.setdefault(name, found)
         if found < least:
@@ -159,7 +160,7 @@ class Check:
             raise self.wrong(f"has {before} operands and {found} results that must be as many as each other ({name})")
 
     def element(self, spec: str, value: Value, what: str) -> None:
-        """The element type is one that is allowed, and that of the others of the same attribute."""
+        """Check that the element type is allowed, and equals that of other values of the same attribute."""
         found = element_name(value.type)
         if not spec or found is None:
             return
@@ -175,7 +176,7 @@ class Check:
 
     # ---- attributes --------------------------------------------------------------------------------------------------
     def attribute(self, name: str, attribute: Definition) -> None:
-        """There unless it may be left out, of its kind, and one of the values that are allowed."""
+        """Check that an attribute is present unless it may be omitted, and has the right kind and an allowed value."""
         kind = attribute["kind"]
         if kind in DERIVED or name in self.counts:
             return
@@ -204,7 +205,7 @@ class Check:
 
 
 def element_name(type: Type) -> str | None:
-    """TensorFlow's name of a type's elements; None where nothing is known of them."""
+    """Return TensorFlow's name of a type's elements; None if they are unknown."""
     match type:
         case TensorType(element=element):
             return ELEMENTS.get(element.name)
@@ -215,7 +216,7 @@ def element_name(type: Type) -> str | None:
             return None
 
 
-# The values of attributes, by their kinds: those of a list, or the one; None where it is another kind
+# Values of attributes by kind: of the items of a list, or of the one; None for a value of another kind
 
 def a_kind(kind: str) -> str:
     named = {"bool": "true or false", "int": "a whole number", "float": "a number", "string": "a string"}
@@ -243,7 +244,7 @@ def strings(value: Any) -> Sequence[Any] | None:
 
 
 def listed(value: Any, read: Any) -> Sequence[Any] | None:
-    """The items of `[1, 2]` or `array<i64: 1, 2>`."""
+    """Return the items of `[1, 2]` or `array<i64: 1, 2>`."""
     values = getattr(value, "values", value)
     if not isinstance(values, tuple):
         return None

@@ -1,7 +1,7 @@
-"""Which operations of TensorFlow can be seen from outside although nobody reads their results.
+"""TensorFlow operations with effects, which are visible from outside although nobody reads their results.
 
-TensorFlow marks its operators as stateful where they touch a resource, another device or the console. Here an operator
-is taken to have an effect unless it has results and is not among those that write; what only reads has none.
+TensorFlow marks its operators as stateful if they touch a resource, another device or the console. Here an operator has an
+effect unless it has results and is not among the writers; operators that only read have none.
 """
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WRITERS = frozenset({
     "tf.StackPushV2", "tf.StackPopV2", "tf.TensorArrayWriteV3", "tf.TensorArrayScatterV3", "tf.TensorArraySplitV3",
     "tf.QueueDequeueV2", "tf.QueueDequeueManyV2", "tf.IteratorGetNext", "tf.ReaderReadV2", "tf.PrintV2", "tf.Print",
     "tf.MapUnstage", "tf.Unstage", "tf.CollectiveReduceV2", "tf.CollectiveGatherV2"})
-"""Operators with results whose effect is seen elsewhere."""
+"""Operators with results and an effect that is visible elsewhere."""
 CONTROL_FLOW = frozenset({"tf.If", "tf.While", "tf.Case", "tf.IfRegion", "tf.WhileRegion", "tf.CaseRegion"})
-"""Stateful unless they say `is_stateless = true`."""
+"""Operators that are stateful unless they have `is_stateless = true`."""
 
 STANDARD = frozenset({"func.call", "scf.while", "tosaic.blocks"})
 """Operations of MLIR's own dialects that may have any effect, or not terminate."""

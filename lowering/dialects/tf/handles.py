@@ -1,7 +1,7 @@
-"""Which variables a function may write, by the handles among its arguments.
+"""Variables that a function may write, by the handles among its arguments.
 
-A handle goes from operation to operation, through calls, branches and loops. What it may be is followed upwards only: an
-operation's results may be any handle that goes into it.
+A handle flows from operation to operation, through calls, branches and loops. The analysis is conservative: an operation's
+results may be any handle among its operands.
 """
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ...graph.graph import Function, Module, Operation, Value
 from .operator import is_tensorflow
 
 WRITES = ("tf.Assign", "tf.ResourceApply", "tf.ResourceScatter", "tf.ResourceSparseApply", "tf.ResourceStridedSliceAssign")
-"""How the names of operations begin that change the variable of their first operand."""
+"""Prefixes of the names of operations that change the variable of their first operand."""
 Origins = dict[Value, frozenset[int]]
 """The arguments whose handles a value may be."""
 
 
 def written_arguments(module: Module, name: str) -> frozenset[int]:
-    """The numbers of the arguments of a function that are handles of variables it may write."""
+    """Return the numbers of a function's arguments that are handles of variables which it may write."""
     return Writes(module).of(module.function(name))
 
 
 class Writes:
-    """What the functions of a module write."""
+    """The analysis of writes by the functions of a module."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -29,7 +29,7 @@ class Writes:
 
     def of(self, function: Function) -> frozenset[int]:
         if function.name not in self.found:
-            self.found[function.name] = frozenset()  # while it is being looked at, for functions that call themselves
+            self.found[function.name] = frozenset()  # during the search, for recursive functions
             self.found[function.name] = self.search(function)
         return self.found[function.name]
 
@@ -44,14 +44,15 @@ class Writes:
         return frozenset(n for o in operations for n in self.written(o, origins))
 
     def written(self, operation: Operation, origins: Origins) -> frozenset[int]:
-        """The arguments that one operation, its regions not counted, writes."""
+        """Return the arguments that one operation, its regions not counted, writes."""
         if is_tensorflow(operation) and spelling(operation).startswith(WRITES):
             return origins.get(operation.operands[0], frozenset())
         names = [f for found in callees(operation).values() for f in found]
         return frozenset(n for name in names for n in self.through(name, operation, origins))
 
     def through(self, name: str, operation: Operation, origins: Origins) -> frozenset[int]:
-        """The arguments that a function writes which an operation hands its last operands to."""
+        """Return the arguments that an operation passes, among its last operands, to parameters which the named function
+        writes."""
         function = self.module.function(name)
         first = len(operation.operands) - len(function.arguments)
         handed = [operation.operands[first + n] for n in self.of(function) if 0 <= first + n < len(operation.operands)]
@@ -59,7 +60,7 @@ class Writes:
 
 
 def follow(operation: Operation, origins: Origins) -> None:
-    """What may come in may come out, and be an argument of a region, or what the region gives."""
+    """Propagate the handles among an operation's operands and its regions' yields to its results and its regions' arguments."""
     given = frozenset(n for v in operation.operands for n in origins.get(v, frozenset()))
     given |= frozenset(n for region in operation.regions for v in region.yields for n in origins.get(v, frozenset()))
     for value in (*operation.results, *(v for region in operation.regions for v in region.arguments)):

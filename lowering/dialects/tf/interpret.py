@@ -1,7 +1,8 @@
-"""Runs graphs of TensorFlow's dialects, operation by operation: what everything that is made of them is checked against.
+"""Interpreter of graphs of TensorFlow's dialects, operation by operation. Everything made of these graphs is checked against
+it.
 
-Functions run in program order; what stands in a `tf_executor.graph` runs as TensorFlow's executor does it
-(`tf_executor.interpret`). Variables live in an `Environment`, by name, from one call to the next.
+Functions run in program order; a `tf_executor.graph` runs as in TensorFlow's executor (`tf_executor.interpret`). Variables live
+in an `Environment`, by name, from one call to the next.
 """
 from __future__ import annotations
 
@@ -27,26 +28,27 @@ from .values import Datum, NamedVariable
 Scope = dict[Value, Datum]
 COMPLEX = re.compile(r"dense<[\[(][^<>]*> : tensor<(\d+x)*complex<f32>>")
 MAX_ITERATIONS = 1 << 24
-"""Of one loop: more are taken for a loop without end."""
+"""Maximum number of iterations of one loop: more count as an infinite loop."""
 NUMPY_ERRORS = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
 DEPTH = 200
-"""Of functions that call each other."""
+"""Maximum depth of functions that call each other."""
 
 
 @dataclass
 class Environment:
-    """A module, the values of its variables by name (None: not initialised), and the tensors that are on their way from a
-    Send to its Recv."""
+    """A module, the values of its variables by name (None: not initialised), and the tensors in transit from a Send to its
+    Recv."""
     module: Module
     variables: dict[str, Array | None] = field(default_factory=dict)
     rendezvous: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     rfc_merge: bool = False
-    """True if a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+    """True if a Merge with a dead control input is dead, as in the dialect's design document; in TensorFlow it is live."""
     depth: int = 0
     observe: Callable[[Operation, Sequence[Datum]], None] | None = None
-    """Called after every operation that has run, with its results; None for a dead one of an executor graph."""
+    """A function that is called after every operation that has run, with its results; None for a dead operation of an executor
+    graph."""
     written: Callable[[Operation, str, Array], None] | None = None
-    """Called after every write, with the operation, the variable and what it holds."""
+    """A function that is called after every write, with the operation, the variable and its new contents."""
 
     def __post_init__(self) -> None:
         for operation in self.module.declarations:
@@ -61,7 +63,7 @@ class Environment:
 
     # ---- variables -----------------------------------------------------------------------------------------------
     def declare(self, operation: Operation) -> None:
-        """A variable of TOSA: the first declaration gives it its value."""
+        """Declare a variable of TOSA: the first declaration sets its value."""
         op: Any = operation.op
         self.variables.setdefault(op.symbol, None if op.initial is None else np.array(op.initial))
 
@@ -78,22 +80,22 @@ class Environment:
 
 
 def named(handle: Datum) -> str:
-    """The name of the variable that a value must be a handle of."""
+    """Return the name of the variable that a value must be a handle of."""
     if not isinstance(handle, NamedVariable):
         raise Problem("what stands for a variable is no handle of one", kind="type")
     return handle.name
 
 
 def interpret(environment: Environment, name: str | None, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
-    """The results of a function. Arguments are arrays, or `NamedVariable`s; those that the module binds to its own
-    variables are left out."""
+    """Return the results of a function. Arguments are arrays, or `NamedVariable`s, without those that the module binds to its
+    own variables."""
     function = environment.module.function(name)
     with np.errstate(all="ignore"):
         return call(environment, function, bound(function, arguments))
 
 
 def bound(function: Function, arguments: Sequence[Datum]) -> list[Datum]:
-    """The arguments, with handles where the module says which variable one stands for."""
+    """Return the arguments, with handles for those that the module binds to a variable."""
     given, result = list(arguments), []
     attributes = function.argument_attributes or ({},) * len(function.arguments)
     for value, own in zip(function.arguments, attributes, strict=True):
@@ -110,7 +112,7 @@ def bound(function: Function, arguments: Sequence[Datum]) -> list[Datum]:
 
 
 def checked(datum: Datum, value: Value) -> Datum:
-    """An argument, held against its type."""
+    """Return an argument after checking it against its type."""
     type = scalar_tensor(value.type)
     if isinstance(type, TensorType):
         array = np.asarray(datum)
@@ -137,7 +139,7 @@ def call(environment: Environment, function: Function, arguments: Sequence[Datum
 
 
 def run_block(environment: Environment, block: Block, scope: Scope) -> tuple[Datum, ...]:
-    """The operations of a block in order, with the values around it in `scope`; what it yields."""
+    """Run the operations of a block in order, with the enclosing values in `scope`; return the values that it yields."""
     for operation in block.operations:
         try:
             results = run(environment, operation, scope)
@@ -150,7 +152,7 @@ def run_block(environment: Environment, block: Block, scope: Scope) -> tuple[Dat
 
 
 def run(environment: Environment, operation: Operation, scope: Scope) -> Sequence[Datum]:
-    """The results of one operation."""
+    """Return the results of one operation."""
     if isinstance(operation.op, Graph):
         from ..tf_executor.interpret import run_graph
         return run_graph(environment, operation, scope)
@@ -164,13 +166,13 @@ def run(environment: Environment, operation: Operation, scope: Scope) -> Sequenc
         if (found := REFERENCES.get(name)) is not None:
             results = found(operation, *operands)
             return counted(operation, [as_datum(r) for r in (results if isinstance(results, tuple) else (results,))])
-    except NUMPY_ERRORS as error:  # shapes that do not fit, as NumPy says it
+    except NUMPY_ERRORS as error:  # shapes that do not fit, as NumPy reports them
         raise Problem(f"{name}: {error}", operation.position, kind="shape") from error
     raise Problem(f"operator {name} is not known", operation.position, kind="unsupported")
 
 
 def counted(operation: Operation, results: Sequence[Datum]) -> Sequence[Datum]:
-    """The results, as many as the operation has."""
+    """Return the results after checking that there are as many as the operation has."""
     if len(results) != len(operation.results):
         raise Problem(f"it has {len(results)} results, not {len(operation.results)}", operation.position, kind="type")
     return results
@@ -191,7 +193,7 @@ def constant(environment: Environment, operation: Operation, operands: Sequence[
 
 
 def complex_array(written: str) -> Array:
-    """A constant of complex numbers, (real, imaginary) each, that is not written as bytes."""
+    """Return a constant of complex numbers that is written as pairs (real, imaginary), not as bytes."""
     elements, _, type = written.removeprefix("dense<").rpartition("> : tensor<")
     try:
         pairs = np.array(json.loads(elements.replace("(", "[").replace(")", "]")), np.float32)
@@ -206,8 +208,8 @@ def nothing(environment: Environment, operation: Operation, operands: Sequence[D
 
 
 def is_true(datum: Datum) -> bool:
-    """What a condition says that is no boolean: a number if it is not zero, a string if it is not empty, a tensor of rank
-    above 0 if it has elements."""
+    """Return a condition as a bool: a number is true if it is not zero, a string if it is not empty, a tensor of rank above 0
+    if it has elements."""
     array = np.asarray(datum)
     if array.ndim:
         return array.size > 0
@@ -220,7 +222,7 @@ def functions_of(operation: Operation, *names: str) -> list[str]:
 
 
 def if_(environment: Environment, operation: Operation, operands: Sequence[Datum], scope: Scope) -> Sequence[Datum]:
-    """With a function as condition (the dialect's design document) or with the first operand."""
+    """Run If, with a function as condition (the dialect's design document) or with the first operand."""
     found = callees(operation)
     if "cond" in found:
         condition = call(environment, environment.function(found["cond"][0]), operands)[0]
@@ -238,7 +240,7 @@ def case(environment: Environment, operation: Operation, operands: Sequence[Datu
 
 
 def branch_of(index: Array, count: int) -> int:
-    """The last branch for an index outside of them."""
+    """Return the index of a branch: the last branch for an index out of range."""
     return int(index) if 0 <= int(index) < count else count - 1
 
 
@@ -326,7 +328,7 @@ def gather_variable(environment: Environment, operation: Operation, operands: Se
 
 
 def channel(operation: Operation) -> tuple[Any, ...]:
-    """What a Send and its Recv have in common."""
+    """Return the key that a Send and its Recv share."""
     incarnation = getattr(find(operation, "send_device_incarnation"), "value", 0)
     return (*(find(operation, n) for n in ("tensor_name", "send_device", "recv_device")), incarnation)
 

@@ -1,7 +1,7 @@
-"""An operation of TensorFlow: kept as it is written, by its name, whether anything knows it or not.
+"""An operation of TensorFlow: kept as written, by its name, whether the operation is known or not.
 
-What it means is the business of later stages, by a table over `spelling`. Properties (`<{...}>`) and attributes (`{...}`) stay
-apart, because MLIR prints them apart; `find` looks into both.
+Later stages define its semantics, by a table over `spelling`. Properties (`<{...}>`) and attributes (`{...}`) are separate,
+because MLIR prints them separately; `find` searches both.
 """
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SEND, RECEIVE = ("tf._Send", "tf._HostSend"), ("tf._Recv", "tf._HostRecv")
 
 
 class TensorFlowOp(ForeignOp):
-    """An operator of the open dialect: `spelling` is its name (`tf.MatMul`), `properties` what stands in `<{...}>`.
+    """An operator of the open dialect: `spelling` is its name (`tf.MatMul`), `properties` are the entries of `<{...}>`.
 
-    The attributes of the operation (`Operation.attributes`) are what stands in `{...}`. A region ends in `tf.Yield`, whose
+    The attributes of the operation (`Operation.attributes`) are the entries of `{...}`. A region ends in `tf.Yield`, whose
     operands are the block's `yields`.
     """
     terminator = YIELD
@@ -36,5 +36,5 @@ class TensorFlowOp(ForeignOp):
 
 
 def is_tensorflow(operation: Operation, *names: str) -> bool:
-    """True if it is an operation of the dialect, and of one of these names if there are any."""
+    """True if the operation belongs to the dialect, and has one of these names if any are given."""
     return isinstance(operation.op, TensorFlowOp) and (not names or operation.op.spelling in names)

@@ -13,12 +13,12 @@ from ...graph.types import Array, TensorType
 
 GLOBAL_TENSOR, BOUND, EXPORTED = "tf_saved_model.global_tensor", "tf_saved_model.bound_input", "tf_saved_model.exported_names"
 INITIALIZER = "tf_saved_model.initializer_type"
-"""On a function that restores variables from a file."""
+"""Attribute of a function that restores variables from a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalTensor:
-    """A variable, or a constant where `is_mutable` is false, with its initial value (None: the module has none)."""
+    """A variable, or a constant if `is_mutable` is false, with its initial value (None: the module has none)."""
     name: str
     type: TensorType
     value: Array | None
@@ -27,7 +27,7 @@ class GlobalTensor:
 
 
 def global_tensors(module: Module) -> dict[str, GlobalTensor]:
-    """The global tensors of a module by their symbols."""
+    """Return the global tensors of a module by their symbols."""
     found = [global_tensor(o) for o in module.declarations if spelling(o) == GLOBAL_TENSOR]
     return {g.name: g for g in found}
 
@@ -42,13 +42,13 @@ def global_tensor(operation: Operation) -> GlobalTensor:
 
 
 def bound_inputs(function: Function) -> dict[int, str]:
-    """The symbol that each bound argument stands for, by the argument's number."""
+    """Return the symbol of each bound argument, by the argument's number."""
     symbols = ((number, attributes.get(BOUND)) for number, attributes in enumerate(function.argument_attributes))
     return {number: symbol.path[-1] for number, symbol in symbols if symbol is not None}
 
 
 def exported_names(function: Function) -> tuple[str, ...]:
-    """What the SavedModel's users call the function."""
+    """Return the names under which the SavedModel exports the function."""
     names = function.attributes.get(EXPORTED, ())
     return tuple(n for n in names if isinstance(n, str))
 

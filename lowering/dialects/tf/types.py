@@ -1,7 +1,7 @@
-"""Types of TensorFlow that no arithmetic takes: strings, handles of variables, variants, quantized and reference types.
+"""Types of TensorFlow without arithmetic: strings, handles of variables, variants, quantized and reference types.
 
-They are opaque types that also say what is in their text, so that shapes and the types behind handles need no second
-reading. `!tf_type.resource<tensor<3xf32>>` is a `TensorFlowType`, `tensor<*x!tf_type.string>` a `TensorFlowTensor`.
+They are opaque types that also hold the parsed contents of their text, so that shapes and the types of handles need not be
+parsed again. `!tf_type.resource<tensor<3xf32>>` is a `TensorFlowType`, `tensor<*x!tf_type.string>` a `TensorFlowTensor`.
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Shape = tuple[int | None, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowType(OpaqueType):
-    """An element type. `name` is its own (`resource`, `variant`, `string`, `qint8`, `f32ref`); `subtypes` are what a
-    handle may stand for, none where that is not known."""
+    """An element type. `name` is its own (`resource`, `variant`, `string`, `qint8`, `f32ref`); `subtypes` are the types that a
+    handle may refer to, none if they are unknown."""
     name: str
     subtypes: tuple[Type, ...] = ()
 
@@ -62,14 +62,14 @@ def is_variant(type: object) -> bool:
 
 
 def variable_type(type: Type) -> TensorType | None:
-    """The type of the variable that a handle stands for; None where the handle does not say it."""
+    """Return the type of the variable that a handle refers to; None if the handle's type lacks it."""
     subtypes = type.element.subtypes if isinstance(type, TensorFlowTensor) else ()
     found = subtypes[0] if len(subtypes) == 1 else None
     return found if isinstance(found, TensorType) else None
 
 
 def can_be_equal(a: Type, b: Type) -> bool:
-    """True if values of both types may be the same value: what one type leaves open, the other may say."""
+    """True if values of both types may be the same value: one type may fix what the other leaves open."""
     match a, b:
         case TensorType(), TensorType():
             return a.element == b.element and shapes_can_be_equal(a.shape, b.shape)
@@ -86,7 +86,7 @@ def shapes_can_be_equal(a: Shape, b: Shape) -> bool:
 
 
 def elements_can_be_equal(a: TensorFlowType, b: TensorFlowType) -> bool:
-    """Handles of one kind, of which one does not say what it stands for or both may say the same."""
+    """True for handles of one kind, if one has no subtypes or both may have the same ones."""
     if a.name != b.name:
         return False
     if not a.subtypes or not b.subtypes:

@@ -1,4 +1,4 @@
-"""What TensorFlow's interpreters pass around besides arrays: handles of variables, lists of tensors."""
+"""Data of TensorFlow's interpreters besides arrays: handles of variables, lists of tensors."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ class NamedVariable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorList:
-    """Tensors of one shape (-1: an extent that is not known) and dtype; None was never set."""
+    """Tensors of one shape (-1: an unknown extent) and dtype; an element None was never set."""
     items: tuple[Array | None, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

@@ -2,7 +2,7 @@
 violation is a Problem at the operation.
 
 A branch has no arguments: it captures what it reads, and yields the operation's results. The condition of a loop yields one i1,
-behind which it may forward its arguments; the body yields the state of the next iteration.
+after which it may forward its arguments; the body yields the state of the next iteration.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .types import can_be_equal
 
 
 def verify_regions(operation: Operation) -> None:
-    """Raise a Problem unless the regions of an operation are those that its operator has."""
+    """Raise a Problem unless the regions of an operation are those that its operator requires."""
     rule = RULES.get(spelling(operation))
     if rule is not None:
         rule(operation)
@@ -44,7 +44,7 @@ def verify_case(operation: Operation) -> None:
 
 
 def check_branches(operation: Operation) -> None:
-    """No arguments, and what each yields are the results."""
+    """Check that the branches have no arguments and yield the operation's results."""
     for number, region in enumerate(operation.regions):
         if region.arguments:
             raise Problem(f"{spelling(operation)} has no arguments in region {number}, found {len(region.arguments)}",
@@ -54,7 +54,7 @@ def check_branches(operation: Operation) -> None:
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
 def verify_while(operation: Operation) -> None:
-    """Operands, arguments of both regions, what the body yields and the results are the same list."""
+    """Check that operands, arguments of both regions, yields of the body and results agree."""
     check_number(operation, "regions", len(operation.regions), 2)
     condition, body = operation.regions
     check_values(operation, None, "takes", operation.operands, "it has", operation.results, "operands", "results")
@@ -66,7 +66,7 @@ def verify_while(operation: Operation) -> None:
 
 
 def check_condition(operation: Operation, condition: Block) -> None:
-    """One i1; behind it perhaps the region's arguments, as they are."""
+    """Check that the condition yields one i1, optionally followed by the region's unchanged arguments."""
     if not condition.yields or condition.yields[1:] not in ((), condition.arguments):
         raise wrong(operation, "has a condition that yields one tensor<i1>, and may forward its arguments behind it: it yields "
                     f"{len(condition.yields)} values", condition)
@@ -80,7 +80,7 @@ def check_number(operation: Operation, what: str, found: int, expected: int) -> 
 
 
 def check_scalar(operation: Operation, value: Value, element: ElementType, what: str, region: Block | None = None) -> None:
-    """A tensor without axes; one of unknown rank may be that."""
+    """Check that a value is a tensor of rank 0, or of unknown rank."""
     type = value.type
     if not (isinstance(type, TensorType) and type.element == element and type.shape in (None, ())):
         raise wrong(operation, f"needs a tensor<{element}> as {what}, %{value.name} is a {type}", region)
@@ -88,7 +88,7 @@ def check_scalar(operation: Operation, value: Value, element: ElementType, what:
 
 def check_values(operation: Operation, region: Block | None, giving: str, found: Sequence[Value], having: str,
                  expected: Sequence[Value], what: str = "values", other: str = "results") -> None:
-    """As many values, of types that can be equal."""
+    """Check that there are as many values as expected, of types that can be equal."""
     if len(found) != len(expected):
         raise wrong(operation, f"{giving} {len(found)} {what}, but {having} {len(expected)} {other}", region)
     for number, (given, wanted) in enumerate(zip(found, expected)):

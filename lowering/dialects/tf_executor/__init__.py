@@ -1,2 +1,2 @@
-"""The `tf_executor` dialect: closed; the executor's own operators, which know dead values, control and frames."""
+"""The `tf_executor` dialect: closed; the executor's own operators, which handle dead values, control and frames."""
 from . import verify_operation  # noqa: F401  fills the table of rules

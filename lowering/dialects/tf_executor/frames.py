@@ -1,8 +1,8 @@
-"""Frames: the loop that each value of an executor graph lives in.
+"""Frames: the loop that each value of an executor graph belongs to.
 
-An Enter goes into a frame, an Exit comes out of one, a Source is where its Sink is, every other operation is where its
-inputs are. What comes from outside the graph is in every frame. Each operation is settled once, when the frame of its first
-input is known, so the time is that of reading the graph; whether all its inputs agree is `verify`'s question.
+An Enter goes into a frame, an Exit comes out of one, a Source is in the frame of its Sink, every other operation is in that of
+its inputs. Values from outside the graph are in every frame. Each operation is settled once, when the frame of its first input
+is known, so the time is linear in the graph; `verify` checks that all its inputs agree.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .types import TOKEN
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A loop: `name` is that of its Enters, `parent` the frame around it (None: it is the root)."""
+    """A loop: `name` is that of its Enters, `parent` the frame around it (None for the root)."""
     name: str = ""
     parent: Frame | None = None
 
@@ -26,22 +26,23 @@ class Frame:
 
 
 def inputs_of(operation: Operation) -> tuple[Value, ...]:
-    """What an operation of a graph waits for: its operands, and what its regions use from outside; no tokens."""
+    """Return the values that an operation of a graph waits for: its operands, and outer values used in its regions; no
+    tokens."""
     found = operation.operands + (captures(operation) if operation.regions else ())
     return tuple(v for v in found if v.type != TOKEN)
 
 
 @dataclass()
 class Frames:
-    """The frames of one graph's body; `of` has those of all values that its operations define, and `at` those that the
-    operations run in (for an Enter: that of its inputs)."""
+    """The frames of one graph's body; `of` maps all values that its operations define to frames, and `at` maps operations to
+    the frames that they run in (for an Enter: that of its inputs)."""
     block: Block
     root: Frame = field(default_factory=Frame)
     of: dict[Value, Frame] = field(default_factory=dict)
     at: dict[Operation, Frame] = field(default_factory=dict)
     children: dict[tuple[Frame, str], Frame] = field(default_factory=dict)
     inputs: dict[Operation, tuple[Value, ...]] = field(default_factory=dict)
-    """What each operation waits for, as far as it is defined in the graph."""
+    """Inputs that each operation waits for, as far as they are defined in the graph."""
 
     def __post_init__(self) -> None:
         own = {v for o in self.block.operations for v in o.results}
@@ -63,7 +64,7 @@ class Frames:
                 self.settle([(operation, self.root)])
 
     def settle(self, found: object) -> None:
-        """Give operations their frames, and those that use their results theirs."""
+        """Assign frames to operations, and to the operations that use their results."""
         ready: deque[tuple[Operation, Frame]] = deque(found)  # type: ignore[call-overload]
         while ready:
             operation, frame = ready.popleft()

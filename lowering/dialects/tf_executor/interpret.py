@@ -1,9 +1,9 @@
-"""Runs a `tf_executor.graph` as TensorFlow's executor does: each operation that the fetches reach, when its inputs are there,
-with dead values, frames and iterations. One operation at a time, so that there are no races; what TensorFlow leaves open (which
-of two live inputs a Merge takes) is the first.
+"""Interpreter of a `tf_executor.graph`, as TensorFlow's executor runs it: each operation that the fetches reach, when its
+inputs are there, with dead values, frames and iterations. One operation at a time runs, so that there are no races; of two live
+inputs a Merge takes the first, which TensorFlow leaves open.
 
-A node runs in an instance of a frame and an iteration of it. There it waits for its inputs, each of which comes once, live or
-dead. Several graphs may run at once and meet through Send and Recv (`run_together`).
+A node runs in an instance of a frame and an iteration of it. There it waits for its inputs, each of which arrives once, live or
+dead. Several graphs may run at once and communicate through Send and Recv (`run_together`).
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Dead:
-    """The value of what does not run."""
+    """The value of an operation that does not run."""
 
     def __repr__(self) -> str:
         return "dead"
@@ -60,7 +60,7 @@ LIVE = True
 
 @dataclass(eq=False)
 class FrameInstance:
-    """A frame as one iteration of the frame around it has entered it. `values` are those of each iteration."""
+    """A frame as one iteration of its parent frame has entered it. `values` are those of each iteration."""
     frame: Frame
     parent: tuple[FrameInstance, int] | None = None
     values: list[dict[Value, Datum]] = field(default_factory=lambda: [{}])
@@ -70,7 +70,7 @@ class FrameInstance:
     left: set[Operation] = field(default_factory=set)
     """Exits that were live."""
     unfinished: int = 0
-    """Nodes that are ready in it, and frames in it that have not ended."""
+    """Number of ready nodes in the frame, and of nested frames that have not ended."""
     has_ended: bool = False
 
 
@@ -88,7 +88,7 @@ class GraphExecution:
         self.children: dict[tuple[FrameInstance, int, str], FrameInstance] = {}
         self.ready: deque[Node] = deque()
         self.waiting: list[Node] = []
-        """Recvs for which nothing was sent yet."""
+        """Recvs that wait for their data."""
         self.sources = {token_of(o): o for o in self.block.operations if isinstance(o.op, NextIterationSource)}
         self.enters: dict[Frame, int] = {}
         for operation in self.block.operations:
@@ -101,7 +101,7 @@ class GraphExecution:
 
     # ---- the queue ---------------------------------------------------------------------------------------------------
     def step(self) -> bool:
-        """Run one node that is ready, or end a frame; whether there was something to do."""
+        """Run one ready node, or end a frame; return whether there was something to do."""
         for node in list(self.waiting):
             if self.key(*node) in self.environment.rendezvous:
                 self.waiting.remove(node)
@@ -121,14 +121,14 @@ class GraphExecution:
         return True
 
     def start(self, operation: Operation, instance: FrameInstance, iteration: int) -> None:
-        """A node is ready: once."""
+        """Make a node ready, once."""
         if (operation, iteration) not in instance.started:
             instance.started.add((operation, iteration))
             instance.unfinished += 1
             self.ready.append((operation, instance, iteration))
 
     def deliver(self, value: Value, datum: Datum, instance: FrameInstance, iteration: int) -> None:
-        """A value arrives in an iteration; what waited for it alone is ready."""
+        """Deliver a value to an iteration; nodes that waited for it alone become ready."""
         instance.values[iteration][value] = datum
         for user in self.frames.users.get(value, ()):
             if self.is_ready(user, instance, iteration):
@@ -144,8 +144,8 @@ class GraphExecution:
         return self.merged(operation, instance, iteration) is not None
 
     def merged(self, operation: Operation, instance: FrameInstance, iteration: int) -> tuple[int, Datum] | None:
-        """Which input a Merge takes, and its value; None as long as one may still come. In the first iteration nothing
-        comes along a back edge, later nothing through an Enter."""
+        """Return the number and the value of the input that a Merge takes; None while one may still arrive. In the first
+        iteration nothing arrives along a back edge, later nothing through an Enter."""
         values, expected = instance.values[iteration], []
         for number, value in enumerate(data_operands(operation)):
             datum = self.seen(value, values)
@@ -170,7 +170,7 @@ class GraphExecution:
         return self._producers
 
     def seen(self, value: Value, values: Mapping[Value, Datum]) -> Datum | None:
-        """A value in an iteration; those from outside of the graph are in each."""
+        """Return a value in an iteration; values from outside of the graph are in each."""
         return values[value] if value in values else self.scope.get(value)
 
     # ---- one node ----------------------------------------------------------------------------------------------------
@@ -211,12 +211,12 @@ class GraphExecution:
                 self.give(operation, instance, iteration, self.island(operation, values), False)
 
     def output(self, operation: Operation, choice: Datum) -> int:
-        """The output that a Switch takes."""
+        """Return the number of the output that a Switch selects."""
         from ..tf.interpret import branch_of, is_true
         return branch_of(choice, operation.op.num_outs) if isinstance(operation.op, SwitchN) else int(is_true(choice))
 
     def give(self, operation: Operation, instance: FrameInstance, iteration: int, data: Sequence[Datum], is_dead: bool) -> None:
-        """Results, and the control result."""
+        """Deliver results, and the control result."""
         if self.environment.observe is not None:
             self.environment.observe(operation, [None if d is DEAD else d for d in data])
         for value, datum in zip(data_results(operation), data, strict=True):
@@ -226,7 +226,7 @@ class GraphExecution:
             self.deliver(control, DEAD if is_dead else LIVE, instance, iteration)
 
     def island(self, operation: Operation, values: Mapping[Value, Datum]) -> Sequence[Datum]:
-        """Its operations in order; what it captures is live."""
+        """Run the operations of an island in order; all its captures are live."""
         from ..tf.interpret import run_block
         scope = dict(self.scope)
         scope.update((v, values[v]) for v in self.frames.inputs[operation] if v in values)
@@ -251,14 +251,14 @@ class GraphExecution:
         self.end_frames(child)
 
     def exit(self, operation: Operation, instance: FrameInstance, datum: Datum) -> None:
-        """Live: out of the frame. Dead: known when the frame ends."""
+        """Send a live value out of the frame; a dead one is known when the frame ends."""
         assert instance.parent is not None
         if datum is not DEAD:
             instance.left.add(operation)
             self.give(operation, *instance.parent, [datum], False)
 
     def next(self, operation: Operation, instance: FrameInstance, iteration: int, datum: Datum) -> None:
-        """Into the next iteration, which begins with the first value that comes."""
+        """Send a value into the next iteration, which begins with the first value that arrives."""
         if iteration + 1 == len(instance.values):
             instance.values.append({})
             for entered, constant in instance.constants:
@@ -270,7 +270,7 @@ class GraphExecution:
             self.deliver(control, LIVE, instance, iteration + 1)
 
     def end_frames(self, instance: FrameInstance) -> None:
-        """A frame in which nothing is left to do, and that all its Enters have reached, gives its dead Exits back."""
+        """End a frame that has no work left and that all its Enters have reached, and deliver its dead Exits."""
         while not instance.has_ended and instance.unfinished == 0 and instance.parent is not None:
             if len(instance.entered) < self.enters[instance.frame]:
                 return
@@ -286,14 +286,14 @@ class GraphExecution:
 
     # ---- Send and Recv -----------------------------------------------------------------------------------------------
     def key(self, operation: Operation, instance: FrameInstance, iteration: int) -> tuple[Any, ...]:
-        """The name under which a tensor travels: that of the Send, and of frame and iteration."""
+        """Return the key of a tensor in transit: from the Send, and from frame and iteration."""
         from ..tf.interpret import channel
         inner = wrapped(operation)
         assert inner is not None
         return (*channel(inner), *path_of(instance, iteration))
 
     def exchange(self, operation: Operation, instance: FrameInstance, iteration: int, is_dead: bool) -> None:
-        """They run dead, too: a dead value is sent, and received."""
+        """Run a Send or Recv, dead or live: a dead value is sent, and received."""
         table, key = self.environment.rendezvous, self.key(operation, instance, iteration)
         if is_receive(operation):
             datum = DEAD if is_dead else table[key]
@@ -308,7 +308,7 @@ class GraphExecution:
 
     # ---- the end -----------------------------------------------------------------------------------------------------
     def results(self) -> list[Datum]:
-        """What is fetched. Raises a Problem where that is dead, or was never computed."""
+        """Return the fetched values. Raise a Problem if one is dead, or was never computed."""
         values, (data, control) = self.root.values[0], fetched(self.graph)
         found = []
         for value in (*data, *control):
@@ -322,7 +322,7 @@ class GraphExecution:
         return found[:len(data)]
 
     def stuck(self, value: Value) -> Problem:
-        """Nothing is ready, and something waits: what, and for what."""
+        """Return the Problem of a graph in which nothing is ready: it names a waiting operation and its missing input."""
         if self.waiting:
             operation = self.waiting[0][0]
             inner = wrapped(operation)
@@ -335,7 +335,7 @@ class GraphExecution:
         return Problem(f"%{value.name} is fetched, but never computed", value.position, kind="deadlock")
 
     def waits(self) -> Iterator[tuple[Operation, Value]]:
-        """Nodes that some inputs have reached, and not all."""
+        """Yield nodes that some but not all inputs have reached, each with a missing input."""
         instances = [self.root, *self.children.values()]
         for instance in instances:
             for iteration, values in enumerate(instance.values):
@@ -346,7 +346,7 @@ class GraphExecution:
 
 
 def run_of(block: Block) -> Block:
-    """What runs of a graph: what it fetches needs, and what it sends to other graphs."""
+    """Return the part of a graph that runs: the operations that its fetches need, and its Sends to other graphs."""
     received = messages(block.operations, RECEIVE)
     sends = [o for name, islands in messages(block.operations, SEND).items() if name not in received for o in islands]
     kept = reached(block.operations, (*block.yields, *(v for o in sends for v in o.results)))
@@ -354,19 +354,19 @@ def run_of(block: Block) -> Block:
 
 
 def path_of(instance: FrameInstance, iteration: int) -> tuple[Any, ...]:
-    """Names of the frames around a node, with their iterations."""
+    """Return the names of the frames around a node, with their iterations."""
     if instance.parent is None:
         return ()
     return (*path_of(*instance.parent), instance.frame.name, iteration)
 
 
 def run_graph(environment: Environment, graph: Operation, scope: Scope) -> Sequence[Datum]:
-    """What a graph fetches."""
+    """Return the fetched values of a graph."""
     return run_together(environment, [(graph, scope)])[0]
 
 
 def run_together(environment: Environment, graphs: Sequence[tuple[Operation, Scope]]) -> list[Sequence[Datum]]:
-    """What several graphs fetch that run at once, a node of each by turns."""
+    """Return the fetched values of several graphs that run concurrently, one node of each in turn."""
     executions = [GraphExecution(environment, graph, scope) for graph, scope in graphs]
     while any([e.step() for e in executions]):
         pass

@@ -1,4 +1,4 @@
-"""The executor's operators, one class each, in the one normal form that every way of writing them is read to.
+"""The executor's operators, one class each, in the normal form to which the reader brings every spelling.
 
     graph        () -> (data...)                              one region; its block yields what `fetch` fetches
     island       (control...) -> (data..., control)           one region; its block yields what `yield` yields
@@ -10,10 +10,10 @@
     LoopCond, Enter, Exit (data, control...) -> (data, control)
     ControlTrigger        (control...) -> (control)
 
-`fetch` and `yield` are no operations: a block's `yields` are their operands (fetch: data, then control). Send and Recv of
-the design document are read as islands that wrap `tf._Send` and `tf._Recv`: that is the only form that TensorFlow has, so
-an interpreter meets one form and what is printed can be read by TensorFlow. Operators are in a table of their own, because
-the table of TOSA's operators promises a type rule, a reference and an element for each.
+`fetch` and `yield` are not operations: a block's `yields` are their operands (fetch: data, then control). Send and Recv of the
+design document are read as islands that wrap `tf._Send` and `tf._Recv`: TensorFlow has only this form, so that interpreters
+handle one form and TensorFlow can read the printed text. Operators are in a table of their own, because the table of TOSA's
+operators requires a type rule, a reference and an element for each.
 """
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .types import CONTROL, TOKEN, is_data
 
 PREFIX = "tf_executor."
 EXECUTOR_OPERATORS: dict[str, type[ExecutorOp]] = {}
-"""Every executor operator by its name in MLIR, `tf_executor.SwitchN` of the design document too."""
+"""Every executor operator by its name in MLIR, including `tf_executor.SwitchN` of the design document."""
 PARALLEL_ITERATIONS = 10
-"""What an Enter has if it does not say how many iterations may be in flight."""
+"""Default maximum number of iterations of an Enter that may be in flight."""
 
 
 RULES: list[Callable[[Operation, Operation | None], None]] = []
-"""The rules of the dialect, which stand above its operators: `verify_operation` fills it."""
+"""The rules of the dialect, which are in a layer above its operators: `verify_operation` fills the list."""
 
 
 class ExecutorOp(Op):
-    """An operator of the executor. `least` and `most` say how many data operands it takes, `results` how many data
-    results it has (None: that depends); a control result comes after them."""
+    """An operator of the executor. `least` and `most` bound its number of data operands, `results` is its number of data
+    results (None: variable); a control result comes after them."""
     foreign = True
     least: ClassVar[int] = 1
     most: ClassVar[int | None] = 1
@@ -67,23 +67,23 @@ class Island(ExecutorOp, name="tf_executor.island"):
 
 
 class Switch(ExecutorOp, name="tf_executor.Switch"):
-    """The data on the false or the true output, the other one dead."""
+    """Gives the data to the false or the true output; the other output is dead."""
     least, most, takes = 2, 2, "data and a predicate"
 
 
 class SwitchN(ExecutorOp, name="tf_executor._SwitchN", aliases=("tf_executor.SwitchN",)):
-    """The data on the output that the index says, the last one for an index outside; the others dead."""
+    """Gives the data to the output of the index, the last one for an index out of range; the other outputs are dead."""
     num_outs: int = attribute("i64")
     least, most, takes = 2, 2, "data and an index"
 
 
 class Merge(ExecutorOp, name="tf_executor.Merge"):
-    """A live input, and which one it is."""
+    """Gives a live input and its number."""
     most, takes = None, "one value or more"
 
 
 class NextIterationSource(ExecutorOp, name="tf_executor.NextIteration.Source"):
-    """What the Sink of the same token was given in the iteration before."""
+    """Gives the operand of the Sink of the same token in the previous iteration."""
     least, most, takes = 0, 0, "no operands"
 
 
@@ -116,7 +116,7 @@ class ControlTrigger(ExecutorOp, name="tf_executor.ControlTrigger"):
 
 
 def data_operands(operation: Operation) -> tuple[Value, ...]:
-    """The operands that are tensors."""
+    """Return the operands that are tensors."""
     return tuple(v for v in operation.operands if is_data(v.type))
 
 
@@ -125,30 +125,30 @@ def control_operands(operation: Operation) -> tuple[Value, ...]:
 
 
 def data_results(operation: Operation) -> tuple[Value, ...]:
-    """The results that are tensors."""
+    """Return the results that are tensors."""
     return tuple(v for v in operation.results if is_data(v.type))
 
 
 def control_result(operation: Operation) -> Value | None:
-    """The control result, which is the last one; a graph and a Sink have none."""
+    """Return the control result, which is the last one; a graph and a Sink have none."""
     last = operation.results[-1] if operation.results else None
     return last if last is not None and last.type == CONTROL else None
 
 
 def token_of(operation: Operation) -> Value | None:
-    """The token that joins a Source and its Sink."""
+    """Return the token that joins a Source and its Sink."""
     return next((v for v in (*operation.operands, *operation.results) if v.type == TOKEN), None)
 
 
 def fetched(graph: Operation) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-    """What a graph fetches: data, which are its results, and control."""
+    """Return the fetched values of a graph: data, which are its results, and control."""
     yields = graph.regions[0].yields
     data = tuple(v for v in yields if is_data(v.type))
     return data, tuple(v for v in yields if v.type == CONTROL)
 
 
 def wrapped(operation: Operation) -> Operation | None:
-    """The one operation of an island that gives all its results back in order; None if there is more or less in it."""
+    """Return the one operation of an island that yields all its results in order; None if the island has more or less in it."""
     if not isinstance(operation.op, Island) or len(operation.regions) != 1:
         return None
     body = operation.regions[0]
@@ -169,7 +169,7 @@ def is_receive(operation: Operation) -> bool:
 
 
 def island_of(operation: Operation, controls: tuple[Value, ...], results: tuple[Value, ...]) -> Operation:
-    """The island that wraps an operation; `results` are the island's own."""
+    """Return the island that wraps an operation; `results` are the island's own."""
     assert isinstance(operation.op, TensorFlowOp)
     body = Block((), (operation,), operation.results, operation.position, operation.position)
     return Operation(Island(), controls, results, (body,), {}, operation.position, operation.location)

@@ -1,7 +1,7 @@
-"""What the fetches of an executor graph reach, by data and by control: that is what TensorFlow runs of it.
+"""Operations that the fetches of an executor graph reach, by data and by control: only these run in TensorFlow.
 
-An imported graph still holds initialisers and savers, which nothing fetches: running them would reset the state on each call.
-A Source needs its Sink, and a Recv the Sends of its message in the same graph.
+An imported graph still holds initialisers and savers, which nothing fetches: they would reset the state on each call. A Source
+needs its Sink, and a Recv the Sends of its message in the same graph.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .operators import NextIterationSink, NextIterationSource, token_of
 
 
 def reached(operations: Sequence[Operation], fetched: tuple[Value, ...]) -> set[Operation]:
-    """The operations that the fetched values need."""
+    """Return the operations that the fetched values need."""
     makers = {v: o for o in operations for v in o.results}
     sinks = {o.operands[0]: o for o in operations if isinstance(o.op, NextIterationSink)}
     sends = messages(operations, SEND)
@@ -35,7 +35,7 @@ def reached(operations: Sequence[Operation], fetched: tuple[Value, ...]) -> set[
 
 
 def messages(operations: Sequence[Operation], spellings: tuple[str, ...]) -> dict[str, list[Operation]]:
-    """The islands that hold an operation of these names, by the names of their messages."""
+    """Return the islands that hold an operation with one of these names, by the names of their messages."""
     found: dict[str, list[Operation]] = {}
     for island in operations:
         for region in island.regions:

@@ -9,7 +9,7 @@ SPELLINGS = {
     "!tf_executor.control": CONTROL, '!tf_executor<"control">': CONTROL, "!_tf_executor.control": CONTROL,
     "!tf_executor.token": TOKEN, "!tf_executor.loop_token": TOKEN, '!tf_executor<"token">': TOKEN,
     '!tf_executor<"loop_token">': TOKEN}
-"""The types by each way that they are written; the dialect's design document has several."""
+"""The types by each of their spellings; the dialect's design document has several."""
 PREDICATE = TensorType((), I1)
 INDEX_TYPE = TensorType((), I32)
 """The type of `value_index`, and of the index of _SwitchN."""

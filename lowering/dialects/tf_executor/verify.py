@@ -1,5 +1,5 @@
-"""The verifier of single operations of the executor dialect: operands, results, types, and the region that each may be in. A
-violation is a Problem at the operation.
+"""The verifier of single operations of the executor dialect: operands, results, types, and the region that each operation may
+be in. A violation is a Problem at the operation.
 
 `verify_graph.py` has the rules of a whole graph: terminators, pairs of Source and Sink, frames. The verifier of all graphs
 finds uses before definitions.
@@ -30,19 +30,19 @@ from .operators import (
 from .types import CONTROL, INDEX_TYPE, PREDICATE, TOKEN
 
 MOST_OUTPUTS = 10_000
-"""Outputs of a _SwitchN."""
+"""Maximum number of outputs of a _SwitchN."""
 
 
 def wrong(operation: Operation, rule: str, position: Position | None = None, help: str | None = None,
           label: Label | None = None) -> Problem:
-    """A Problem that names the operation and its rule."""
+    """Return a Problem that names the operation and its rule."""
     name = operation.op.name or getattr(operation.op, "spelling", "")
     return Problem(f"{name} {rule}", position or operation.position, kind="executor", help=help,
                    labels=(label,) if label else ())
 
 
 def verify_node(operation: Operation) -> None:
-    """The rules of one operation of a graph, whatever is around it."""
+    """Check the rules of one operation of a graph, independent of its surroundings."""
     op = operation.op
     if not isinstance(op, ExecutorOp):
         raise foreign(operation)
@@ -73,7 +73,7 @@ def verify_node(operation: Operation) -> None:
 
 
 def foreign(operation: Operation) -> Problem:
-    """Something that is no operation of the executor, directly in a graph."""
+    """Return the Problem of an operation directly in a graph that does not belong to the executor."""
     name = operation.op.name or getattr(operation.op, "spelling", "")
     if isinstance(operation.op, UnknownOp) and name.startswith("tf_executor."):
         return Problem(f"tf_executor has no operation {name.removeprefix('tf_executor.')}", operation.position,
@@ -91,7 +91,7 @@ def check_regions(operation: Operation, op: ExecutorOp) -> None:
 # Operands
 
 def check_operands(operation: Operation, op: ExecutorOp) -> None:
-    """Data first, then control; a token only where one is taken, and first."""
+    """Check that data comes first, then control; a token is only allowed as first operand of an operation that takes one."""
     takes_token = isinstance(op, NextIterationSink)
     control: Value | None = None
     for number, value in enumerate(operation.operands):
@@ -117,7 +117,7 @@ def check_data_operand(operation: Operation, op: ExecutorOp, number: int, value:
 
 
 def check_number(operation: Operation, op: ExecutorOp) -> None:
-    """As many data operands as the operator takes."""
+    """Check that there are as many data operands as the operator takes."""
     found = len(data_operands(operation))
     if isinstance(op, Graph | NextIterationSource) and operation.operands:
         raise wrong(operation, "takes no operands; what a graph reads it captures")
@@ -133,7 +133,8 @@ def check_number(operation: Operation, op: ExecutorOp) -> None:
 # Results
 
 def expected_results(operation: Operation) -> tuple[str, int] | None:
-    """The results of an operation besides its control, in words and their number; None where its region says it."""
+    """Return the results of an operation besides its control, in words, and their number; None if its region determines
+    them."""
     match operation.op:
         case Graph() | Island():
             return None
@@ -154,7 +155,7 @@ def expected_results(operation: Operation) -> tuple[str, int] | None:
 
 
 def check_results(operation: Operation) -> None:
-    """As many results as the operator has, control last and nowhere else."""
+    """Check that there are as many results as the operator has, with control last and nowhere else."""
     types = [v.type for v in operation.results]
     is_sink, is_source = isinstance(operation.op, NextIterationSink), isinstance(operation.op, NextIterationSource)
     expected = expected_results(operation)
@@ -206,7 +207,7 @@ def check_merge(operation: Operation) -> None:
     value, index = operation.results[:2]
     for number, operand in enumerate(data_operands(operation)):
         if is_variant(operand.type) and is_variant(value.type):
-            continue  # of other subtypes, too: TensorFlow takes them for one type
+            continue  # other subtypes, too: TensorFlow treats them as one type
         check_equal(operation, f"operand {number}, %{operand.name},", operand.type, "its value", value.type)
     if not is_scalar_of(index.type, INDEX_TYPE):
         raise wrong(operation, f"gives a tensor<i32> as value_index, it is a {index.type}")
@@ -225,14 +226,14 @@ def check_loop_condition(operation: Operation) -> None:
 
 
 def check_forwarding(operation: Operation) -> None:
-    """One value in, the same value out."""
+    """Check that an operation forwards one value without changing its type."""
     check_equal(operation, "its result", operation.results[0].type, "its operand", operation.operands[0].type)
 
 
 # Islands
 
 def check_yields(operation: Operation) -> None:
-    """An island gives back data; its control comes of itself."""
+    """Check that an island yields only data; its control result is implicit."""
     body = operation.regions[0]
     for value in body.yields:
         if value.type in (CONTROL, TOKEN):
@@ -241,7 +242,7 @@ def check_yields(operation: Operation) -> None:
 
 
 def check_island(operation: Operation) -> None:
-    """What it yields is what it gives back; it captures only data."""
+    """Check that an island yields its results, and captures only data."""
     body, results = operation.regions[0], data_results(operation)
     place = body.terminator_position or operation.position
     if len(body.yields) != len(results):

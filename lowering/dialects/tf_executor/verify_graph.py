@@ -1,7 +1,7 @@
-"""The verifier of a whole executor graph: its nodes, what it fetches, its loops, its messages.
+"""The verifier of a whole executor graph: its nodes, its fetches, its loops, its messages.
 
-A loop is closed by a NextIteration, whose Source and Sink share a token: one of each, of one type. Every node has all its
-inputs in one frame, and what is fetched is in the root frame.
+A NextIteration closes a loop, and its Source and Sink share a token: one of each, of one type. Every node has all its inputs in
+one frame, and fetched values are in the root frame.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .types import CONTROL, TOKEN, is_data
 from .verify import verify_node, wrong
 
 ADDRESS = ("send_device", "recv_device", "send_device_incarnation")
-"""What distinguishes messages of one name."""
+"""Attributes that distinguish messages of one name."""
 
 
 def verify_graph(graph: Operation) -> None:
-    """Raise a Problem unless the graph is sound."""
+    """Raise a Problem unless the graph is valid."""
     if len(graph.regions) != 1:
         raise wrong(graph, f"has one region, found {len(graph.regions)}")
     body = graph.regions[0]
@@ -36,10 +36,10 @@ def verify_graph(graph: Operation) -> None:
     check_messages(body.operations, check_frames(graph))
 
 
-# What is fetched
+# Fetches
 
 def check_fetch(graph: Operation) -> None:
-    """Data, which are the graph's results, then control."""
+    """Check that a graph fetches data, which are its results, then control."""
     body = graph.regions[0]
     place = body.terminator_position or graph.position
     control: Value | None = None
@@ -64,7 +64,7 @@ def check_fetch(graph: Operation) -> None:
 # Loops
 
 def check_tokens(operations: Sequence[Operation]) -> None:
-    """Each Source has one Sink, of its type, and each Sink a Source."""
+    """Check that each Source has one Sink, of its type, and each Sink a Source."""
     sources = {token_of(o): o for o in operations if isinstance(o.op, NextIterationSource)}
     sinks: dict[Value | None, Operation] = {}
     for operation in operations:
@@ -89,7 +89,8 @@ def check_tokens(operations: Sequence[Operation]) -> None:
 
 
 def check_frames(graph: Operation) -> Frames:
-    """All inputs of a node are in one frame; an Exit is in a loop; what is fetched is outside all loops."""
+    """Check that all inputs of a node are in one frame, that an Exit is in a loop, and that fetched values are outside all
+    loops."""
     body = graph.regions[0]
     frames = Frames(body)
     for operation in body.operations:
@@ -122,7 +123,7 @@ def check_inputs(operation: Operation, frames: Frames, inputs: Sequence[Value]) 
 
 
 def check_loop(sink: Operation, frames: Frames) -> None:
-    """A Source is in the frame of its Sink."""
+    """Check that a Source is in the frame of its Sink."""
     token = token_of(sink)
     source = frames.sources.get(token) if token is not None else None
     if source is not None and frames.at[source] is not frames.at[sink]:
@@ -133,7 +134,7 @@ def check_loop(sink: Operation, frames: Frames) -> None:
 # Messages
 
 def check_messages(operations: Sequence[Operation], frames: Frames) -> None:
-    """_Send and _Recv name what they send, and no two Sends of a frame send the same."""
+    """Check that _Send and _Recv name their message, and that no two Sends of a frame send the same one."""
     sent: dict[tuple[object, ...], Operation] = {}
     for island in operations:
         for operation in (o for region in island.regions for o in region.operations):

@@ -1,5 +1,5 @@
-"""The entry from the verifier of all graphs: an operation of the executor is in a region that may hold it, and keeps the rules
-of its dialect."""
+"""The entry point for the verifier of all graphs: it checks that an operation of the executor is in a region that may hold it,
+and keeps the rules of its dialect."""
 from __future__ import annotations
 
 from ...graph.graph import Operation
@@ -9,7 +9,7 @@ from .verify_graph import verify_graph
 
 
 def verify_executor_operation(operation: Operation, parent: Operation | None) -> None:
-    """Raise a Problem unless the operation stands where it may; a graph with all that is in it."""
+    """Raise a Problem unless the operation is in an allowed region; for a graph, check all its contents."""
     inside = parent is not None and isinstance(parent.op, Graph)
     if isinstance(operation.op, Graph):
         if inside:

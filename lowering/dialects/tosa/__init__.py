@@ -1,5 +1,5 @@
-"""TOSA's operators, one class each; importing this package registers them all. `lowering/README.md` says how to add (register)
-an operator."""
+"""TOSA's operators, one class each; importing this package registers them all. `lowering/README.md` describes how to add
+(register) an operator."""
 from . import (  # noqa: F401  importing registers the operators
     activation,
     adaptive,

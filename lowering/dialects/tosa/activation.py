@@ -77,6 +77,6 @@ class Clamp(Unary, name="tosa.clamp"):
     def scalar(self, x: Expr) -> Expr:
         if is_integer(x):
             return clamp(x, int(self.min_val), int(self.max_val))
-        if self.nan_mode == "IGNORE":  # a NaN in the second operand of max is not the result
+        if self.nan_mode == "IGNORE":  # max drops a NaN in its second operand
             return apply("min", apply("max", literal(self.min_val, x.dtype), x), literal(self.max_val, x.dtype))
         return clamp(x, self.min_val, self.max_val)

@@ -1,5 +1,5 @@
-"""AVG_POOL2D_ADAPTIVE and MAX_POOL2D_ADAPTIVE: the pools of `pooling.py`, their window given by operands of type shape
-that are known when compiling, so that it may be computed from the input's own extents. TOSA 1.1, tensor operators.
+"""AVG_POOL2D_ADAPTIVE and MAX_POOL2D_ADAPTIVE: the pools of `pooling.py`, with their window from operands of type shape that
+are known at compile time, so that it may be computed from the input's own extents. TOSA 1.1, tensor operators.
 """
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .pooling import AvgPool2D, MaxPool2D
 
 Window = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 ANY: Window = (1, 1), (1, 1), (0, 0, 0, 0)
-"""Stands for a window that is not known yet where types are checked: it fits any image."""
+"""Placeholder for an unknown window in type checks: it fits any image."""
 
 
 def known_window(kernel: Operand, stride: Operand, pad: Operand) -> Window | None:
-    """The numbers of the three operands, which must be shapes; None where extents that are not known make them."""
+    """Return the numbers of the three operands, which must be shapes; None if they depend on unknown extents."""
     parts = (kernel, "the kernel", 2), (stride, "the stride", 2), (pad, "the pad", 4)
     for operand, what, length in parts:
         check_shape(operand, what, length)
@@ -31,19 +31,19 @@ def check_shape(operand: Operand, what: str, length: int) -> None:
 
 
 def known_shape(operand: Operand, what: str, length: int) -> tuple[int, ...]:
-    """The numbers of an operand that must be a shape and known when compiling."""
+    """Return the numbers of an operand that must be a shape known at compile time."""
     check_shape(operand, what, length)
     return integers(operand, what, length)
 
 
 def window_of(kernel: Array, stride: Array, pad: Array) -> Window:
-    """The same, of the reference's arrays."""
+    """Return the window from the reference's arrays."""
     first, second, third = (tuple(map(int, a.tolist())) for a in (kernel, stride, pad))
     return first, second, third
 
 
 def without_places(found: TensorType) -> TensorType:
-    """The type of a pool whose window is not known."""
+    """Return the type of a pool with an unknown window."""
     batch, _, _, channels = found.shape or (None,) * 4
     return TensorType((batch, None, None, channels), found.element)
 
@@ -53,7 +53,7 @@ class AvgPool2DAdaptive(Op, name="tosa.avg_pool2d_adaptive"):
     acc_type: ElementType = attribute("type")
 
     def fixed(self, window: Window) -> AvgPool2D:
-        """The pool with that window."""
+        """Return the pool with that window."""
         return AvgPool2D(*window, acc_type=self.acc_type)
 
     def infer(self, x: Operand, input_zp: Operand, output_zp: Operand, kernel: Operand, stride: Operand, pad: Operand
@@ -76,7 +76,7 @@ class MaxPool2DAdaptive(Op, name="tosa.max_pool2d_adaptive"):
     nan_mode: str = attribute("nan_mode", default="PROPAGATE")
 
     def fixed(self, window: Window) -> MaxPool2D:
-        """The pool with that window."""
+        """Return the pool with that window."""
         return MaxPool2D(*window, nan_mode=self.nan_mode)
 
     def infer(self, x: Operand, kernel: Operand, stride: Operand, pad: Operand) -> TensorType:

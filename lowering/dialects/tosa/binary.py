@@ -1,6 +1,6 @@
 """Elementwise arithmetic of two operands: ADD, SUB, MUL, INTDIV, POW, MAXIMUM, MINIMUM. TOSA 1.0, section 2.5.
 
-What the specification leaves open gets a value: integer results wrap, a quotient by 0 is 0.
+Cases that the specification leaves undefined have a result: integers wrap, a quotient by 0 is 0.
 """
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Mul(Elementwise, name="tosa.mul"):
 
 
 def shifted(product: Expr, shift: Tensor) -> Expr:
-    """(product + 2**(shift-1)) >> shift, for a shift of 0 the product."""
+    """Return (product + 2**(shift-1)) >> shift; the product for a shift of 0."""
     if shift.constant is not None:
         amount = shift.integers[0] % 64
         return product + (1 << amount >> 1) >> amount

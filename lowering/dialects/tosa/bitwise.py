@@ -1,6 +1,7 @@
 """Bits of two operands: BITWISE_AND, _OR, _XOR, LOGICAL_AND, _OR, _XOR, and the shifts. TOSA 1.0, section 2.5.
 
-The specification leaves shifts by less than 0 or by the width and more open; here the amount is taken modulo the width.
+The specification leaves shifts by negative amounts or by at least the width undefined; here the amount is taken modulo the
+width.
 """
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class LogicalXor(Binary, name="tosa.logical_xor"):
 
 
 def inside(amount: Expr) -> Expr:
-    """A shift's amount modulo the width."""
+    """Return a shift's amount modulo the width."""
     return amount & (ITEM_SIZES[amount.dtype] * 8 - 1)
 
 

@@ -1,6 +1,6 @@
 """CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED, MATMUL_T_BLOCK_SCALED, CONV2D_BLOCK_SCALED: values and their scales as two
-tensors. 32 neighbours along the last axis share a scale. `rewrite/decompose.py` brings all of them to the first two on
-rows of one block and the plain operators, so that those alone have an `element`. TOSA 1.1 draft.
+tensors. 32 neighbours along the last axis share a scale. `rewrite/decompose.py` rewrites all of them to the first two on rows
+of one block and the plain operators, so that only the first two have an `element`. TOSA 1.1 draft.
 """
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ SIZES = {"BLOCK_SIZE_1": 1, "BLOCK_SIZE_32": 32}
 
 
 def size_of(name: str) -> int:
-    """The number of values that share a scale; a Problem for what is no block size."""
+    """Return the number of values that share a scale; raise a Problem for an invalid block size."""
     require(name in SIZES, f"{name} is no block size", kind="attribute", help="BLOCK_SIZE_1 or BLOCK_SIZE_32")
     return SIZES[name]
 
 
 def shared_size(name: str) -> int:
-    """The same, for an operator that needs scales."""
+    """Return the same number for an operator that needs scales."""
     size = size_of(name)
     require(size > 1, "a block must have more than one value", kind="attribute", help="BLOCK_SIZE_32")
     return size
 
 
 def blocked(shape: Shape, block: int, what: str) -> Shape:
-    """The shape of the scales for values of a shape, whose last extent must be whole blocks."""
+    """Return the shape of the scales for values of a shape, whose last extent must be whole blocks."""
     require(len(shape) > 0, f"{what} has rank 0, and no axis for blocks", kind="shape")
     *rest, last = shape
     require(last is None or last % block == 0, f"the last extent of {what}, {written(shape)}, is no multiple of {block}",
@@ -45,7 +45,7 @@ def blocked(shape: Shape, block: int, what: str) -> Shape:
 
 
 def scaled(data: Operand, scale: Operand, block: int, what: str, allowed: tuple[ElementType, ...] = VALUES) -> Shape:
-    """The shape of values that scales belong to; checks the types and shapes of both."""
+    """Return the shape of values with these scales, after checking the types and shapes of both."""
     values, scales = tensor(data, what), tensor(scale, f"the scale of {what}")
     one_of(values.element, allowed, what)
     one_of(scales.element, (F8E8M0,), f"the scale of {what}")
@@ -62,7 +62,7 @@ def one_type(first: Operand, second: Operand, what: str) -> None:
 
 
 def real_scaled(data: Array, scale: Array) -> Array:
-    """Values times their scales in float64."""
+    """Return values times their scales in float64."""
     return real_values(data) * np.repeat(scale.astype(np.float64), data.shape[-1] // scale.shape[-1], axis=-1)
 
 

@@ -1,8 +1,8 @@
-"""The two halves of CAST_TO_BLOCK_SCALED, on rows of one block: the scales, which are stored, and the values, which read
-them. `rewrite/decompose.py` makes them; no text or file has them.
+"""The two halves of CAST_TO_BLOCK_SCALED, on rows of one block: the scales, which are stored, and the values, which read them.
+`rewrite/decompose.py` creates them; no text or file has them.
 
-Everything is exact: a scale is found from the bits of the greatest magnitude, and a number is divided by a power of two by
-multiplying with its reciprocal, which is a scale too.
+All computations are exact: a scale is computed from the bits of the greatest magnitude, and a division by a power of two is a
+product with its reciprocal, which is a scale, too.
 """
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .operands import ranked
 BLOCK = 32
 LIMITS = {"f8E4M3FN": 464.0, "f8E5M2": 61440.0, "f6E2M3FN": 7.75, "f6E3M2FN": 30.0, "f4E2M1FN": 7.0,
           "!tosa.mxint8": 1.9921875}
-"""What rounds to more than the largest number of the type, from here on (f8E4M3FN: above)."""
+"""Least magnitude that rounds to more than the largest number of each type (f8E4M3FN: any magnitude above it)."""
 INFINITY, FRACTION, BIAS = 0x7F800000, 23, 127
-"""Of float32."""
+"""Bits of infinity, number of fraction bits, and exponent bias of float32."""
 
 
 def rows_of_blocks(x: Operand) -> int | None:
@@ -52,7 +52,7 @@ class BlockScale(Op, name="tosaic.block_scale"):
 
 
 def scale_for(largest: Expr, value: ElementType) -> Expr:
-    """The scale for a greatest magnitude, by its bits, which are ordered as the magnitudes are."""
+    """Return the scale for a greatest magnitude, by its bits, which are ordered as the magnitudes are."""
     limit = np.float32(LIMITS[value.name])
     exponent, fraction = divmod(int(limit.view(np.int32)), 1 << FRACTION)
     up = (fraction + 1) if value == F8E4M3 else fraction  # from here on the exponent is the next one
@@ -84,13 +84,13 @@ class BlockValues(Op, name="tosaic.block_values"):
 
 
 def reciprocal(scale: Expr) -> Expr:
-    """1 / scale as a float32, exactly; NaN for NaN."""
+    """Return 1 / scale as a float32, exactly; NaN for NaN."""
     code = cast(cast(scale, "uint8", bits=True), "int32")
     return cast(cast(cast(Const(2 * BIAS, "int32") - code, "uint8"), F8E8M0.storage, bits=True), "float32")
 
 
 def integer(x: Expr) -> Expr:
-    """The nearest 64th as an int8; 0 for NaN."""
+    """Return the nearest 64th as an int8; 0 for NaN."""
     nearest = apply("rint", x * 64.0)
     whole = select(nearest.equals(nearest), nearest, Const(0.0, "float32"))
     return cast(cast(clamp(whole, -128.0, 127.0), "int32"), "int8")

@@ -1,5 +1,5 @@
-"""RESHAPE_BLOCK_SCALED and ROW_GATHER_BLOCK_SCALED: a tensor alone (BLOCK_SIZE_1), or values and their scales, keep their
-elements and change their places. `rewrite/decompose.py` brings them to RESHAPE and ROW_GATHER. TOSA 1.1 draft.
+"""RESHAPE_BLOCK_SCALED and ROW_GATHER_BLOCK_SCALED: they move elements of one tensor (BLOCK_SIZE_1), or of values and their
+scales, without changing them. `rewrite/decompose.py` rewrites them to RESHAPE and ROW_GATHER. TOSA 1.1 draft.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .operands import extents, ranked, tensor
 
 
 def check_count(tensors: tuple[Operand, ...], block: int) -> None:
-    """One tensor without blocks, or two with blocks."""
+    """Check that there is one tensor without blocks, or two with blocks."""
     require(len(tensors) in (1, 2), f"the list has {len(tensors)} tensors, not one, or values and scales")
     require((len(tensors) == 2) == (block > 1), f"{len(tensors)} tensors do not go with blocks of {block}",
             kind="attribute", help="BLOCK_SIZE_1 for one tensor, BLOCK_SIZE_32 for values and scales")

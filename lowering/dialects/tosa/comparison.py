@@ -11,7 +11,7 @@ from .elementwise import NUMBERS, Binary, Results
 
 
 class Comparison(Binary):
-    """Two numbers give a bool."""
+    """A comparison of two numbers, which gives a bool."""
     results: ClassVar[Results] = dict.fromkeys(NUMBERS, I1)
 
     def storage(self, dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -1,10 +1,10 @@
-"""How far a result of each operator may be from the reference's: the specification's bounds for the float profile.
+"""Maximum error of each operator's results against the reference: the specification's bounds for the float profile.
 
-Used to check compiled code against the reference, operator by operator. Integers, layout, comparisons and selections are
-exact (the sign of a zero is free). Bounds hold against the exact value; the reference is that value rounded once, so half a
-unit is added where a bound is not zero. TOSA 1.0, "Floating-point compliance". For f64, which is no type of TOSA, functions
-are held to a few units of the last place, and sums of n terms, in any order, to n units of the sum of the terms' sizes; what
-the reference may be off by, which is in f64 too, is added.
+Used to check compiled code against the reference, operator by operator. Integers, layout, comparisons and selections are exact
+(the sign of a zero is free). Bounds hold against the exact value; the reference is that value rounded once, so half a unit is
+added to bounds that are not zero. TOSA 1.0, "Floating-point compliance". For f64, which is not a type of TOSA, the bound of a
+function is a few units of the last place, and that of a sum of n terms, in any order, n units of the sum of the terms'
+magnitudes; the possible error of the reference, which is in f64 too, is added.
 """
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ FLOAT32_MAXIMUM = float(np.finfo(np.float32).max)
 DOUBLE_MAXIMUM = float(np.finfo(np.float64).max)
 DOUBLE_FUNCTIONS = frozenset({"exp", "log", "pow", "sin", "cos", "tanh", "sigmoid", "erf", "rsqrt"})
 DOUBLE_ULPS = 8.0
-"""4 for compiled code and 4 for NumPy, whose functions of f64 differ from one machine to the next."""
+"""Units of the last place allowed for f64: 4 for compiled code and 4 for NumPy, whose functions of f64 differ between
+machines."""
 DOUBLE_RANGE = 2.0**30
-"""The largest angle of f64 whose sine is computed."""
+"""Largest angle in f64 whose sine is computed."""
 ULPS = {"reciprocal": 1.0, "rsqrt": 2.0, "erf": 5.0}
 DOT_PRODUCTS = frozenset({"conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d", "matmul", "matmul_t", "avg_pool2d",
                           "avg_pool2d_adaptive", "reduce_sum", "matmul_t_block_scaled", "conv2d_block_scaled"})
 
 
 def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementType) -> Array | None:
-    """The allowed absolute error of each element of a float result; None where it must be equal."""
+    """Return the allowed absolute error of each element of a float result; None if it must be equal."""
     if not element.is_float:
         return None
     name, unit = op.name.removeprefix("tosa."), 2.0 ** -FRACTION_BITS[element.name]
@@ -78,14 +79,14 @@ def bound(op: Op, operands: Sequence[Array], expected: Array, element: ElementTy
 
 
 def double_function(name: str, x: Array, exact: Array, element: ElementType) -> Array:
-    """A function of f64."""
+    """Return the allowed error of a function of f64."""
     allowed = DOUBLE_ULPS * ulp(exact, element)
     return np.where(np.abs(x) > DOUBLE_RANGE, 2.0, allowed) if name in ("sin", "cos") else allowed
 
 
 def leaves_range(x: Array, axis: int, element: ElementType) -> Array:
-    """True if products of some of the factors may overflow or underflow in float32 (f64: in float64), whatever the product
-    of all is."""
+    """True where products of some of the factors may overflow or underflow in float32 (f64: in float64), whatever the product
+    of all factors is."""
     logarithms, most = np.abs(np.log2(np.abs(x))), 1022 if element.name == "f64" else 126
     return np.asarray(np.where(np.isfinite(logarithms), logarithms, 0).sum(axis=axis, keepdims=True) > most)
 
@@ -95,18 +96,19 @@ def exponential(x: Array, element: ElementType) -> Array:
 
 
 def relative(exact: Array, factor: Array, unit: float) -> Array:
-    """`factor` of the result, and half a unit for the reference's own rounding; never below one subnormal."""
+    """Return an error of `factor` of the result, plus half a unit for the reference's own rounding; never below one
+    subnormal."""
     return np.abs(exact) * (factor + unit) + 2.0**-149
 
 
 def ulp(exact: Array, element: ElementType) -> Array:
-    """The distance between neighbouring numbers of the type at each value."""
+    """Return the distance between neighbouring numbers of the type at each value."""
     magnitude = np.maximum(np.abs(exact), NORMAL_MINIMUM[element.name])
     return 2.0 ** (np.floor(np.log2(magnitude)) - FRACTION_BITS[element.name])
 
 
 def dot_product(op: Op, name: str, operands: Sequence[Array], element: ElementType) -> Array:
-    """Twice ksb units of the operator on absolute values."""
+    """Return twice ksb units of the operator on absolute values."""
     magnitudes = [np.abs(real(a)) for a in operands] if "block_scaled" in name else [np.abs(a) for a in operands]
     size = np.asarray(op.reference(*magnitudes)).astype(np.float64)
     count = terms(op, name, operands)
@@ -115,19 +117,19 @@ def dot_product(op: Op, name: str, operands: Sequence[Array], element: ElementTy
     accumulator = FRACTION_BITS[narrow.name] if narrow is not None and narrow.name in FRACTION_BITS else widest
     ksb = np.ceil(count / 2 ** ((accumulator - FRACTION_BITS[element.name]) / 2)) + ("conv" in name)
     unit = np.maximum(size * 2.0 ** -(1 + FRACTION_BITS[element.name]), NORMAL_MINIMUM[element.name])
-    if name.startswith("avg_pool2d"):  # the sum may be infinite where the mean is not
+    if name.startswith("avg_pool2d"):  # the sum may be infinite even if the mean is not
         size = size * count
     return np.where(size > (DOUBLE_MAXIMUM if widest == 52 else FLOAT32_MAXIMUM), np.inf, 2 * ksb * unit + unit)
 
 
 def real(x: Array) -> Array:
-    """Values and scales as float64, which have no arithmetic of their own; bytes that are values count 64ths."""
+    """Return values and scales as float64, because their own types have no arithmetic; bytes that are values count 64ths."""
     return x.astype(np.float64) / (64 if x.dtype == np.int8 else 1) if x.dtype.itemsize == 1 else x
 
 
 def fourier(parts: Sequence[Array], exact: Array) -> Array:
-    """Twice 2 * H * W (of a real transform H * W) units of the sum of all magnitudes of an image; without limit where that is
-    not finite."""
+    """Return twice 2 * H * W (for a real transform H * W) units of the sum of all magnitudes of an image; unlimited if that sum
+    is not finite."""
     total = sum(np.abs(p.astype(np.float64)).sum(axis=(1, 2), keepdims=True) for p in parts)
     count = len(parts) * int(np.prod(parts[0].shape[1:]))
     unit = np.maximum(total * 2.0**-24, NORMAL_MINIMUM["f32"])
@@ -136,7 +138,7 @@ def fourier(parts: Sequence[Array], exact: Array) -> Array:
 
 
 def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
-    """KS, the number of products that are summed."""
+    """Return KS, the number of products that are summed."""
     match name:
         case "matmul" | "matmul_t" | "matmul_t_block_scaled":
             return operands[0].shape[2]
@@ -155,8 +157,8 @@ def terms(op: Op, name: str, operands: Sequence[Array]) -> int:
 
 
 def differences(actual: Array, expected: Array, allowed: Array | None) -> Array:
-    """Where two results differ by more than is allowed, as a mask. NaN equals NaN; +0 equals -0; without limit, where sums
-    of the operands' magnitudes overflow, even a NaN is right."""
+    """Return a mask of the elements where two results differ by more than is allowed. NaN equals NaN; +0 equals -0; where sums
+    of the operands' magnitudes overflow there is no limit, and even a NaN is right."""
     if expected.dtype.kind in "iub" or (allowed is None and actual.dtype == expected.dtype):
         same = actual == expected
         if expected.dtype.kind not in "iub":

@@ -1,7 +1,7 @@
-"""COND_IF and WHILE_LOOP: operators whose regions run now and then. TOSA 1.0, control flow operators.
+"""COND_IF and WHILE_LOOP: operators with regions. TOSA 1.0, control flow operators.
 
-A region's arguments are the operands after the condition (COND_IF) or all operands (WHILE_LOOP); it may also use values
-of the blocks around it. What they do is written where regions are run: in the interpreter, and in fusion.
+A region's arguments are the operands after the condition (COND_IF) or all operands (WHILE_LOOP); it may also use values of the
+enclosing blocks. The code that runs regions is in the interpreter and in fusion.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...graph.types import I1, TensorType, Type
 from .operands import product, same_shape
 
 LARGEST_DEPTH = NESTED
-"""Levels of nested control flow that the specification's level 8K has."""
+"""Maximum depth of nested control flow at the specification's level 8K."""
 
 
 class CondIf(Op, name="tosa.cond_if"):
@@ -23,7 +23,7 @@ class CondIf(Op, name="tosa.cond_if"):
     regions = 2
 
     def region_types(self, operands: Sequence[Operand], regions: Sequence[Block]) -> tuple[Type, ...]:
-        """Types of the results: what both regions yield."""
+        """Return the types of the results: the types that both regions yield."""
         check_regions(self, regions)
         require(len(operands) > 0, "a cond_if needs a condition")
         check_condition(operands[0], "the condition")
@@ -40,7 +40,7 @@ class WhileLoop(Op, name="tosa.while_loop"):
     regions = 2
 
     def region_types(self, operands: Sequence[Operand], regions: Sequence[Block]) -> tuple[Type, ...]:
-        """Types of the results: those of the operands."""
+        """Return the types of the results: those of the operands."""
         check_regions(self, regions)
         test, body = regions
         check_types(test.arguments, operands, "the arguments of the condition's region", "the operands")
@@ -52,19 +52,19 @@ class WhileLoop(Op, name="tosa.while_loop"):
 
 
 def check_regions(op: Op, regions: Sequence[Block]) -> None:
-    """Two regions, nested no deeper than the specification allows."""
+    """Check that there are two regions, nested no deeper than the specification allows."""
     require(len(regions) == 2, f"{op.name} has {len(regions)} regions, not two")
     depth = 1 + max(map(nesting, regions))
     require(depth <= LARGEST_DEPTH, f"control flow is nested {depth} deep, {LARGEST_DEPTH} is the most", kind="model")
 
 
 def nesting(block: Block) -> int:
-    """How many regions deep the deepest one in `block` is."""
+    """Return the depth of the most deeply nested region in `block`."""
     return max((1 + max(map(nesting, o.regions)) for o in block.operations if o.regions), default=0)
 
 
 def check_condition(value: Operand, what: str) -> None:
-    """One element of i1."""
+    """Check that a value is one element of i1."""
     found = value.type
     require(isinstance(found, TensorType) and found.element == I1, f"{what} must be a tensor of i1, not {found}")
     require(found.shape is None or product(found.shape) in (1, None),
@@ -72,7 +72,7 @@ def check_condition(value: Operand, what: str) -> None:
 
 
 def check_types(values: Sequence[Operand], others: Sequence[Operand], what: str, expected: str) -> None:
-    """As many values, of types that can be equal."""
+    """Check that there are as many values as expected, of types that can be equal."""
     require(len(values) == len(others), f"{what} are {len(values)}, {expected} are {len(others)}")
     for number, (value, other) in enumerate(zip(values, others)):
         if not can_be_equal(value.type, other.type):
@@ -87,7 +87,7 @@ def can_be_equal(a: Type, b: Type) -> bool:
 
 
 def joined(a: Operand, b: Operand) -> Type:
-    """The type that holds both values: an extent that is not the same in both is not known."""
+    """Return the type that holds both values: an extent that differs between them is unknown."""
     first, second = a.type, b.type
     if not isinstance(first, TensorType) or not isinstance(second, TensorType):
         result: Type = first

@@ -44,8 +44,8 @@ TARGETS: dict[ElementType, tuple[ElementType, ...]] = {
     **dict.fromkeys(BYTES, (*FLOATS, *LONG_FLOATS, *BYTES, *COMPOSITES)),
     **dict.fromkeys(COMPOSITES, (*FLOATS, *BYTES)),
 }
-"""What each type may be cast to: the specification's combinations, and bool with floats, i64, f64, numbers without sign,
-and any pair of floats, for which its pseudo-code has a meaning too."""
+"""Types that each type may be cast to: the specification's combinations, and bool with floats, i64, f64, unsigned numbers, and
+any pair of floats, for which the specification's pseudo-code is meaningful, too."""
 
 
 class Cast(Op, name="tosa.cast"):
@@ -92,7 +92,7 @@ class Cast(Op, name="tosa.cast"):
 
 
 def saturated(x: Array, target: np.dtype[Any]) -> Array:
-    """Whole numbers in float64 as integers: NaN is 0, what is beyond the range the nearest in it."""
+    """Return whole numbers in float64 as integers: NaN is 0, numbers out of range the nearest in it."""
     info = np.iinfo(target)
     limit = 2.0 ** (info.bits - (target.kind == "i"))
     inside = np.clip(np.where(np.isnan(x), 0, x), float(info.min), min(np.nextafter(limit, 0), float(info.max)))
@@ -100,7 +100,7 @@ def saturated(x: Array, target: np.dtype[Any]) -> Array:
 
 
 def converted(x: Expr, target: ElementType) -> Expr:
-    """x as a number of type `target`."""
+    """Return x as a number of type `target`."""
     if x.dtype == target.storage:
         return x
     if x.dtype.startswith("uint"):
@@ -122,19 +122,19 @@ def converted(x: Expr, target: ElementType) -> Expr:
 
 
 def converted_unsigned(x: Expr, target: ElementType) -> Expr:
-    """The bits of x as a number without sign, of type `target`."""
+    """Return the bits of x as an unsigned number, of type `target`."""
     if target == I1 or (target.is_integer and ITEM_SIZES[target.storage] <= ITEM_SIZES[x.dtype]):
         return converted(x, target)
     if x.dtype != "int64":
         wide = "int64" if x.dtype == "int32" else "int32"
         return converted(cast(x, wide) & ((1 << 8 * ITEM_SIZES[x.dtype]) - 1), target)
-    half = apply("lshr", x, 1) | (x & 1)  # the last bit tells, as any bit below the rounding one does
+    half = apply("lshr", x, 1) | (x & 1)  # the last bit breaks ties, as any bit below the rounding one does
     double = as_number(converted(half, target)) * 2.0
     return cast(select(x < 0, double, as_number(converted(x, target))), target.storage)
 
 
 def bits_of(x: Expr, target: ElementType) -> Expr:
-    """x as a number without sign, in the integer with a sign that has its bits."""
+    """Return x as an unsigned number, in the signed integer type with its bits."""
     signed = SIGNED[target]
     if not is_float(x.dtype):
         return converted(x, signed)
@@ -151,26 +151,26 @@ SIGNED = {UI8: I8, UI16: I16, UI32: I32, UI64: I64}
 
 
 def long_bits(x: Expr) -> Expr:
-    """A float that is not negative as the nearest number of 64 bits: of what is 2^63 or more, the rest is converted."""
+    """Return a nonnegative float as the nearest 64-bit number: from 2^63 on, the rest above 2^63 is converted."""
     is_large = x >= 2.0**63
     lower = integer_of(select(is_large, x - 2.0**63, x), I64)
     return select(x < 2.0**64, select(is_large, lower ^ (-1 << 63), lower), select(x.equals(x), Const(-1, "int64"), lower))
 
 
 def integer_of(x: Expr, target: ElementType) -> Expr:
-    """A float32 or float64 as the nearest integer of type `target`; what is converted is always in range."""
+    """Return a float32 or float64 as the nearest integer of type `target`; the converted number is always in range."""
     nearest = apply("rint", x)
     whole = select(nearest.equals(nearest), nearest, Const(0.0, x.dtype))
     if target.bits <= 16:
         return cast(cast(clamp(whole, float(target.minimum), float(target.maximum)), "int32"), target.storage)
-    limit = 2.0 ** (target.bits - 1)  # the greatest integer is no float32, and of 64 bits no float64
+    limit = 2.0 ** (target.bits - 1)  # the greatest integer is not a float32, and the greatest 64-bit one not a float64
     inside = clamp(whole, -limit, float(np.nextafter(np.array(limit, x.dtype), np.array(0, x.dtype))))
     return select(whole >= limit, Const(target.maximum, target.storage), cast(inside, target.storage))
 
 
 def with_sticky_bit(x: Expr) -> Expr:
-    """An integer with few enough bits to be a float32, which rounds to the same bfloat16: the low bits of a large number
-    only tell on which side of a tie it is, and one bit can tell that."""
+    """Return an integer with few enough bits to be a float32 that rounds to the same bfloat16: the low bits of a large number
+    only decide on which side of a tie it is, and one bit is enough for that."""
     result = x
     for limit, unit in UNITS[x.dtype]:
         low = x & (unit - 1)
@@ -181,4 +181,4 @@ def with_sticky_bit(x: Expr) -> Expr:
 
 
 UNITS = {"int32": ((1 << 24, 1 << 8),), "int64": ((1 << 24, 1 << 14), (1 << 37, 1 << 27), (1 << 50, 1 << 40))}
-"""(limit, unit): from `limit` on, the low bits below `unit` become one: at least 10 and at most 24 bits are left."""
+"""(limit, unit): from `limit` on, the low bits below `unit` become one bit: at least 10 and at most 24 bits are left."""

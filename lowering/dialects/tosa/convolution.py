@@ -1,8 +1,8 @@
 """CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D.
 
 Input NHWC (NDHWC), weight O, kernel, I (depthwise: kernel, C, M), bias of one number per output channel or one for all.
-Integers and f64 are summed in the accumulator's type, other floats in float32: that is never less accurate than `acc_type`
-asks for.
+Integers and f64 are summed in the accumulator's type, other floats in float32, which is never less accurate than `acc_type`
+requires.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .window import check, output_extents, window_slices
 
 
 def centred(x: Expr, zero_point: Expr, dtype: str) -> Expr:
-    """x as the accumulator sees it."""
+    """Return x, less its zero point, in the accumulator's dtype."""
     wide = cast(x, dtype)
     if is_float(dtype) or (isinstance(zero_point, Const) and zero_point.value == 0):
         return wide
@@ -32,17 +32,17 @@ def centred(x: Expr, zero_point: Expr, dtype: str) -> Expr:
 
 
 def accumulator(result: ElementType) -> str:
-    """The dtype that products are summed in, for a result of that type."""
+    """Return the dtype in which products are summed, for a result of that type."""
     return arithmetic(result.storage)
 
 
 def result_of(total: Expr, bias: Tensor, channel: Affine) -> Expr:
-    """The sum of products with the bias, in the type of the result."""
+    """Return the sum of products with the bias, in the type of the result."""
     return cast(total + cast(bias.broadcast((channel,)), total.dtype), bias.type.element.storage)
 
 
 class Convolution(Op):
-    """What the convolutions share: attributes, and the rules for element types and zero points."""
+    """The common base of convolutions: attributes, and the rules for element types and zero points."""
     pad: tuple[int, ...] = attribute("array<i64>")
     stride: tuple[int, ...] = attribute("array<i64>")
     dilation: tuple[int, ...] = attribute("array<i64>")
@@ -93,7 +93,7 @@ class Convolution(Op):
         return element
 
     def window(self, place: list[Affine], kernel: list[Axis]) -> list[Affine]:
-        """Where in the input the window's place and the place in the kernel are."""
+        """Return the input coordinates for a window position and a kernel offset."""
         return [o * s + Affine.of(k) * d - p
                 for o, k, s, d, p in zip(place, kernel, self.stride, self.dilation, self.pad[::2])]
 
@@ -170,7 +170,7 @@ class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
         return TensorType((batch, *(self.extent(d, extents[d], kernel[d]) for d in range(2)), filters), element)
 
     def extent(self, d: int, extent: int | None, kernel: int | None) -> int | None:
-        """The output's extent along spatial axis `d`."""
+        """Return the output's extent along spatial axis `d`."""
         if kernel is None:
             return None
         before, after = self.out_pad[2 * d:2 * d + 2]
@@ -196,7 +196,8 @@ class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
 
     def element(self, out: TensorType, x: Tensor, weight: Tensor, bias: Tensor, input_zp: Tensor, weight_zp: Tensor
                 ) -> Element:
-        """Output row o = stride*q + r takes input row q - j through kernel row r + stride*j, for every j."""
+        """Return the element: output row o = stride*q + r takes input row q - j through kernel row r + stride*j, for every
+        j."""
         dtype = accumulator(out.element)
 
         def element(n: Affine, oh: Affine, ow: Affine, filter: Affine) -> Expr:
@@ -216,15 +217,15 @@ class TransposeConv2D(Op, name="tosa.transpose_conv2d"):
         return element
 
     def phase(self, o: Affine, d: int, extent: int) -> tuple[Affine, Affine]:
-        """(o - out_pad) divided by the stride, the quotient rounded down, and its remainder."""
+        """Return (o - out_pad) divided by the stride, the quotient rounded down, and its remainder."""
         stride, before = self.stride[d], self.out_pad[2 * d]
-        whole = max(0, -(-before // stride))  # keeps what is divided from being negative
+        whole = max(0, -(-before // stride))  # keeps the dividend nonnegative
         q, r = quotient_and_remainder(o - before + whole * stride, (extent - 1 - before) // stride + whole + 1, stride)
         return q - whole, r
 
 
 def quotient_and_remainder(index: Affine, quotients: int, divisor: int) -> tuple[Affine, Affine]:
-    """index // divisor, below `quotients`, and index % divisor; computed where they are not affine."""
+    """Return index // divisor, below `quotients`, and index % divisor; computed at run time if they are not affine."""
     if quotients == 1:
         return Affine(), index
     if (parts := index.divide(divisor)) is not None:
@@ -236,7 +237,8 @@ def quotient_and_remainder(index: Affine, quotients: int, divisor: int) -> tuple
 
 def result_element(table: Table, acc_type: ElementType, x: Operand, weight: Operand, bias: Operand, input_zp: Operand,
                    weight_zp: Operand, filters: int | None) -> ElementType:
-    """The type of the result's elements, which is the bias'; checks those of the operands, the bias and the zero points."""
+    """Return the element type of the result, which is the bias', after checking the types of the operands, the bias and the
+    zero points."""
     names = "the input", "the weight", "the bias"
     types = [tensor(operand, name).element for operand, name in zip((x, weight, bias), names)]
     accumulators = checked(table, types, names)
@@ -251,7 +253,7 @@ def result_element(table: Table, acc_type: ElementType, x: Operand, weight: Oper
 
 # ---- NumPy -------------------------------------------------------------------------------------------------------
 def spread(extent: int, places: int, stride: int, shift: int) -> tuple[slice, slice]:
-    """For outputs i*stride + shift that exist: the slice of outputs, the slice of inputs i."""
+    """Return, for the existing outputs i*stride + shift, the slice of outputs and the slice of inputs i."""
     low = max(0, -(shift // stride))
     high = max(low, min(extent, (places - 1 - shift) // stride + 1))
     start = low * stride + shift
@@ -259,19 +261,19 @@ def spread(extent: int, places: int, stride: int, shift: int) -> tuple[slice, sl
 
 
 def exact(x: Array, zero_point: Array) -> Array:
-    """x less its zero point in float64, where sums of fewer than 2**29 products of 24 bits are exact."""
+    """Return x less its zero point in float64, where sums of fewer than 2**29 products of 24 bits are exact."""
     wide = real(x)
     return wide if x.dtype.kind not in "iu" or not zero_point.any() else wide - float(zero_point.reshape(-1)[0])
 
 
 def contracted(pixels: Array, filters: Array) -> Array:
-    """[..., IC] times [OC, IC]: [..., OC], as one product of matrices."""
+    """Return [..., IC] times [OC, IC]: [..., OC], as one product of matrices."""
     flat = pixels.reshape(-1, pixels.shape[-1]) @ filters.T
     return flat.reshape(*pixels.shape[:-1], filters.shape[0])
 
 
 def with_bias(total: Array, bias: Array) -> Array:
-    """The sums and the bias in the bias' type; integers wrap."""
+    """Return the sums plus the bias in the bias' type; integers wrap."""
     if bias.dtype.kind == "i":
         return (total.astype(np.int64) + bias).astype(bias.dtype)
     return rounded(total + bias.astype(np.float64), bias.dtype)

@@ -1,4 +1,4 @@
-"""CUSTOM: operators that the specification does not have, named by a domain and a name in it, and how a user gives one.
+"""CUSTOM: operators outside the specification, named by a domain and a name in it, and their registration by users.
 
 A graph may hold any of them: it is read, kept, verified as far as its declared types go, and printed. To run, it needs an
 implementation, a class like that of every other operator:
@@ -22,7 +22,7 @@ from ...graph.operator import Op, Operand, attribute, from_result
 from ...graph.types import Array, TensorType, Type
 
 IMPLEMENTATIONS: dict[tuple[str, str], type[Custom]] = {}
-"""What users have registered, by domain and operator name."""
+"""Classes that users have registered, by domain and operator name."""
 
 
 class Custom(Op, name="tosa.custom"):
@@ -58,7 +58,7 @@ class Custom(Op, name="tosa.custom"):
         return (self.element(outs[0], *operands),)
 
     def problem(self, what: str) -> Problem:
-        """That there is no implementation, or that it lacks something."""
+        """Return the Problem of a missing implementation, or of a missing part of one."""
         name = f"operator {self.operator_name} of domain {self.domain_name}"
         if type(self) is not Custom:
             return Problem(f"the implementation of custom {name} has no {what}", kind="unsupported",
@@ -72,10 +72,10 @@ class Custom(Op, name="tosa.custom"):
 def custom(domain_name: str, operator_name: str) -> Callable[[type[Op]], type[Custom]]:
     """A class decorator that registers an implementation of a custom operator, for graphs that are read from then on.
 
-    The class derives from `tosaic.Op`. Its `infer` gives the type of the result (or a tuple), `reference` its value in
-    NumPy, `element` the expression of one of its elements (`result_elements` those of several results), as for TOSA's own
-    operators; what it lacks cannot be done with it. Its instances have `implementation_attrs`, the text in the graph. A
-    second class for the same name takes the place of the first.
+    The class derives from `tosaic.Op`. Its `infer` returns the type of the result (or a tuple), `reference` its value in NumPy,
+    `element` the expression of one of its elements (`result_elements` those of several results), as for TOSA's own operators.
+    Each method is only needed for its own use. Its instances have `implementation_attrs`, the text in the graph. A second class
+    for the same name replaces the first.
     """
     def register(implementation: type[Op]) -> type[Custom]:
         if not (isinstance(implementation, type) and issubclass(implementation, Op)):

@@ -1,4 +1,4 @@
-"""CONST, CONST_SHAPE, IDENTITY and IDENTITYN: where data comes from."""
+"""CONST, CONST_SHAPE, IDENTITY and IDENTITYN: sources of data."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""What the elementwise operators share: element types, broadcasting, and how floats are computed.
+"""The common base of elementwise operators: element types, broadcasting, and the arithmetic of floats.
 
-A concrete operator gives `results` (the element type of the result for each type of the operands), `exact` (what it
-means, in NumPy, floats in float64) and `scalar` (what it is, as an expression; half floats arrive as float32). Both
-sides round once, to the type of the result.
+A concrete operator defines `results` (the element type of the result for each type of the operands), `exact` (its result in
+NumPy, floats in float64) and `scalar` (its result as an expression; half floats arrive as float32). Both sides round once, to
+the type of the result.
 """
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Shape = tuple[int | None, ...]
 
 
 def alike(*elements: ElementType) -> Results:
-    """Results of the same type as the operands."""
+    """Return a mapping of each operand type to the same result type."""
     return {e: e for e in elements}
 
 
 EXTENSION = alike(F64)
-"""tosaic's own: no version of TOSA has f64, and other tools refuse it. Graphs of TensorFlow and PyTorch have it; arithmetic
-on it is that of IEEE 754, and a .tosa file cannot hold it. CLAMP, REDUCE_PRODUCT and the products of matrices take i32 and
-i64 (`WHOLE`) in the same spirit: their results wrap; CAST and SELECT numbers without sign."""
+"""Element types that are tosaic's own extension: no version of TOSA has f64, and other tools refuse it. Graphs of TensorFlow
+and PyTorch have it; its arithmetic is that of IEEE 754, and a .tosa file cannot hold it. CLAMP, REDUCE_PRODUCT and the products
+of matrices also take i32 and i64 (`WHOLE`), and their results wrap; CAST and SELECT take unsigned numbers."""
 WHOLE = alike(I32, I64)
 UNSIGNED = alike(UI8, UI16, UI32, UI64)
 FLOATS = alike(F16, F32, BF16) | EXTENSION
 BITS = alike(I8, I16, I32, I64)
-"""i64 is of EXT-INT64, which specification 1.1 drafts and converters from PyTorch use."""
+"""Integer types. i64 is of EXT-INT64, which specification 1.1 drafts and converters from PyTorch use."""
 NUMBERS = WHOLE | FLOATS
 BOOLS = alike(I1)
 
 
 def broadcast_shape(a: Shape | None, b: Shape | None) -> Shape | None:
-    """The shape of two operands together: an extent of 1 takes the other's; None is an extent that is not known."""
+    """Return the broadcast shape of two operands: an extent of 1 takes the other's; None is an unknown extent."""
     if a is None or b is None:
         return None
     require(len(a) == len(b), f"operands of shapes {written(a)} and {written(b)} have ranks {len(a)} and {len(b)}",
@@ -50,7 +50,7 @@ def broadcast_shape(a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def broadcast_extent(m: int | None, n: int | None, a: Shape, b: Shape) -> int | None:
-    """One extent of `broadcast_shape`."""
+    """Return one extent of `broadcast_shape`."""
     require(None in (m, n) or m == n or 1 in (m, n),
             f"shapes {written(a)} and {written(b)} do not broadcast: {m} and {n}", kind="shape",
             help="extents must be equal, or one of them 1")
@@ -61,7 +61,7 @@ def broadcast_extent(m: int | None, n: int | None, a: Shape, b: Shape) -> int | 
 
 
 def tensor(operand: Operand) -> TensorType:
-    """The type of an operand, which must be a tensor."""
+    """Return the type of an operand, which must be a tensor."""
     found = operand.type
     if not isinstance(found, TensorType):
         raise Problem(f"an operand must be a tensor, not {found}", kind="type")
@@ -73,11 +73,11 @@ def names(elements: Any) -> str:
 
 
 class Elementwise(Op):
-    """An operator that makes each element from one element of each operand."""
+    """An operator that computes each element from one element of each operand."""
     results: ClassVar[Results] = {}
 
     def result(self, first: Operand, *others: Operand) -> TensorType:
-        """The type rule of operands of one element type that broadcast together."""
+        """Return the type of the result for operands of one element type that broadcast together."""
         types = [tensor(first), *map(tensor, others)]
         element, shape = types[0].element, types[0].shape
         require(element in self.results, f"{self.name} does not take {element}", help=f"it takes {names(self.results)}")
@@ -93,11 +93,11 @@ class Elementwise(Op):
             return rounded(self.exact(*map(widened, arrays)), storage)
 
     def storage(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The dtype of the reference's result for operands of `dtype`."""
+        """Return the dtype of the reference's result for operands of `dtype`."""
         return dtype
 
     def exact(self, *arrays: Any) -> Array:
-        """The result, floats in float64; an integer may be wider than the result and wraps into it."""
+        """Return the result, floats in float64; an integer may be wider than the result and wraps into it."""
         raise Problem(f"{self.name} has no reference", kind="unsupported")
 
     def element(self, out: TensorType, *tensors: Any) -> Element:
@@ -108,7 +108,7 @@ class Elementwise(Op):
         return element
 
     def scalar(self, *arguments: Any) -> Expr:
-        """The result's element from the operands' elements."""
+        """Return the result's element from the operands' elements."""
         raise Problem(f"{self.name} cannot be compiled", kind="unsupported")
 
 
@@ -127,23 +127,23 @@ class Binary(Elementwise):
 
 
 def arithmetic(dtype: str) -> str:
-    """The dtype that values of `dtype` are computed in."""
+    """Return the dtype in which values of `dtype` are computed."""
     return "float32" if is_float(dtype) and dtype != "float64" else dtype
 
 
 def as_number(x: Expr) -> Expr:
-    """x in a type that has arithmetic."""
+    """Return x in a type that has arithmetic."""
     return cast(x, arithmetic(x.dtype))
 
 
 def is_integer(x: Array | Expr) -> bool:
-    """True if arithmetic on it is that of integers."""
+    """True if the arithmetic of x is that of integers."""
     return not is_float(x.dtype if isinstance(x, Expr) else x.dtype.name)
 
 
 def widened(x: Array) -> Array:
-    """Floats in float64, anything else as it is. The product makes signalling NaN quiet, which C's fmax, and so NumPy's,
-    takes for the result."""
+    """Return floats in float64, anything else unchanged. The product quiets signalling NaNs, which C's fmax, and so NumPy's,
+    would return."""
     if x.dtype.kind in "biu":
         return x
     with np.errstate(invalid="ignore"):
@@ -151,17 +151,17 @@ def widened(x: Array) -> Array:
 
 
 def rounded(x: Any, dtype: np.dtype[Any]) -> Array:
-    """x in `dtype`: floats to the nearest, ties to even; integers wrap."""
+    """Return x in `dtype`: floats to the nearest, ties to even; integers wrap."""
     x = np.asarray(x)
     if x.dtype.kind in "iu" and x.itemsize == 8 and dtype.isbuiltin == 2:
         x = whole_to_odd(x)
     if x.dtype == np.float64 and dtype.isbuiltin == 2:
-        x = rounded_to_odd(x)  # ml_dtypes goes by way of float32
+        x = rounded_to_odd(x)  # ml_dtypes converts by way of float32
     return np.asarray(x.astype(dtype))
 
 
 def rounded_to_odd(x: Array) -> Array:
-    """The float32 below in magnitude, its last bit set where it is not x: rounding it again is right."""
+    """Return the float32 below in magnitude, with its last bit set if it differs from x: a second rounding is then correct."""
     with np.errstate(over="ignore", invalid="ignore"):
         near = x.astype(np.float32)
     bits = near.view(np.int32)
@@ -171,7 +171,8 @@ def rounded_to_odd(x: Array) -> Array:
 
 
 def whole_to_odd(x: Array) -> Array:
-    """64-bit integers as float64, the last of 53 bits set where a large one has more: rounding it again is right."""
+    """Return 64-bit integers as float64, with the last of 53 bits set if a large one has more: a second rounding is then
+    correct."""
     rest = x % 2048
     large = x - rest | np.where(rest == 0, 0, 2048).astype(x.dtype)
     bound = x.dtype.type(1 << 53)

@@ -58,12 +58,12 @@ class RFFT2D(Op, name="tosa.rfft2d"):
         for place in np.argwhere(~known):
             add_term(parts, tuple(place), float(input_real[tuple(place)]), None, 1.0, input_real.shape[2])
         corners = np.ix_(range(len(input_real)), halves(input_real.shape[1]), halves(input_real.shape[2]))
-        parts[1][corners] = 0  # sums of sines of multiples of a half turn, which the specification leaves out
+        parts[1][corners] = 0  # sums of sines of multiples of a half turn, which the specification omits
         return rounded(parts, input_real.dtype)
 
 
 def transformed(operand: Operand, what: str) -> Shape:
-    """The shape of an input: f32 [N, H, W], H and W powers of two."""
+    """Return the shape of an input: f32 [N, H, W], H and W powers of two."""
     shape = ranked(operand, 3, what)
     one_of(tensor(operand, what).element, (F32,), f"{what} of a Fourier transform")
     for extent, axis in zip(shape[1:], ("height", "width")):
@@ -73,15 +73,15 @@ def transformed(operand: Operand, what: str) -> Shape:
 
 
 def halves(extent: int) -> tuple[int, ...]:
-    """The frequencies whose angles are all multiples of a half turn."""
+    """Return the frequencies whose angles are all multiples of a half turn."""
     return (0, extent // 2) if extent > 1 else (0,)
 
 
 def add_term(parts: Parts, place: tuple[int, ...], real: float, imaginary: float | None, sign: float,
              width: int | None = None) -> None:
-    """Add what the input at [n, y, x] contributes, by the specification's sum, where results are not NaN already. It is
-    for infinities and NaN, which a fast transform would spread. `imaginary` is None for RFFT2D, whose input has `width`
-    columns, and which leaves out the sines of multiples of a half turn."""
+    """Add the contribution of the input at [n, y, x] by the specification's sum, where results are not NaN already. It is for
+    infinities and NaN, which a fast transform would spread. `imaginary` is None for RFFT2D, whose input has `width` columns,
+    and which omits the sines of multiples of a half turn."""
     n, y, x = place
     _, height, columns = parts[0].shape
     oy, ox = np.nonzero(~(np.isnan(parts[0][n]) & np.isnan(parts[1][n])))

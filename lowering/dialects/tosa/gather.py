@@ -1,5 +1,5 @@
-"""GATHER, ROW_GATHER and SCATTER: rows of [N, K, C] by their number. An index that is out of range is unpredictable by the
-specification; here the gathers clamp it and SCATTER writes nothing.
+"""GATHER, ROW_GATHER and SCATTER: rows of [N, K, C] by their index. The specification leaves the result of an index out of
+range unpredictable; here the gathers clamp it and SCATTER writes nothing.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RowGather(Op, name="tosa.row_gather"):
 
 
 def row_number(index: Expr, values: Tensor) -> Expr:
-    """An index as an int32, which 64 bits are clamped into."""
+    """Return an index as an int32; a 64-bit index is clamped."""
     return cast(clamp(index, 0, values.type.dims[1] - 1), "int32") if index.dtype == "int64" else index
 
 
@@ -91,7 +91,7 @@ class Scatter(Op, name="tosa.scatter"):
         return result
 
     def element(self, out: TensorType, values: Tensor, indices: Tensor, rows: Tensor) -> Element:
-        """Row k is the last of `rows` whose index is k, if there is one: W comparisons for each element."""
+        """Return the element: row k is the last of `rows` whose index is k, if there is one: W comparisons for each element."""
         places = indices.type.dims[1]
 
         def element(n: Affine, k: Affine, c: Affine) -> Expr:

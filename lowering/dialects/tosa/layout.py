@@ -1,6 +1,6 @@
-"""CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE: elements change their place and nothing else.
+"""CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE: operators that only move elements.
 
-Their expressions are index arithmetic, so that they cost nothing where they are fused. Any element type is accepted.
+Their expressions are index arithmetic, so that they cost nothing when fused. Any element type is accepted.
 """
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Reshape(Op, name="tosa.reshape"):
         def element(*index: Affine) -> Expr:
             place = [Affine()] * x.type.rank
             for source, result in groups:
-                if len(source) == len(result) == 1:  # an axis that stays needs no arithmetic, in range or not
+                if len(source) == len(result) == 1:  # an unchanged axis needs no arithmetic, in range or not
                     place[source[0]] = index[result[0]]
                     continue
                 flat = Affine()
@@ -134,7 +134,7 @@ class Reshape(Op, name="tosa.reshape"):
 
 
 def regrouped(source: tuple[int, ...], result: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """The axes (extent above 1) of two shapes of one size, in the smallest groups that hold the same elements."""
+    """Return the axes (extent above 1) of two shapes of one size, in the smallest groups that hold the same elements."""
     rest_source = [d for d, n in enumerate(source) if n != 1]
     rest_result = [d for d, n in enumerate(result) if n != 1]
     groups: list[tuple[list[int], list[int]]] = []
@@ -238,12 +238,12 @@ LEFT_OPEN = "-1 stands for a number that MLIR could not infer; here it has to be
 
 
 def is_left_open(number: int, extent: int | None) -> bool:
-    """True if a number of PAD or TILE is one that MLIR leaves open, along an axis whose extent is not known either."""
+    """True if MLIR leaves a number of PAD or TILE open, along an axis whose extent is unknown, too."""
     return number == -1 and extent is None
 
 
 def remainder(index: Affine, extent: int) -> Affine:
-    """index % extent, computed where it is not affine."""
+    """Return index % extent, computed at run time if it is not affine."""
     if (parts := index.divide(extent)) is not None:
         return parts[1]
     value = IndexValue(index)

@@ -19,12 +19,12 @@ from .product_types import PRODUCTS, TRANSPOSED_PRODUCTS, Table, checked, usual_
 
 
 class Product(Op):
-    """What both share. `to` is the result's type where the operands leave a choice."""
+    """The common base of both products. `to` is the result's type if the operands leave a choice."""
     to: ElementType | None = from_result(default=None)
     combinations: ClassVar[Table] = {}
 
     def result_element(self, a: Operand, b: Operand, a_zp: Operand, b_zp: Operand) -> ElementType:
-        """The type of the result's elements; checks those of the operands and the zero points."""
+        """Return the element type of the result, after checking the types of the operands and the zero points."""
         names = "the first operand", "the second operand"
         types = [tensor(operand, name).element for operand, name in zip((a, b), names)]
         checked(self.combinations, types, names)
@@ -36,8 +36,8 @@ class Product(Op):
                       f"a product of {' and '.join(map(str, types))}")
 
     def multiplied(self, a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
-        """[N, H, C] times [N or 1, C, W] in NumPy."""
-        if a.dtype == np.int16:  # a zero point that only a run knows may be wrong, and is taken off
+        """Return [N, H, C] times [N or 1, C, W] in NumPy."""
+        if a.dtype == np.int16:  # a zero point known only at run time may be wrong, and is subtracted
             x, y = a.astype(np.int64) - a_zp.item(), b.astype(np.int64) - b_zp.item()
             return x @ y if a.shape[2] >= MAX_EXACT_TERMS else product(x, y).astype(np.int64)
         if a.dtype == np.int8:
@@ -106,9 +106,9 @@ class MatMulT(Product, name="tosa.matmul_t"):
 
 
 MAX_EXACT_TERMS = 1 << 21
-"""Products of 32 bits whose sum a float64 may not hold."""
+"""Number of products of 32 bits from which a float64 may not hold their sum."""
 
 
 def product(a: Array, b: Array) -> Array:
-    """a times b in float64."""
+    """Return a times b in float64."""
     return np.asarray(real(a) @ real(b))

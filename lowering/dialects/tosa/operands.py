@@ -1,6 +1,6 @@
-"""What the type rules of TOSA's operators ask of their operands: ranks, extents, constant shapes, zero points.
+"""Requirements of TOSA's type rules on operands: ranks, extents, constant shapes, zero points.
 
-Each function returns what it has checked and raises a Problem otherwise. An extent may be None where it is not known.
+Each function returns the checked fact and raises a Problem otherwise. An extent may be None if it is unknown.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shape = tuple[int | None, ...]
 
 
 def tensor(operand: Operand, what: str) -> TensorType:
-    """The type of an operand that must be a tensor of known rank."""
+    """Return the type of an operand that must be a tensor of known rank."""
     found = operand.type
     require(isinstance(found, TensorType), f"{what} must be a tensor, not {found}")
     require(found.shape is not None, f"the rank of {what} must be known when compiling, it is {found}",
@@ -25,7 +25,7 @@ def tensor(operand: Operand, what: str) -> TensorType:
 
 
 def ranked(operand: Operand, rank: int, what: str) -> Shape:
-    """The shape of an operand that must have that rank."""
+    """Return the shape of an operand that must have that rank."""
     found = tensor(operand, what)
     require(found.rank == rank, f"{what} must have rank {rank}, it is {found}", kind="shape")
     assert found.shape is not None
@@ -33,7 +33,7 @@ def ranked(operand: Operand, rank: int, what: str) -> Shape:
 
 
 def axis_of(operand: Operand, axis: int) -> Shape:
-    """The shape of an operand that must have an axis of that number."""
+    """Return the shape of an operand that must have an axis of that number."""
     found = tensor(operand, "the input")
     require(0 <= axis < found.rank, f"axis {axis} is outside the {found.rank} axes of {found}", kind="shape")
     assert found.shape is not None
@@ -46,7 +46,7 @@ def one_of(found: ElementType, allowed: Sequence[ElementType], what: str) -> Ele
 
 
 def integers(operand: Operand, what: str, length: int | None = None) -> tuple[int, ...]:
-    """The numbers of an operand that must be known when compiling; `length` is how many there must be."""
+    """Return the numbers of an operand that must be known at compile time; `length` is the required number of them."""
     if operand.constant is None:
         raise Problem(f"{what} must be known when compiling", kind="unsupported",
                       help="make it the result of tosa.const_shape or tosa.const")
@@ -56,7 +56,7 @@ def integers(operand: Operand, what: str, length: int | None = None) -> tuple[in
 
 
 def extents(operand: Operand, what: str, length: int | None = None) -> Shape:
-    """`integers`, or as many None where they are computed from extents that are not known."""
+    """Return `integers`, or as many None if they are computed from unknown extents."""
     if operand.constant is not None or not isinstance(operand.type, ShapeType):
         return integers(operand, what, length)
     rank = operand.type.rank
@@ -65,7 +65,7 @@ def extents(operand: Operand, what: str, length: int | None = None) -> Shape:
 
 
 def one_element(operand: Operand, element: ElementType, what: str) -> TensorType:
-    """The type of an operand that must be a single number of that type, as a tensor of rank 1."""
+    """Return the type of an operand that must be a single number of that type, as a tensor of rank 1."""
     found = tensor(operand, what)
     require(found.element == element, f"{what} must be {element}, it is {found}", help=f"make it tensor<1x{element}>")
     require(found.rank == 1 and found.shape in ((1,), (None,)), f"{what} must have one element, it is {found}",
@@ -74,7 +74,7 @@ def one_element(operand: Operand, element: ElementType, what: str) -> TensorType
 
 
 def zero_point(operand: Operand, element: ElementType, what: str) -> None:
-    """A zero point of values of type `element`: one number of their type (f32 for block-scaled ones), 0 unless they are
+    """Check a zero point of values of type `element`: one number of their type (f32 for block-scaled ones), 0 unless they are
     i8."""
     one_element(operand, F32 if isinstance(element, BlockScaled) else element, what)
     if element != I8 and operand.constant is not None:
@@ -93,15 +93,15 @@ def same_shape(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
 
 
 def known(a: int | None, b: int | None) -> int | None:
-    """One of two equal extents, the one that is known if any is."""
+    """Return one of two equal extents, a known one if there is any."""
     return b if a is None else a
 
 
 def product(shape: Sequence[int | None]) -> int | None:
-    """Number of elements, None where an extent is not known."""
+    """Return the number of elements, None if an extent is unknown."""
     return None if None in shape else math.prod(n for n in shape if n is not None)
 
 
 def written(shape: Sequence[int | None]) -> str:
-    """A shape as MLIR writes it."""
+    """Return a shape in MLIR's notation."""
     return "x".join("?" if n is None else str(n) for n in shape)

@@ -1,6 +1,6 @@
 """AVG_POOL2D and MAX_POOL2D: windows over the rows and columns of an NHWC tensor. Padding never counts.
 
-The adaptive ones (`adaptive.py`) are these with the window as operands.
+The adaptive pools (`adaptive.py`) are the same pools with the window as operands.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACCUMULATORS: dict[ElementType, tuple[ElementType, ...]] = {
 
 
 def pooled_shape(x: Operand, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...]) -> Shape:
-    """The shape of the result; checks the attributes that both pools have."""
+    """Return the shape of the result, after checking the attributes that both pools have."""
     check("kernel", kernel, 2, 1)
     check("stride", stride, 2, 1)
     check("pad", pad, 4, 0)
@@ -121,23 +121,23 @@ Finish = Callable[[Expr, Affine, Affine], Expr]
 
 def window(oh: Affine, ow: Affine, kh: Axis, kw: Axis, stride: tuple[int, ...], pad: tuple[int, ...]
            ) -> tuple[Affine, Affine]:
-    """Row and column of the input under a place of the window."""
+    """Return row and column of the input under an offset of the window."""
     return oh * stride[0] + Affine.of(kh) - pad[0], ow * stride[1] + Affine.of(kw) - pad[2]
 
 
 def inside(value: Expr, x: Tensor, h: Affine, w: Affine, outside: float) -> Expr:
-    """`value` where row and column are not padding."""
+    """Return `value` if row and column are not padding, else `outside`."""
     return guard([Range(h, 0, x.type.dims[1]), Range(w, 0, x.type.dims[2])], value, outside)
 
 
 def in_range(extent: int, places: int, kernel: int, stride: int, before: int) -> Array:
-    """For each place of a window along one axis: how many of its inputs are not padding."""
+    """Return, for each position of a window along one axis, the number of its inputs that are not padding."""
     start = np.arange(places) * stride - before
     return np.minimum(start + kernel, extent) - np.maximum(start, 0)
 
 
 def placed(values: Array, dtype: str) -> Callable[[Affine, Affine], Expr]:
-    """A table over rows and columns of places, over rows or columns alone where that is enough."""
+    """Return a table over rows and columns of window positions; over rows or columns alone if that is enough."""
     if (values == values[:, :1]).all():
         rows = ConstantTable(values[:, 0], dtype)
         return lambda oh, ow: rows(oh)
@@ -154,7 +154,7 @@ def mean_of_floats(counts: Array, out: TensorType) -> Finish:
 
 
 def mean_of_integers(counts: Array, out: TensorType, output_zp: Tensor) -> Finish:
-    """(total * multiplier + half) >> shift, the multiplier and the shift of each place's count."""
+    """Return (total * multiplier + half) >> shift, with the multiplier and the shift for each position's count."""
     logarithm = np.searchsorted(1 << np.arange(32), counts)
     multiplier = placed((((1 << 30) + 1) << logarithm) // counts, "int64")
     shift, half = placed(logarithm + 30, "int64"), placed(1 << (logarithm + 29), "int64")
@@ -169,7 +169,7 @@ def mean_of_integers(counts: Array, out: TensorType, output_zp: Tensor) -> Finis
 
 def windowed(x: Array, combine: Any, empty: float, kernel: tuple[int, ...], stride: tuple[int, ...],
              pad: tuple[int, ...]) -> Array:
-    """`combine` over every window of rows and columns: rows first, then columns of the result."""
+    """Return `combine` over every window of rows and columns: rows first, then columns of the result."""
     for axis in (1, 2):
         places, slices = window_slices(x.shape[axis], kernel[axis - 1], pad[2 * axis - 2:2 * axis], stride[axis - 1])
         moved = np.moveaxis(x, axis, 0)

@@ -1,7 +1,7 @@
-"""Which element types the convolutions and the products of matrices take together. TOSA 1.1, tensor operators.
+"""Element types that convolutions and products of matrices take together. TOSA 1.1, tensor operators.
 
-A table says for the types of both factors and of the result which accumulators there may be. `checked` finds an entry, or
-says which of the types is the first that does not go with those before it. f64 is an extension (`elementwise.EXTENSION`).
+A table maps the types of both factors and of the result to the possible accumulators. `checked` finds an entry, or names the
+first type that does not fit those before it. f64 is an extension (`elementwise.EXTENSION`).
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CONVOLUTIONS: Table = {
 has it, into bf16 unless one is fp16 or fp32."""
 
 EXTENSION_PRODUCTS: Table = {(e, e, e): (e,) for e in (F64, I32, I64)}
-"""What TOSA does not multiply (`elementwise.EXTENSION`). Sums of integers wrap."""
+"""Products of types that TOSA does not multiply (`elementwise.EXTENSION`). Sums of integers wrap."""
 PRODUCTS: Table = {
     (I8, I8, I32): (I32,), (I16, I16, I48): (I48,),
     (F16, F16, F16): (F16,), (F16, F16, F32): (F32,), (BF16, BF16, F32): (F32,), (F32, F32, F32): (F32,),
@@ -73,13 +73,13 @@ TRANSPOSED_PRODUCTS: Table = {
 
 
 def usual_result(table: Table, first: ElementType, second: ElementType) -> ElementType:
-    """The result's type where nothing says it: the first of the table's."""
+    """Return the result's default type: the first of the table's."""
     return next(types[2] for types in table if types[:2] == (first, second))
 
 
 def checked(table: Table, found: Sequence[ElementType], names: Sequence[str]) -> tuple[ElementType, ...]:
-    """The accumulators for types that stand in the table; `names` says whose types they are, for the Problem where one
-    does not go with those before it. `found` may end early."""
+    """Return the accumulators for types in the table; `names` are the names of the operands with these types, for the Problem
+    of a type that does not fit those before it. `found` may be incomplete."""
     if len(found) == 3 and (accumulators := table.get((found[0], found[1], found[2]))):
         return accumulators
     for number, (element, name) in enumerate(zip(found, names)):

@@ -1,4 +1,4 @@
-"""REDUCE_ALL, ANY, MAX, MIN, PRODUCT, SUM and ARGMAX: one axis becomes one number, or its place."""
+"""REDUCE_ALL, ANY, MAX, MIN, PRODUCT, SUM and ARGMAX: one axis becomes one number, or its index."""
 from __future__ import annotations
 
 from typing import ClassVar
@@ -17,7 +17,7 @@ from .operands import axis_of, one_of, tensor
 
 
 class Reduction(Op):
-    """One axis, which stays with extent 1. TOSA 1.0, reduction operators."""
+    """A reduction of one axis, which stays with extent 1. TOSA 1.0, reduction operators."""
     axis: int = attribute("i32")
     elements: ClassVar[tuple[ElementType, ...]] = ()
 
@@ -64,7 +64,7 @@ class ReduceAny(Reduction, name="tosa.reduce_any"):
 
 
 class Extremum(Reduction):
-    """The greatest or the least; a NaN is the result (PROPAGATE) or does not count (IGNORE)."""
+    """The greatest or the least number; a NaN is the result (PROPAGATE) or is ignored (IGNORE)."""
     nan_mode: str = attribute("nan_mode", default="PROPAGATE")
     elements = (I8, I16, I32, I64, *FLOATS)
     which: ClassVar[str] = ""
@@ -146,7 +146,8 @@ class ArgMax(Op, name="tosa.argmax"):
         return np.asarray(place).astype((self.to or I32).dtype)
 
     def element(self, out: TensorType, x: Tensor) -> Element:
-        """The greatest of keys that hold a value's order above and its distance from the end below."""
+        """Return the element: the greatest of keys with a value's order in the high bits and its distance from the end in the
+        low bits."""
         extent = x.type.dims[self.axis]
         if x.type.element.bits == 64:
             return self.element_of_long(out, x)
@@ -163,7 +164,8 @@ class ArgMax(Op, name="tosa.argmax"):
         return element
 
     def element_of_long(self, out: TensorType, x: Tensor) -> Element:
-        """64 bits leave no room for a place beside them: the first place of what is the greatest value."""
+        """Return the element for 64-bit values, which leave no room for an index in a key: the first index of the greatest
+        value."""
         def element(*index: Affine) -> Expr:
             k, place = Axis("k", x.type.dims[self.axis]), Axis("place", x.type.dims[self.axis])
             greatest = reduce("max", (k,), self.order(x[*index[:self.axis], k, *index[self.axis:]]))
@@ -174,8 +176,8 @@ class ArgMax(Op, name="tosa.argmax"):
         return element
 
     def order(self, value: Expr) -> Expr:
-        """An int32, or of 64 bits an int64, that compares as the value does: a float's bits, the sign turned into a
-        subtraction."""
+        """Return an int32, or for 64 bits an int64, that compares as the value does: a float's bits, with the sign turned into
+        a subtraction."""
         dtype = "int64" if value.dtype in ("int64", "float64") else "int32"
         if not is_float(value.dtype):
             return cast(value, dtype)
@@ -188,12 +190,12 @@ class ArgMax(Op, name="tosa.argmax"):
 
 # ---- NumPy -------------------------------------------------------------------------------------------------------
 def narrowed(result: Array, x: Array) -> Array:
-    """The result in the type of x, rounded once."""
+    """Return the result in the type of x, rounded once."""
     return rounded(result, x.dtype)
 
 
 def first_number(x: Array, place: Array, axis: int) -> Array:
-    """`place`, but where it is a NaN that was taken for -inf: the first -inf that is one, 0 where all are NaN."""
+    """Return `place`, except where it is a NaN that was treated as -inf: then the first true -inf, or 0 if all are NaN."""
     numbers = ~np.isnan(x.astype(np.float64))
     found = np.take_along_axis(numbers, np.expand_dims(place, axis), axis).squeeze(axis)
     return np.asarray(np.where(found, place, np.argmax(numbers, axis=axis)))

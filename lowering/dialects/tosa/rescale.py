@@ -1,6 +1,6 @@
 """RESCALE: an integer times a fraction, between quantized types. TOSA 1.0, section 2.12 and its scaling functions.
 
-The type rules and the meaning are here; how it is computed is in `scaling`.
+This module has the type rules and the reference; `scaling` has the computation.
 """
 from __future__ import annotations
 
@@ -104,13 +104,13 @@ class Rescale(Op, name="tosa.rescale"):
         return self.rounding_mode == "DOUBLE_ROUND"
 
     def factors(self, multiplier: Operand, shift: Operand) -> ConstantFactors | None:
-        """Those that are known when compiling."""
+        """Return the factors if they are known at compile time, else None."""
         if multiplier.constant is None or shift.constant is None:
             return None
         return ConstantFactors.of(multiplier.constant, shift.constant, self.is_double)
 
     def of_scaled(self, out: TensorType, x: Tensor, input_zp: Tensor, scaled: Callable[[Expr, Affine], Expr]) -> Element:
-        """The element whose value is `scaled` from x without its zero point, an int32 or int64, and the channel."""
+        """Return the element computed by `scaled` from x without its zero point, an int32 or int64, and the channel."""
         before = zero_point(input_zp, x.type.element, self.input_unsigned)
 
         def element(*index: Affine) -> Expr:
@@ -125,7 +125,7 @@ class Rescale(Op, name="tosa.rescale"):
 
 
 def limits(element: ElementType, unsigned: bool) -> tuple[int, int]:
-    """Least and greatest value of an integer type, read as signed or unsigned."""
+    """Return the least and the greatest value of an integer type, read as signed or unsigned."""
     return (0, (1 << element.bits) - 1) if unsigned else (element.minimum, element.maximum)
 
 
@@ -134,17 +134,18 @@ def has_zero_point(element: ElementType, unsigned: bool) -> bool:
 
 
 def as_integers(x: Array, unsigned: bool) -> Array:
-    """x in int64, its bits read as unsigned or not."""
+    """Return x in int64, with its bits read as unsigned or not."""
     return (x.view(f"u{x.dtype.itemsize}") if unsigned else x).astype(np.int64)
 
 
 def zero_extended(x: Expr) -> Expr:
-    """An integer of 8 or 16 bits as an int32 that is not negative."""
+    """Return an integer of 8 or 16 bits as a nonnegative int32."""
     return cast(x, "int32") & (0xFF if x.dtype in ("int8", "uint8") else 0xFFFF)
 
 
 def check_zero_point(operand: Operand, element: ElementType, unsigned: bool, what: str) -> None:
-    """One number of the type that it shifts: any for 8 bits, 0 or 32768 for unsigned 16 bits, else 0."""
+    """Check that a zero point is one number of the type that it shifts: any for 8 bits, 0 or 32768 for unsigned 16 bits, else
+    0."""
     found = tensor(operand)
     require(found.element.bits == element.bits and found.element.is_integer, f"{what} must be {element}, it is {found}")
     (length,) = ranked(operand, 1, what)
@@ -158,7 +159,7 @@ def check_zero_point(operand: Operand, element: ElementType, unsigned: bool, wha
 
 
 def zero_point(operand: Tensor, element: ElementType, unsigned: bool) -> int | Expr:
-    """A zero point as a number, or an int32 expression where it is not known."""
+    """Return a zero point as a number, or as an int32 expression if it is unknown."""
     if not has_zero_point(element, unsigned):
         return 0
     if operand.constant is not None:

@@ -1,4 +1,4 @@
-"""RESIZE: an image on another grid, by the nearest pixel or by bilinear interpolation."""
+"""RESIZE: a resized image, by the nearest pixel or by bilinear interpolation."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ BILINEAR: dict[ElementType, ElementType] = {
     I8: I32, I16: I48, F8E4M3: F8E4M3, F8E5M2: F8E5M2, F16: F16, BF16: BF16, F32: F32}
 """Type of the input: type of an interpolated result. An integer carries the product of both scales."""
 NEAREST = (*BILINEAR, *COMPOSITES, F6E2M3, F6E3M2, F4E2M1, F8E8M0, MXINT8)
-"""Types of the input for NEAREST_NEIGHBOR: what a block-scaled tensor consists of (`rewrite/decompose.py`) is among them."""
+"""Input types for NEAREST_NEIGHBOR, including the parts of a block-scaled tensor (`rewrite/decompose.py`)."""
 LARGEST_EXTENT, LARGEST_SCALE = 16383, 1 << 11
 
 
@@ -97,7 +97,7 @@ class Resize(Op, name="tosa.resize"):
 
 def output_extent(extent: int | None, n: int | None, d: int | None, offset: int | None, border: int | None, what: str
                   ) -> int | None:
-    """The output's rows or columns; checks the numbers along one axis, where they are known."""
+    """Return the output's rows or columns, after checking the numbers along one axis as far as they are known."""
     if n is None or d is None or offset is None or border is None:
         return None
     require(n > 0 and d > 0, f"the scale of the {what}, {n}/{d}, must be positive", kind="shape")
@@ -117,7 +117,7 @@ def output_extent(extent: int | None, n: int | None, d: int | None, offset: int 
 
 
 class InterpolatedLine(NamedTuple):
-    """Per row (or column) of the output: the two of the input around it, how near it is to each, and the nearest."""
+    """For each row (or column) of the output: the two input rows around it, its nearness to each, and the nearest."""
     extent: int
     first: ConstantTable
     second: ConstantTable
@@ -148,7 +148,7 @@ class InterpolatedLine(NamedTuple):
         return self.at(self.closest, place)
 
     def at(self, table: ConstantTable, place: Affine) -> Affine:
-        """Entry `place` as an index: affine where the entries rise evenly, computed elsewhere."""
+        """Return entry `place` as an index: affine if the entries rise evenly, otherwise computed at run time."""
         values = table.buffer.data
         assert values is not None
         step = int(values[1] - values[0]) if len(values) > 1 else 0
@@ -159,7 +159,7 @@ class InterpolatedLine(NamedTuple):
 
 def neighbours(extent: int, n: int, d: int, offset: int, border: int, floats: bool
                ) -> tuple[Array, Array, Array, int]:
-    """For each place along an axis: the inputs before and after it, the distance from the first, and the unit of
+    """Return, for each output along an axis, the inputs before and after it, the distance from the first, and the unit of
     distances."""
     places = ((extent - 1) * n - offset + border) // d + 1
     position = np.arange(places, dtype=np.int64) * d + offset

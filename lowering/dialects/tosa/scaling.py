@@ -1,8 +1,8 @@
-"""How an integer is multiplied by a fraction multiplier / 2**shift, exactly and in integers, as an expression of RESCALE.
+"""Multiplication of an integer by a fraction multiplier / 2**shift, exactly and in integers, as an expression of RESCALE.
 
-Three ways give the same: a shift where the multiplier is a power of two; the upper half of a product, where the shifts are
-constants that are large enough; else 64-bit integers. The upper half is the primitive `multiply_high`, of which
-`native.llvm.expansions` makes vector instructions. For processors that compute floats there is a fourth way, an operator of its
+Three methods give the same result: a shift if the multiplier is a power of two; the upper half of a product if the shifts are
+constants that are large enough; else 64-bit integers. The upper half is the primitive `multiply_high`, which
+`native.llvm.expansions` lowers to vector instructions. Processors that compute floats have a fourth method, an operator of its
 own (`tosaic.rescale_in_float`).
 """
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ...elements.tensor import ConstantTable, Tensor
 from ...graph.types import Array
 
 NUDGE = 1 << 30
-"""What DOUBLE_ROUND adds to the product, away from 0, where the shift is above 31."""
+"""Number that DOUBLE_ROUND adds to the product, away from 0, if the shift is above 31."""
 
 
 class Factors(Protocol):
     """Multiplier and shift of each channel."""
 
     def product(self, value: Expr, channel: Affine) -> Expr:
-        """floor((value * multiplier + rounding) / 2**shift), an int64."""
+        """Return floor((value * multiplier + rounding) / 2**shift), an int64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFactors:
-    """Factors that only a run knows."""
+    """Factors that are known only at run time."""
     multiplier: Tensor
     shift: Tensor
     is_double: bool
@@ -47,17 +47,17 @@ class LoadedFactors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantFactors:
-    """Factors known when compiling: vectors with one entry per channel, or one for all."""
+    """Factors known at compile time: vectors with one entry per channel, or one for all."""
     multiplier: Array
     shift: Array
     up: Array
-    """What rounds values that are not negative."""
+    """Addend that rounds nonnegative values."""
     is_double: bool
     tables: dict[str, ConstantTable]
 
     @staticmethod
     def of(multiplier: Array, shift: Array, is_double: bool) -> ConstantFactors:
-        """The shift is taken modulo 64."""
+        """Return the factors of these constants, with the shift modulo 64."""
         factor, amount = multiplier.astype(np.int64).reshape(-1), shift.astype(np.int64).reshape(-1) % 64
         half = np.where(amount > 0, np.left_shift(1, np.maximum(amount, 1) - 1), 0)
         nudge = np.where(is_double & (amount > 31), NUDGE, 0)
@@ -67,14 +67,14 @@ class ConstantFactors:
 
     @property
     def uniform(self) -> tuple[int, int] | None:
-        """Multiplier and shift where all channels have the same."""
+        """Multiplier and shift if all channels have the same, else None."""
         if (self.multiplier == self.multiplier[0]).all() and (self.shift == self.shift[0]).all():
             return int(self.multiplier[0]), int(self.shift[0])
         return None
 
     @property
     def left_shift(self) -> int | None:
-        """n where all channels have 2**n for a fraction, and no nudge."""
+        """n if the fraction of all channels is 2**n, without a nudge; else None."""
         if self.uniform is None or self.is_double:
             return None
         multiplier, shift = self.uniform
@@ -84,7 +84,7 @@ class ConstantFactors:
 
     @property
     def are_defined(self) -> bool:
-        """True if the specification defines what they do."""
+        """True if the specification defines the results for these factors."""
         return bool((self.multiplier >= 0).all() and (self.shift >= 2).all() and (self.shift <= 62).all())
 
     def product(self, value: Expr, channel: Affine) -> Expr:
@@ -95,7 +95,8 @@ class ConstantFactors:
         return product >> self.tables["shift"](channel)
 
     def for_upper_half(self, preshift: int, offset: int) -> tuple[ConstantTable, ConstantTable, ConstantTable]:
-        """Multiplier, rounding with the offset, and what is left to shift, of products that have 2**ahead in them."""
+        """Return the multiplier, the rounding addend including the offset, and the remaining shift, for products with an
+        additional factor of 2**preshift."""
         shift = self.shift + preshift
         addend = np.left_shift(self.up, preshift) + np.left_shift(offset, shift)
         return ConstantTable(self.multiplier, "int32"), ConstantTable(addend, "int64"), ConstantTable(shift - 32, "int32")
@@ -103,14 +104,15 @@ class ConstantFactors:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Results are low <= result <= high, `offset` included; operands lie within `domain` before their zero point."""
+    """A scaling with results low <= result <= high, `offset` included, and operands in `domain` before their zero point is
+    subtracted."""
     low: int
     high: int
     offset: int | Expr
     domain: tuple[int, int]
 
     def scaled(self, value: Expr, factors: ConstantFactors | LoadedFactors, channel: Affine) -> Expr:
-        """The scaled value, an int32; `value` is an int32 or int64, without its zero point."""
+        """Return the scaled value, an int32; `value` is an int32 or int64, without its zero point."""
         if not isinstance(factors, ConstantFactors) or value.dtype == "int64" or not factors.are_defined:
             return self.exact(value, factors, channel)
         if (left := factors.left_shift) is not None:
@@ -119,8 +121,8 @@ class Scaling:
         return self.exact(value, factors, channel) if upper is None else upper
 
     def by_upper_half(self, value: Expr, factors: ConstantFactors, channel: Affine) -> Expr | None:
-        """The upper half of product and rounding, shifted by what is left: where all shifts are 32 or more, or become it by
-        shifting operands that have the bits to spare. The offset goes into the rounding where there is room."""
+        """Return the upper half of product and rounding, shifted by the remaining shift, if all shifts are 32 or more, or
+        become so by shifting operands that have spare bits; else None. The offset is part of the rounding if there is room."""
         preshift = max(0, 32 - int(factors.shift.min()))
         last = int(factors.shift.max()) + preshift
         room = not preshift or max(map(abs, self.domain)) << preshift + 1 < 1 << 31
@@ -146,7 +148,8 @@ class Scaling:
         return factors.is_double and not (isinstance(self.offset, int) and self.low >= self.offset)
 
     def exact(self, value: Expr, factors: Factors, channel: Affine) -> Expr:
-        """In int64. Results of 32 bits are not clipped: what the specification defines fits."""
+        """Return the scaled value computed in int64. Results of 32 bits are not clipped: those that the specification defines
+        fit."""
         product = factors.product(value, channel)
         if self.high - self.low > 0xFFFF:
             return cast(product, "int32")
@@ -155,7 +158,7 @@ class Scaling:
         return cast(clamp(product + cast(self.offset, "int64"), self.low, self.high), "int32")
 
     def shifted(self, value: Expr, left: int) -> Expr:
-        """The value times 2**left, rounded."""
+        """Return the value times 2**left, rounded."""
         if left > 0:
             result = (value if self.high - self.low > 0xFFFF else clamp(value, -1 << 30 - left, 1 << 30 - left)) << left
         elif left < 0:

@@ -1,9 +1,9 @@
-"""Arithmetic on shapes, lists of extents that are computed when compiling. TOSA 1.1, shape operators. Those that put lists
-together and take them apart are in `shape_lists.py`.
+"""Arithmetic on shapes, lists of extents that are computed at compile time. TOSA 1.1, shape operators. `shape_lists.py` has the
+operators that concatenate and slice such lists.
 
-A shape is known when all that it is computed from is known: `constant` folds the operator on Python integers, so that
-RESHAPE, SLICE, pools and the like find the result in `operand.constant`, and no code is made for it. Numbers of a shape
-must fit a `tensor_size_t`, which at level 8K has 32 bits.
+A shape is known if all its inputs are known: `constant` folds the operator on Python integers, so that RESHAPE, SLICE, pools
+and the like find the result in `operand.constant`, and no code is generated for it. Numbers of a shape must fit a
+`tensor_size_t`, which at level 8K has 32 bits.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...graph.types import Array, ShapeType
 
 Numbers = tuple[int, ...]
 MAXIMUM_LOG2_SIZE = 31
-"""A number of a shape lies in [-2**31, 2**31) at level 8K."""
+"""Exponent of the bound of a shape's numbers: they are in [-2**31, 2**31) at level 8K."""
 
 
 def length(operand: Operand, what: str) -> int:
-    """How many extents an operand has that must be a shape."""
+    """Return the number of extents of an operand that must be a shape."""
     found = operand.type
     require(isinstance(found, ShapeType), f"{what} must be a shape, it is {found}")
     rank: int = found.rank
@@ -29,26 +29,26 @@ def length(operand: Operand, what: str) -> int:
 
 
 def numbers(operands: Sequence[Operand]) -> tuple[Numbers, ...] | None:
-    """The extents of each operand; None where those of one are not known."""
+    """Return the extents of each operand; None if those of one are unknown."""
     data = [operand.constant for operand in operands]
     return None if any(d is None for d in data) else tuple(tuple(map(int, d.reshape(-1))) for d in data if d is not None)
 
 
 def as_shape(extents: Sequence[int]) -> Array:
-    """Extents as the data of a value; read-only, as a graph's data is."""
+    """Return extents as the data of a value; read-only, like all data of a graph."""
     array = np.array(extents, np.int64).reshape(len(extents))
     array.flags.writeable = False
     return array
 
 
 class ShapeOp(Op):
-    """An operator whose result is a shape: `fold` gives it from known operands, or raises a Problem."""
+    """An operator whose result is a shape: `fold` computes it from known operands, or raises a Problem."""
 
     def fold(self, *shapes: Numbers) -> Sequence[int]:
         raise AssertionError(self.name)
 
     def checked(self, *operands: Operand) -> Sequence[int] | None:
-        """The result's extents, where they are known; a Problem where one is not defined or leaves its range."""
+        """Return the result's extents, if they are known; raise a Problem if one is undefined or out of range."""
         known = numbers(operands)
         if known is None:
             return None
@@ -63,14 +63,14 @@ class ShapeOp(Op):
         try:
             self.result_types(operands)
             extents = self.checked(*operands)
-        except Problem:  # which `infer` says again where the graph is checked
+        except Problem:  # `infer` raises it again when the graph is checked
             return None
         return None if extents is None else as_shape(extents)
 
 
 # ---- extent by extent --------------------------------------------------------------------------------------------
 class UnaryShape(ShapeOp):
-    """Each extent of a shape gives one. Subclasses give `extent` (Python) and `reference` (NumPy)."""
+    """An operator on each extent of a shape. Subclasses define `extent` (Python) and `reference` (NumPy)."""
 
     def infer(self, shape: Operand) -> ShapeType:
         rank = length(shape, "the operand")
@@ -85,7 +85,7 @@ class UnaryShape(ShapeOp):
 
 
 class BinaryShape(ShapeOp):
-    """Each pair of extents of two shapes of one length gives one."""
+    """An operator on each pair of extents of two shapes of one length."""
 
     def infer(self, shape1: Operand, shape2: Operand) -> ShapeType:
         rank = same_length(shape1, shape2)
@@ -100,7 +100,7 @@ class BinaryShape(ShapeOp):
 
 
 def same_length(shape1: Operand, shape2: Operand) -> int:
-    """The length that two shapes have."""
+    """Return the common length of two shapes."""
     first, second = length(shape1, "the first operand"), length(shape2, "the second operand")
     require(first == second, f"the shapes have {first} and {second} extents, not as many as each other", kind="shape")
     return first
@@ -157,8 +157,8 @@ class MinShape(BinaryShape, name="tosa.min_shape"):
 
 
 class ShapeDivision(BinaryShape):
-    """Subclasses give `divided` of the quotient, which is truncated, and the remainder. The specification asks for
-    dividends that are not negative and for positive divisors; here only a divisor of 0 is refused."""
+    """A division of extents. Subclasses define `divided` of the truncated quotient and the remainder. The specification
+    requires nonnegative dividends and positive divisors; here only a divisor of 0 is refused."""
 
     def extent(self, n: int, m: int) -> int:
         require(m != 0, f"{n} is divided by 0", kind="shape")
@@ -170,7 +170,7 @@ class ShapeDivision(BinaryShape):
 
 
 def truncated(a: Array, b: Array) -> Array:
-    """a / b towards 0, in NumPy."""
+    """Return a / b rounded towards 0, in NumPy."""
     return np.asarray((a - np.fmod(a, b)) // b)
 
 

@@ -1,5 +1,5 @@
-"""Operators on shapes as lists: CONCAT_SHAPE, SLICE_SHAPE, ASSERT_EQUAL_SHAPE, and DIM, which gives an extent of a tensor.
-TOSA 1.1, shape operators. Those that compute with extents are in `shape.py`.
+"""Operators on shapes as lists: CONCAT_SHAPE, SLICE_SHAPE, ASSERT_EQUAL_SHAPE, and DIM, which gives an extent of a tensor. TOSA
+1.1, shape operators. `shape.py` has the arithmetic on extents.
 """
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Dim(Op, name="tosa.dim"):
         try:
             self.result_types(operands)
             extent = axis_of(operands[0], self.axis)[self.axis]
-        except Problem:  # which `infer` says again where the graph is checked
+        except Problem:  # `infer` raises it again when the graph is checked
             return None
         return None if extent is None else as_shape([extent])
 

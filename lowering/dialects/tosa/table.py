@@ -1,4 +1,4 @@
-"""TABLE: a function of small integers as a list of its values. TOSA 1.0, section 2.5."""
+"""TABLE: a function of small integers as a table of its values. TOSA 1.0, section 2.5."""
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +13,7 @@ from .elementwise import names, tensor
 from .operands import ranked
 
 ENTRIES: dict[ElementType, tuple[ElementType, int]] = {I8: (I8, 256), I16: (I32, 513)}
-"""The type of the operand: the type of the result, and how many entries the table has."""
+"""The type of the operand: the type of the result, and the number of entries of the table."""
 
 
 class Table(Op, name="tosa.table"):

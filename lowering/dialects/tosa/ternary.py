@@ -36,5 +36,5 @@ class Select(Elementwise, name="tosa.select"):
 
 
 def as_bits(x: Expr) -> Expr:
-    """A half float as the integer that holds it, because half floats are only moved; anything else as it is."""
+    """Return a half float as the integer that holds it, because half floats are only moved; anything else unchanged."""
     return cast(x, "int16", bits=True) if is_float(x.dtype) and x.dtype not in ("float32", "float64") else x

@@ -1,6 +1,6 @@
 """VARIABLE, VARIABLE_READ, VARIABLE_WRITE: tensors that outlive a run. TOSA 1.0, variable operators.
 
-What they do has an effect, so it is not written here: the interpreter and the compiled program give it, by the class'
+Their effects are not implemented here: the interpreter and the compiled program implement them, by the class'
 `variable_effect`.
 """
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Windows that slide over spatial axes, as the type rules and the references of convolutions and pools need them.
+"""Windows that slide over spatial axes, for the type rules and the references of convolutions and pools.
 
-`pad` holds before and after per spatial axis (top, bottom, left, right; front and back first in 3-D); `kernel`,
-`stride` and `dilation` hold one number per spatial axis.
+`pad` holds before and after per spatial axis (top, bottom, left, right; front and back first in 3-D); `kernel`, `stride` and
+`dilation` hold one number per spatial axis.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....runtime.errors import require
 
 
 def check(name: str, numbers: Sequence[int], length: int, minimum: int) -> None:
-    """An attribute of that many numbers, none of them below `minimum`."""
+    """Check that an attribute has that many numbers, none of them below `minimum`."""
     require(len(numbers) == length, f"{name} has {len(numbers)} numbers, {length} are needed", kind="attribute")
     require(all(n >= minimum for n in numbers), f"{name} must not be below {minimum}, it is {list(numbers)}",
             kind="attribute")
@@ -19,7 +19,7 @@ def check(name: str, numbers: Sequence[int], length: int, minimum: int) -> None:
 
 def output_extent(extent: int | None, kernel: int | None, before: int, after: int, stride: int, dilation: int = 1
                   ) -> int | None:
-    """Places of a window along one axis; the stride must end exactly at the last one."""
+    """Return the number of window positions along one axis; the stride must end exactly at the last one."""
     if extent is None or kernel is None:
         return None
     room = extent - 1 + before + after - (kernel - 1) * dilation
@@ -32,7 +32,7 @@ def output_extent(extent: int | None, kernel: int | None, before: int, after: in
 
 def output_extents(extents: Sequence[int | None], kernel: Sequence[int | None], pad: Sequence[int],
                    stride: Sequence[int], dilation: Sequence[int]) -> tuple[int | None, ...]:
-    """`output_extent` for all spatial axes."""
+    """Return `output_extent` for all spatial axes."""
     return tuple(output_extent(extents[d], kernel[d], pad[2 * d], pad[2 * d + 1], stride[d], dilation[d])
                  for d in range(len(extents)))
 
@@ -41,8 +41,8 @@ Places = tuple[int, list[tuple[slice, slice]]]
 
 
 def window_slices(extent: int, kernel: int, pad: Sequence[int], stride: int, dilation: int = 1) -> Places:
-    """How many places a window has along an axis and, for each place in the kernel, the slice of output places whose
-    input is not padding, and the slice of these inputs."""
+    """Return the number of window positions along an axis and, for each kernel offset, the slice of outputs whose input is not
+    padding, and the slice of these inputs."""
     before, after = pad
     places = (extent - 1 + before + after - (kernel - 1) * dilation) // stride + 1
     slices = []

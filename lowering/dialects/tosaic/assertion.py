@@ -1,7 +1,7 @@
-"""ASSERT: a check that a run makes. It is not TOSA: TensorFlow's assertions and fetches of dead values become it, and
-`tosaic.check` of the Python front end.
+"""ASSERT: a check at run time. It is not TOSA: TensorFlow's assertions, fetches of dead values and `tosaic.check` of the Python
+front end become it.
 
-It computes nothing, so there is no `element`: fusion makes a step of it (`fuse.checks`).
+It computes nothing, so there is no `element`: fusion turns it into a step (`fuse.checks`).
 """
 from __future__ import annotations
 

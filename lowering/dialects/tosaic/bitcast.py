@@ -1,5 +1,5 @@
-"""BITCAST: the bits of a number as a number of another type, of as many bytes. TOSA has no such operator; TensorFlow's
-Bitcast and ONNX's BitCast become it, and it opens the bytes of types that no arithmetic takes."""
+"""BITCAST: the bits of a number as a number of another type, of as many bytes. TOSA has no such operator; TensorFlow's Bitcast
+and ONNX's BitCast become it, and it gives access to the bytes of types without arithmetic."""
 from __future__ import annotations
 
 from ....runtime.errors import require
@@ -35,7 +35,7 @@ class Bitcast(Op, name="tosaic.bitcast"):
         return x.view(self.to.dtype)
 
     def element(self, out: TensorType, x: Tensor) -> Element:
-        if x.constant is not None and x.constant.size == 1:  # a literal float is a number: a NaN has no payload then
+        if x.constant is not None and x.constant.size == 1:  # a literal float is a number: a NaN would lose its payload
             whole = f"int{8 * x.type.element.itemsize}"
             code = Const(int(x.constant.reshape(-1).view(whole)[0]), whole)
             return lambda *index: cast(code, out.element.storage, bits=True)

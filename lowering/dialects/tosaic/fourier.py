@@ -1,6 +1,6 @@
-"""FOURIER2D: what FFT2D and RFFT2D become (`rewrite/fourier.py`), with both parts of the result in one tensor.
+"""FOURIER2D: the operator that FFT2D and RFFT2D become (`rewrite/fourier.py`), with both parts of the result in one tensor.
 
-Its element is the specification's sum, with a table of cosines and sines; `schedule/fft.py` has the fast way.
+Its element is the specification's sum, with a table of cosines and sines; `schedule/fft.py` has the fast algorithm.
 """
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Fourier2D(Op, name="tosaic.fourier2d"):
 
 
 def in_memory(x: Tensor) -> Tensor:
-    """An operand that is read from memory also where it is a constant of one number, of which a literal would be made."""
+    """Return an operand that is always read from memory: a constant of one number would otherwise become a literal."""
     if x.constant is None or isinstance(x[(0,) * len(x.type.dims)], Load):
         return x
     return viewed(x.type, Buffer("constant", x.type.element.storage, (x.type.size,), "constant", x.constant.reshape(-1)))
 
 
 def product(k: Affine, at: Axis) -> Expr:
-    """A frequency times a place."""
+    """Return a frequency times an index."""
     return IndexValue(k, "int64") * IndexValue(Affine.of(at), "int64")

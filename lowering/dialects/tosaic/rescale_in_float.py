@@ -1,5 +1,5 @@
-"""RESCALE_IN_FLOAT: what RESCALE between tensors of 8 bits becomes (`rewrite/rescale_in_float.py`) for processors that compute
-float32, where that is right for each of the 256 values.
+"""RESCALE_IN_FLOAT: the operator that RESCALE between 8-bit tensors becomes (`rewrite/rescale_in_float.py`) for processors that
+compute float32, if that is right for each of the 256 values.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..tosa.rescale import Rescale, as_integers, limits
 from ..tosa.scaling import NUDGE, ConstantFactors
 
 FEW_BITS = 8
-"""Of operands and results: so few values that all can be tried."""
+"""Maximum number of bits of operands and results: all their values can be tried."""
 
 
 class RescaleInFloat(Rescale, name="tosaic.rescale_in_float"):
-    """RESCALE, the same number for number, with constants for which float32 is enough."""
+    """RESCALE with the same results, with constants for which float32 is enough."""
 
     def element(self, out: TensorType, x: Tensor, multiplier: Tensor, shift: Tensor, input_zp: Tensor, output_zp: Tensor
                 ) -> Element:
@@ -34,8 +34,8 @@ class RescaleInFloat(Rescale, name="tosaic.rescale_in_float"):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatForm:
-    """round(clip(value * scale + nudge)) + offset, in float32: the nudge has the sign of the value. Operands lie within
-    `domain` before their zero point, results between `low` and `high`, the offset included."""
+    """The form round(clip(value * scale + nudge)) + offset, in float32: the nudge has the sign of the value. Operands are in
+    `domain` before their zero point is subtracted, results between `low` and `high`, the offset included."""
     factors: ConstantFactors
     domain: tuple[int, int]
     zero_point: int
@@ -47,8 +47,8 @@ class FloatForm:
 
     @staticmethod
     def of(op: Rescale, x: Operand, constants: Sequence[Operand]) -> FloatForm | None:
-        """None where a constant is not known or a tensor has more than 8 bits; `constants` are multiplier, shift and zero
-        points."""
+        """Return the form of a RESCALE; None if a constant is unknown or a tensor has more than 8 bits. `constants` are
+        multiplier, shift and zero points."""
         multiplier, shift, before, after = constants
         factors, source = op.factors(multiplier, shift), tensor(x).element
         if factors is None or before.constant is None or after.constant is None or op.to is None:
@@ -63,12 +63,12 @@ class FloatForm:
                          ConstantTable(factors.multiplier * powers, "float32"), ConstantTable(nudge.view(np.int32), "int32"))
 
     def scaled(self, value: Expr, channel: Affine) -> Expr:
-        """Clipping the real number first keeps integers small."""
+        """Return the scaled value. Clipping the real number first keeps integers small."""
         real = clamp(self.real(value, channel), float(self.low - self.offset), float(self.high - self.offset))
         return cast(real + ROUNDER, "int32", bits=True) + (self.offset - ROUNDER_BITS)  # the integer is in the low bits
 
     def real(self, value: Expr, channel: Affine) -> Expr:
-        """Each rounding is off by at most 2^-24 of the result."""
+        """Return the scaled real number. Each rounding has an error of at most 2^-24 of the result."""
         real, scale = cast(value, "float32"), self.scale(channel)
         if not self.factors.is_double:
             return real * scale
@@ -77,13 +77,13 @@ class FloatForm:
 
     @property
     def margin(self) -> float:
-        """How near to a half a float32 result must not be to tell the integer: the largest result that is not clipped
-        times 4 * 2^-24, which covers the roundings of `real`: three, or four where the target has no fma."""
+        """Minimum distance from a half at which a float32 result determines the integer: the largest result that is not clipped
+        times 4 * 2^-24, which covers the roundings of `real`: three, or four if the target has no fma."""
         return (max(abs(self.low - self.offset), abs(self.high - self.offset)) + 1) * 2.0**-22
 
     @property
     def is_right(self) -> bool:
-        """True if it gives what the specification says for each value, if the specification says it."""
+        """True if the form gives the specification's result for each value, and the specification defines it."""
         if not self.factors.are_defined:
             return False
         least, greatest = self.domain
@@ -92,7 +92,7 @@ class FloatForm:
         return bool((np.abs(clipped - np.rint(clipped)) < 0.5 - 2 * self.margin).all())
 
     def exact(self, values: Array) -> Array:
-        """Scaled values before they are rounded, one row for each, one column for each channel."""
+        """Return scaled values before rounding, one row for each, one column for each channel."""
         factors = self.factors
         nudge = np.where(factors.is_double & (factors.shift > 31), NUDGE, 0) * np.where(values < 0, -1, 1)
         return np.asarray((values * factors.multiplier + nudge) * np.ldexp(1.0, -factors.shift))

@@ -1,9 +1,9 @@
-"""RESCALE_IN_WORDS: what RESCALE becomes (`rewrite/rescale_in_words.py`) for processors whose vectors have no elements of 64
-bits, but rounded upper halves of doubled products and rounding shifts of 32 bits: Helium's VQRDMULH and VRSHL.
+"""RESCALE_IN_WORDS: the operator that RESCALE becomes (`rewrite/rescale_in_words.py`) for processors whose vectors have no
+64-bit elements, but rounded upper halves of doubled products and rounding 32-bit shifts: Helium's VQRDMULH and VRSHL.
 
-(x m + 2^30) >> 31, and that rounded and shifted by what is left, is x m with 2^30 and with half a unit of the result, shifted
-at once: DOUBLE_ROUND where x is not negative. Where it is, the nudge is -2^30: one less before the shift. SINGLE_ROUND is the
-upper half of x m, rounded and shifted: what it leaves away is below the half unit.
+(x m + 2^30) >> 31, rounded and shifted by the remaining shift, equals x m plus 2^30 plus half a unit of the result, shifted at
+once: DOUBLE_ROUND for nonnegative x. For negative x the nudge is -2^30: one less before the shift. SINGLE_ROUND is the upper
+half of x m, rounded and shifted: the bits that it drops are below the half unit.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..tosa.rescale import Rescale, as_integers, limits
 from ..tosa.scaling import ConstantFactors, Scaling
 
 DOUBLED, UPPER = 31, 32
-"""Bits that a doubled product's upper half leaves away, and a product's."""
+"""Number of bits that the upper half of a doubled product drops, and that of a product."""
 HALF = 1 << 31
-"""Of the unit of an upper half."""
+"""Half a unit of an upper half."""
 
 
 class RescaleInWords(Rescale, name="tosaic.rescale_in_words"):
-    """RESCALE, the same number for number, with constants for which 32 bits are enough."""
+    """RESCALE with the same results, with constants for which 32 bits are enough."""
 
     def element(self, out: TensorType, x: Tensor, multiplier: Tensor, shift: Tensor, input_zp: Tensor, output_zp: Tensor
                 ) -> Element:
@@ -35,8 +35,8 @@ class RescaleInWords(Rescale, name="tosaic.rescale_in_words"):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordForm:
-    """(x << ahead) times the factors, of which `dropped` bits are left away by a product's upper half, and the rest by a
-    rounding shift."""
+    """The form (x << ahead) times the factors, of which a product's upper half drops `dropped` bits, and a rounding shift the
+    rest."""
     scaling: Scaling
     factors: ConstantFactors
     ahead: int
@@ -44,7 +44,8 @@ class WordForm:
 
     @staticmethod
     def of(op: Rescale, x: Operand, multiplier: Operand, shift: Operand, output_zp: Operand) -> WordForm | None:
-        """None where a constant is not known, the specification defines no result, or there is a better way or none."""
+        """Return the form of a RESCALE; None if a constant is unknown, the specification defines no result, or there is a
+        better form or none."""
         factors, source = op.factors(multiplier, shift), tensor(x).element
         if factors is None or output_zp.constant is None or op.to is None or source.bits > 32:
             return None
@@ -63,7 +64,7 @@ class WordForm:
         return WordForm(scaling, factors, ahead, UPPER) if has_room(scaling, ahead) and most + ahead < 2 * UPPER else None
 
     def scaled(self, value: Expr, channel: Affine) -> Expr:
-        """The scaled value, an int32."""
+        """Return the scaled value, an int32."""
         shift = self.factors.shift + self.ahead - self.dropped
         x = value << self.ahead if self.ahead else value
         multiplier = ConstantTable(self.factors.multiplier, "int32")(channel)
@@ -78,12 +79,12 @@ class WordForm:
         if top - low > 0xFFFF:
             return result
         assert isinstance(offset, int)
-        if shift.min() > 0:  # what is shifted has room for a zero point
+        if shift.min() > 0:  # the shifted number has room for a zero point
             return clamp(result + offset if offset else result, low, top)
         clipped = clamp(result, low - offset, top - offset)
         return clipped + offset if offset else clipped
 
 
 def has_room(scaling: Scaling, ahead: int) -> bool:
-    """True if operands, less a zero point, can be shifted so far."""
+    """True if operands, less a zero point, can be shifted by `ahead` bits."""
     return not ahead or max(map(abs, scaling.domain)) << ahead + 1 < 1 << 31

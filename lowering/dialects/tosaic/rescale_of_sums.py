@@ -1,10 +1,10 @@
-"""RESCALE_OF_SUMS: what RESCALE of sums of products becomes (`rewrite/rescale_of_sums.py`) for processors that multiply even
-words of vectors: so that nothing is added to numbers of 64 bits.
+"""RESCALE_OF_SUMS: the operator that RESCALE of sums of products becomes (`rewrite/rescale_of_sums.py`) for processors that
+multiply even words of vectors: it needs no 64-bit additions.
 
-floor((x m + a) / 2^32) is floor((x + b) m / 2^32) + d, if b m is a less 2^32 d. What RESCALE adds, a, is a multiple of 2^30;
-so that b is one of 2^30 / 2^n where m is one of 2^n, and no further than 2^30 from 0, or it is 2^31. It is what the sums start
-from, beside their bias, where it costs nothing, and d is added to 32 bits. DOUBLE_ROUND of negative sums has another a: this
-is for those alone that are clipped below zero, as two numbers for b and for d are slower than two sums of 64 bits. Measured.
+floor((x m + a) / 2^32) is floor((x + b) m / 2^32) + d, if b m is a less 2^32 d. RESCALE's addend a is a multiple of 2^30, so
+that b is a multiple of 2^30 / 2^n if m is a multiple of 2^n, and no further than 2^30 from 0, or it is 2^31. The sums start
+from b, besides their bias, where it costs nothing, and d is added to 32 bits. DOUBLE_ROUND of negative sums has another a: this
+form is only for sums that are clipped below zero, as two numbers for b and for d are slower than two 64-bit sums. Measured.
 """
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ...graph.types import I8, Array, TensorType
 from ..tosa.rescale import Rescale
 
 ROOM = 1 << 30
-"""Sums and what is added to them are less and no more than this, so that 32 bits hold both."""
+"""Bound of sums (less than it) and of their addends (at most it), so that 32 bits hold both."""
 WORD_BITS, MAX_SHIFT = 32, 50
-"""What a product's upper half leaves away; a zero point of 8 bits, shifted by the second, has room in 64 bits."""
+"""Number of bits that a product's upper half drops; a zero point of 8 bits, shifted by the second, has room in 64 bits."""
 
 
 class RescaleOfSums(Rescale, name="tosaic.rescale_of_sums"):
-    """RESCALE to 8 bits, the same number for number, of sums that are less than 2^30 from 0."""
+    """RESCALE to 8 bits with the same results, of sums that are less than 2^30 from 0."""
 
     def element(self, out: TensorType, x: Tensor, multiplier: Tensor, shift: Tensor, input_zp: Tensor, output_zp: Tensor
                 ) -> Element:
@@ -36,7 +36,7 @@ class RescaleOfSums(Rescale, name="tosaic.rescale_of_sums"):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumForm:
-    """((x + before) * multiplier >> 32) + after >> shift, clipped."""
+    """The form ((x + before) * multiplier >> 32) + after >> shift, clipped."""
     before: Array
     multiplier: Array
     after: Array
@@ -44,7 +44,8 @@ class SumForm:
 
     @staticmethod
     def of(op: Rescale, multiplier: Operand, shift: Operand, output_zp: Operand) -> SumForm | None:
-        """None where a constant is not known, the specification defines no result, or there is no such form or a better one."""
+        """Return the form of a RESCALE; None if a constant is unknown, the specification defines no result, or there is no such
+        form or a better one."""
         factors = op.factors(multiplier, shift)
         if factors is None or output_zp.constant is None or op.to != I8:
             return None
@@ -62,7 +63,7 @@ class SumForm:
         return SumForm(before, factors.multiplier, after, factors.shift - WORD_BITS)
 
     def scaled(self, value: Expr, channel: Affine) -> Expr:
-        """The scaled value, an int32."""
+        """Return the scaled value, an int32."""
         def table(values: Array) -> Expr:
             return ConstantTable(values, "int32")(channel)
 
@@ -72,7 +73,8 @@ class SumForm:
 
 
 def added_before(addend: Array, multiplier: Array) -> Array | None:
-    """b of each channel, for which b * multiplier is the addend in the lower 32 bits; None where there is none, or no room."""
+    """Return b of each channel, for which b * multiplier is the addend in the lower 32 bits; None if there is none, or no
+    room."""
     power = multiplier & -multiplier
     if not power.all() or (addend % power).any():
         return None

@@ -1,5 +1,5 @@
-"""RESCALED_SUM: what the sum of two rescaled tensors of 8 bits, rescaled, becomes (`rewrite/join_rescales.py`): one linear form
-in float32, with factors for which it has been found right for every pair of operands.
+"""RESCALED_SUM: the operator that a rescaled sum of two rescaled 8-bit tensors becomes (`rewrite/join_rescales.py`): one linear
+form in float32, with factors that are right for every pair of operands.
 """
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..tosa.elementwise import broadcast_shape, tensor
 
 
 class RescaledSum(Op, name="tosaic.rescaled_sum"):
-    """a * first + b * second + addend, rounded to an integer and clipped to i8, as the operands are. Whether the two sums are
-    rounded separately from the products (`fma`) is left open."""
+    """a * first + b * second + addend, rounded to an integer and clipped to i8, the operands' type. Whether the two sums are
+    rounded separately from the products (`fma`) is unspecified."""
     first: float = attribute("f32")
     second: float = attribute("f32")
     addend: float = attribute("f32")

@@ -1,8 +1,8 @@
-"""In which order a function of the loop IR loads and stores the elements of its buffers: what tells whether a buffer may be
+"""The order in which a function of the loop IR loads and stores the elements of its buffers. It decides whether a buffer may be
 overwritten while the function still runs.
 
-The loops are not run: each access is worked out for all iterations of the loops around it at once, with the time at which it
-happens. Times only order accesses. Where an index is not known before a run, every element may be meant.
+The loops are not run: each access is evaluated for all iterations of the loops around it at once, with the time at which it
+happens. Times only order accesses. An access whose index is not known before a run may touch every element.
 """
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from .accesses import Access, Accesses
 Integers = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
 MAX_ELEMENTS = 1 << 22
-"""Accesses to single elements that are looked at; of a function with more the order is taken as not known."""
+"""Maximum number of accesses to single elements that are examined; the order of a function with more counts as unknown."""
 MAX_ITERATIONS = 1 << 12
-"""Iterations that a loop may have whose bounds are worked out."""
+"""Maximum number of iterations of a loop whose bounds are computed."""
 
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
               "and": np.bitwise_and, "shl": np.left_shift, "ashr": np.right_shift, "lshr": np.right_shift}
 
 
 class TooMany(Exception):
-    """More accesses than are looked at."""
+    """A function has more accesses than are examined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touches:
-    """Of each element of a buffer, or of each group of neighbours that are always touched together: when it is stored for the
-    first time (NEVER), when it is loaded for the last time (-1), and when it is touched `first` (NEVER) and `last` (-1)."""
+    """The times at which each element of a buffer, or each group of neighbours that are always touched together, is stored for
+    the first time (NEVER), loaded for the last time (-1), and touched `first` (NEVER) and `last` (-1)."""
     first_store: Integers
     last_load: Integers
     first: Integers
@@ -46,12 +46,12 @@ class Touches:
 
     @staticmethod
     def none(groups: int) -> Touches:
-        """Those of groups that nothing touches."""
+        """Return the times of groups that no access touches."""
         first, last = np.full(groups, NEVER), np.full(groups, -1)
         return Touches(first, last, first.copy(), last.copy())
 
     def note(self, is_store: bool, groups: Integers, first: Integers, last: Integers) -> None:
-        """Groups are touched, between two times each."""
+        """Record that groups are touched, each between two times."""
         np.minimum.at(self.first, groups, first)
         np.maximum.at(self.last, groups, last)
         if is_store:
@@ -61,8 +61,8 @@ class Touches:
 
 
 def touches(function: Function, buffers: Iterable[Buffer], most: int = MAX_ELEMENTS) -> dict[Buffer, Touches] | None:
-    """When a whole run of `function` touches the elements of these buffers; None where it has more accesses to single elements
-    than `most`, or does not say which. Groups are as large in all of them."""
+    """Return the times at which a whole run of `function` touches the elements of these buffers; None if it has more accesses
+    to single elements than `most`, or does not say which. Groups have the same size in all buffers."""
     if function.rows is not None:
         return None
     walk = AccessWalk(Accesses.of(function), frozenset(buffers), most)
@@ -77,8 +77,8 @@ _answers: WeakKeyDictionary[Function, dict[tuple[Buffer, Buffer], bool]] = WeakK
 
 
 def may_overwrite(function: Function, read: Buffer, written: Buffer) -> bool:
-    """True if `written` may lie on the same bytes as `read`: no element of `read` is loaded after one has been stored
-    there. Found out once."""
+    """True if `written` may occupy the same bytes as `read`: no element of `read` is loaded after one has been stored
+    there. Cached."""
     known = _answers.setdefault(function, {})
     if (read, written) not in known:
         found = touches(function, {read, written})
@@ -87,7 +87,7 @@ def may_overwrite(function: Function, read: Buffer, written: Buffer) -> bool:
 
 
 def is_before(loaded: Integers, read: Buffer, stored: Integers, written: Buffer) -> bool:
-    """True if each byte that both buffers have is loaded earlier than stored; given are the times of the elements."""
+    """True if each byte that both buffers have is loaded before it is stored; `loaded` and `stored` are times of elements."""
     sizes = [b.nbytes // max(b.size, 1) for b in (read, written)]
     if sizes[0] != sizes[1]:
         loaded, stored = np.repeat(loaded, sizes[0]), np.repeat(stored, sizes[1])
@@ -97,8 +97,8 @@ def is_before(loaded: Integers, read: Buffer, stored: Integers, written: Buffer)
 
 @dataclass(slots=True, eq=False)
 class Iterations:
-    """All iterations of the loops around a place, in order: their times, and the values of symbols there. `repeats` says how
-    often each iteration of the loops further out occurs here."""
+    """All iterations of the loops around a statement, in order: their times, and the values of symbols there. `repeats` is the
+    number of times that each iteration of the outer loops occurs here."""
     accesses: Accesses
     times: Integers
     outer: Iterations | None = None
@@ -106,7 +106,7 @@ class Iterations:
     values: dict[int, Integers | None] = field(default_factory=dict)
 
     def of(self, form: LinearForm) -> Integers | None:
-        """The value of a form in each iteration; None where it is not known."""
+        """Return the value of a form in each iteration; None if it is not known."""
         total = np.full(len(self.times), form.const, np.int64)
         for symbol, coefficient in form.terms.items():
             value = self.symbol(symbol)
@@ -141,7 +141,7 @@ class Iterations:
 
 
 def computed(op: str, args: list[Integers | None]) -> Integers | None:
-    """What an operation gives in each iteration."""
+    """Return the result of an operation in each iteration; None if it is not known."""
     known = [a for a in args if a is not None]
     if len(known) < len(args):
         return None
@@ -157,8 +157,8 @@ Alike = dict[tuple[Buffer, bool, LinearForm, int], list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """Accesses that differ in nothing but the place: `places` are the first elements of each, as many as `times`; None where
-    all elements of the buffer may be meant."""
+    """Accesses that differ only in the offset: `places` are the first elements of each, as many as `times`; None where an
+    access may touch any element of the buffer."""
     buffer: Buffer
     is_store: bool
     active: int
@@ -167,7 +167,7 @@ class Mark:
 
 
 class AccessWalk:
-    """Goes through a function once; `marks` are the accesses that it finds."""
+    """A single walk through a function; `marks` are the accesses that it finds."""
 
     def __init__(self, accesses: Accesses, buffers: frozenset[Buffer], most: int) -> None:
         self.accesses, self.buffers = accesses, buffers
@@ -176,7 +176,7 @@ class AccessWalk:
         self.durations: dict[int, int] = {}
 
     def block(self, block: Block, iterations: Iterations, start: int) -> int:
-        """Go through a block that begins at `iterations.times + start`: how much time it takes."""
+        """Walk a block that begins at `iterations.times + start`; return its end, relative to `iterations.times`."""
         time, alike = start, Alike()
         for event in self.accesses.inside(block).events:
             match event:
@@ -199,7 +199,7 @@ class AccessWalk:
         return not (self.buffers.isdisjoint(inside.loaded) and self.buffers.isdisjoint(inside.stored))
 
     def note(self, alike: Alike, access: Access, iterations: Iterations, time: int) -> None:
-        """An access, to be marked with those like it."""
+        """Record an access, to be marked together with similar ones."""
         if access.base is None:
             self.marks.append(Mark(access.buffer, access.is_store, 1, None, iterations.times + time))
             return
@@ -210,7 +210,7 @@ class AccessWalk:
             [(offset, time) for offset in access.offsets])
 
     def loop(self, stmt: For, iterations: Iterations, start: int) -> int:
-        """All iterations of a loop in all iterations around it: how much time they take at most."""
+        """Walk all iterations of a loop in all iterations around it; return the most time that they take."""
         low, high = iterations.operand(stmt.low), iterations.operand(stmt.high)
         if low is None or high is None:
             raise TooMany
@@ -227,7 +227,7 @@ class AccessWalk:
         return int(count.max(initial=0)) * each
 
     def duration(self, block: Block) -> int:
-        """No less time than one run of a block takes: one for each access, loops with as many iterations as they may have."""
+        """Return an upper bound of the time of one run of a block: one for each access, loops with their most iterations."""
         if id(block) not in self.durations:
             self.durations[id(block)] = sum(
                 1 if isinstance(event, Access) else self.duration(event.body) * most_iterations(event)
@@ -235,7 +235,7 @@ class AccessWalk:
         return self.durations[id(block)]
 
     def mark(self, alike: Alike, iterations: Iterations) -> None:
-        """The accesses of a block, to `active` neighbours in each iteration: those that differ in nothing but the offset at
+        """Mark the accesses of a block, to `active` neighbours in each iteration; those that differ only in the offset at
         once."""
         for (buffer, is_store, start, active), accesses in alike.items():
             base, (offsets, times) = iterations.of(start), np.array(accesses, np.int64).T
@@ -243,7 +243,7 @@ class AccessWalk:
             self.marks.append(Mark(buffer, is_store, active, places, (iterations.times[:, None] + times).reshape(-1)))
 
     def touches(self) -> dict[Buffer, Touches]:
-        """What the accesses come to."""
+        """Return the times of all marked accesses, by buffer."""
         grain = self.grain()
         found = {b: Touches.none(b.size // grain) for b in self.buffers}
         for mark in self.marks:
@@ -251,14 +251,14 @@ class AccessWalk:
         return found
 
     def grain(self) -> int:
-        """The size of the largest groups of elements, of each buffer as many, that are touched together."""
+        """Return the size, the same in all buffers, of the largest groups of elements that are touched together."""
         sizes = [b.size for b in self.buffers] + [m.active for m in self.marks if m.places is not None]
         places = [int(np.gcd.reduce(m.places)) for m in self.marks if m.places is not None]
         return math.gcd(*sizes, *places) or 1
 
 
 def most_iterations(stmt: For | If) -> int:
-    """Iterations that a loop has at most; of one whose bounds are worked out, what is allowed."""
+    """Return the most iterations of a loop; `MAX_ITERATIONS` if its bounds are computed."""
     match stmt:
         case For(low=Literal(value=low), high=Literal(value=high)):
             return max(int(high) - int(low), 0)
@@ -268,7 +268,7 @@ def most_iterations(stmt: For | If) -> int:
 
 
 def fill(touched: Touches, mark: Mark, grain: int) -> None:
-    """Note accesses, group by group."""
+    """Record accesses, group by group."""
     if not len(mark.times):
         return
     if mark.places is None:
@@ -277,4 +277,4 @@ def fill(touched: Touches, mark: Mark, grain: int) -> None:
     groups = mark.active // grain
     places = (mark.places[:, None] // grain + np.arange(groups)).reshape(-1)
     inside, times = (places >= 0) & (places < len(touched.first)), np.repeat(mark.times, groups)
-    touched.note(mark.is_store, places[inside], times[inside], times[inside])  # masked lanes may lie outside
+    touched.note(mark.is_store, places[inside], times[inside], times[inside])  # masked lanes may be out of range

@@ -1,5 +1,5 @@
-"""The accesses of a function of the loop IR, each once for all iterations of the loops around it: what every question about
-dependence is answered from. Found in one walk; where an access begins is a linear form of loop indices (`loops.ranges`).
+"""The accesses of a function of the loop IR, each represented once for all iterations of the loops around it. All dependence
+queries use them. One walk finds them; the start of an access is a linear form of loop indices (`loops.ranges`).
 """
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from ..ranges import LinearForm, Ranges
 
 NO_TERMS = LinearForm({})
 MAX_ROWS = 1 << 40
-"""Rows that a function which takes the bounds of its outermost loop can be called for."""
+"""Maximum number of rows in a call of a function that takes the bounds of its outermost loop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """`rows` times `active` neighbours of a buffer, each row `stride` elements behind the one before, from `base + offset` on.
-    It may be anywhere in the buffer where `base` is None. Accesses with one base have one object for it."""
+    """An access to `rows` rows of `active` neighbours of a buffer, each row `stride` elements after the previous one, from
+    `base + offset` on. If `base` is None, the access may be anywhere in the buffer. Accesses with the same base share its
+    object."""
     buffer: Buffer
     is_store: bool
     base: LinearForm | None
@@ -48,20 +49,20 @@ class Access:
 
     @property
     def offsets(self) -> range:
-        """Where each row begins, from the base on."""
+        """Offset of each row from the base, in elements."""
         return range(self.offset, self.offset + self.rows * self.stride, self.stride) if self.rows > 1 else range(
             self.offset, self.offset + 1)
 
     @property
     def extent(self) -> int:
-        """Elements from the first to the last one."""
+        """Number of elements from the first to the last one."""
         return (self.rows - 1) * self.stride + self.active
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockAccesses:
-    """What a block has: accesses, and the loops and conditions that have some, in order; all accesses, inner ones too; the
-    buffers that these load and store."""
+    """The accesses of a block. `events` are its own accesses, and the loops and conditions that contain accesses, in order;
+    `accesses` are all, nested ones too; `loaded` and `stored` are the buffers of these."""
     events: list[Access | For | If]
     accesses: list[Access]
     loaded: set[Buffer]
@@ -69,7 +70,7 @@ class BlockAccesses:
 
 
 class Symbols(Ranges):
-    """Ranges that know of each symbol which value it is: `origins`."""
+    """Ranges that record the value that each symbol represents: `origins`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,8 +87,8 @@ class Symbols(Ranges):
 
 @dataclass(slots=True, eq=False)
 class Accesses:
-    """The accesses of a function. `blocks` are by the identity of a block; `iterations` how many a loop has at most, and
-    `loops` which loop it is, by the index."""
+    """The accesses of a function. `blocks` is keyed by the identity of a block; `iterations` has the most iterations of each
+    loop, and `loops` the loop, by its index."""
     symbols: Symbols = field(default_factory=Symbols)
     blocks: dict[int, BlockAccesses] = field(default_factory=dict)
     iterations: dict[Var, int] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class Accesses:
 
     @staticmethod
     def of(function: Function) -> Accesses:
-        """Found once for each function."""
+        """Return the accesses of a function; cached."""
         if (known := _found.get(function)) is not None:
             return known
         found = Accesses()
@@ -110,7 +111,7 @@ class Accesses:
         return self.blocks[id(block)]
 
     def symbol(self, loop: For) -> int:
-        """That of a loop's index."""
+        """Return the symbol of a loop's index."""
         (symbol,) = self.symbols.form(loop.index).terms
         return symbol
 

@@ -1,5 +1,5 @@
-"""What the accesses of a function allow: which loops have independent iterations, through which buffers values are carried from
-iteration to iteration, and what a statement loads and stores. What divides loops among threads asks this.
+"""Dependence queries about a function: which loops have independent iterations, which buffers carry values from iteration to
+iteration, and which buffers a statement loads and stores. The division of loops among threads uses them.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONE: Buffers = frozenset()
 
 
 class Dependence:
-    """The answers for one function."""
+    """The dependence queries for one function."""
 
     def __init__(self, function: Function) -> None:
         self.accesses = Accesses.of(function)
@@ -26,7 +26,7 @@ class Dependence:
         return are_independent(self.accesses, loop, buffers)
 
     def is_carried(self, loop: For, buffers: Buffers) -> bool:
-        """True if an iteration may load from one of these buffers what was stored in another one, or before the loop."""
+        """True if an iteration may load from one of these buffers a value stored in another iteration, or before the loop."""
         inside = self.accesses.inside(loop.body)
         both = frozenset(buffers) & inside.loaded & inside.stored
         if not both or self.accesses.iterations[loop.index] == 1:
@@ -35,7 +35,7 @@ class Dependence:
         return any(iteration.is_carried(buffer) and not self.are_independent(loop, {buffer}) for buffer in both)
 
     def touched(self, stmt: Stmt) -> tuple[Buffers, Buffers]:
-        """The buffers that a statement loads, and that it stores."""
+        """Return the buffers that a statement loads, and those that it stores."""
         match stmt:
             case For(body=body) | If(body=body):
                 inside = self.accesses.inside(body)

@@ -1,11 +1,11 @@
-"""Loop-carried dependences through scratch: an iteration may load what an earlier one has stored. Such a loop is not divided
-among threads, because each task begins with scratch of its own.
+"""Loop-carried dependences through scratch: an iteration may load what an earlier one has stored. A loop with such a dependence
+is not divided among threads, because each task begins with scratch of its own.
 
-Nothing is carried where all iterations are alike: each stores before it loads, and where and under which conditions it does so
-is independent of the iteration, or moves on with it. Then what the first iteration loads, it has stored (a function loads
-nothing that has not been stored), and so has every other. A bound that depends on the iteration (of the last block, fewer rows)
-must be the bound of all loops around what is stored and loaded. Where a condition and its negation store to the same places (a
-row, or zeros outside the image), both together are no condition.
+No value is carried where all iterations are alike: each stores before it loads, at offsets and under conditions that do not
+depend on the iteration, or at offsets that advance with it. Then the first iteration loads only what it has stored (a function
+loads nothing that has not been stored), and so does every other. A bound that depends on the iteration (the last block has
+fewer rows) must be the bound of all loops around the stores and loads. Where a condition and its negation store to the same
+offsets (a row, or zeros outside the image), both together count as no condition.
 """
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Slices = dict[Buffer, slice]
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """An access of one iteration: how its place moves from iteration to iteration, None where that is not known, and what of
-    the loops and conditions around it depends on the iteration. `shape` are its places, whatever the names of loops around it;
-    `span` are the first of them and the end, but for what is decided outside."""
+    """An access in one iteration. `step` is the change of its offset from iteration to iteration (None: not known), `around`
+    are the bounds and conditions around the access that depend on the iteration. `shape` are its offsets, independent of the
+    names of loops around it; `span` is the first offset and the end, without the terms that are decided outside."""
     is_store: bool
     step: int | None
     around: Conditions
@@ -37,7 +37,7 @@ class Moving:
 
 
 class Iteration:
-    """What one iteration of a loop does with some buffers. A value varies if it depends on the iteration."""
+    """The accesses of one iteration of a loop to some buffers. A value varies if it depends on the iteration."""
 
     def __init__(self, accesses: Accesses, loop: For, buffers: frozenset[Buffer]) -> None:
         self.known, self.symbols, self.buffers = accesses, accesses.symbols, buffers
@@ -51,14 +51,14 @@ class Iteration:
         return self.stores_late(buffer) or not self.covers(buffer)
 
     def stores_late(self, buffer: Buffer) -> bool:
-        """True if an iteration may load a place before it has stored there."""
+        """True if an iteration may load an element before it has stored to that element."""
         found = self.found[buffer]
         if not any(a.is_store for a in found) or all(a.is_store for a in found):
             return False
         return not found[0].is_store or found[0].step is None or len({(a.step, a.around) for a in found}) > 1
 
     def covers(self, buffer: Buffer) -> bool:
-        """True if what an iteration loads lies between the first and the last place that it stores to."""
+        """True if an iteration loads only between the first and the last element that it stores to."""
         found = self.found[buffer]
         stored, loaded = (hull([a.span for a in found if a.is_store is is_store]) for is_store in (True, False))
         return len({outer(a.shape) for a in found}) == 1 and stored[0] <= loaded[0] and loaded[1] <= stored[1]
@@ -79,13 +79,13 @@ class Iteration:
                     self.found[buffer].append(self.moving(event, around))
 
     def conditional(self, stmt: If, around: Conditions) -> Slices:
-        """A body that may not run, and which of the accesses are its own."""
+        """Walk a body that may not run; return the slice of each buffer's accesses that are the body's own."""
         before = {buffer: len(found) for buffer, found in self.found.items()}
         self.block(stmt.body, around | self.those_that_vary(stmt.condition))
         return {buffer: slice(before.get(buffer, 0), len(found)) for buffer, found in self.found.items()}
 
     def either(self, first: Slices, second: Slices, around: Conditions) -> None:
-        """Of two bodies one runs: where both store to the same places, that is no condition."""
+        """Drop the condition of two bodies, exactly one of which runs, where both store to the same offsets."""
         for buffer, place in second.items():
             found = self.found[buffer]
             one, other = found[first.get(buffer, slice(0))], found[place]
@@ -94,7 +94,7 @@ class Iteration:
                     found[span] = [replace(a, around=around) for a in found[span]]
 
     def negated(self, condition: Operand) -> Operand:
-        """What a condition is the negation of, where that varies; else itself."""
+        """Return the value that a condition negates, if that value varies; otherwise the condition itself."""
         match self.symbols.definitions.get(condition) if isinstance(condition, Var) else None:
             case Let(result, "xor", (x, Literal(value=1))) if result.type.dtype == "bool" and self.those_that_vary(x):
                 return x
@@ -105,8 +105,7 @@ class Iteration:
         return frozenset(x for x in operands if isinstance(x, Var) and self.varies(x))
 
     def varies(self, x: Var) -> bool:
-        """True if a value depends on the iteration: what is loaded, or goes from iteration to iteration of an inner loop,
-        may."""
+        """True if a value may depend on the iteration. A loaded value, and one that an inner loop carries, may."""
         if not self.is_inside(x):
             return x is self.index
         if x not in self.varying:
@@ -123,16 +122,16 @@ class Iteration:
                 return True
 
     def is_inside(self, x: Var) -> bool:
-        """True if a value is defined in the loop's body: of those that can be used there, the ones that are as deep."""
+        """True if a value is defined in the loop's body: of the values visible there, those that are at least as deep."""
         return x.depth >= self.index.depth and x is not self.index
 
     def is_inner(self, symbol: int) -> bool:
-        """True if a symbol is an index of an inner loop, or made of what is known there by an operation."""
+        """True if a symbol is the index of an inner loop, or the result of an operation in the loop's body."""
         x = self.symbols.origins.get(symbol)
         return x is not None and self.is_inside(x) and (
             x in self.known.loops or isinstance(self.symbols.definitions.get(x), Let | Shuffle))
 
-    # ---- places ------------------------------------------------------------------------------------------------------
+    # ---- offsets -----------------------------------------------------------------------------------------------------
     def moving(self, access: Access, around: Conditions) -> Moving:
         if access.base is None:
             return Moving(access.is_store, None, around, (0, 0, frozenset()), (0, 0))
@@ -145,13 +144,13 @@ class Iteration:
         return Moving(access.is_store, step, around, (const, access.extent, places), span)
 
     def moves(self, symbol: int) -> bool:
-        """True if a symbol depends on the iteration in a way that a form does not say."""
+        """True if a symbol depends on the iteration in a way that a form does not express."""
         x = self.symbols.origins.get(symbol)
         return symbol != self.symbol and (x is None or self.varies(x))
 
 
 def outer(shape: Shape) -> frozenset[tuple[int, int | Interval]]:
-    """What of a place the loops outside, and the iteration, decide."""
+    """Return the terms of an offset that the outer loops, and the iteration, decide."""
     return frozenset(part for part in shape[2] if isinstance(part[1], int))
 
 

@@ -1,10 +1,10 @@
-"""Which buffer lies in which pool, where there are several: the assignment that costs least (`pool_costs`) and can be packed
-into the pools. It is a knapsack over time, as buffers that are not live together can have the same bytes of the fast pool.
+"""The assignment of buffers to several pools: the one of least cost (`pool_costs`) that can be packed into the pools. The
+problem is a knapsack over time, as buffers that are not live together can have the same bytes of the fast pool.
 
-Rules give a first answer: a pool that cannot hold all that want it keeps what is most valuable, in several orders of value.
-Prices of bytes (`pool_prices`) give a lower bound and a better order. Branch and bound (`pool_search`) then looks for cheaper
-ones, over all buffers and over those of some time, until the bound is reached or its effort is spent. Where there are few
-assignments it is exact, and of those that cost the same it finds the one with the smallest pools, the least wanted first.
+Rules give a first answer: a pool that cannot hold all buffers that want it keeps the most valuable, in several orders of value.
+Prices of bytes (`pool_prices`) give a lower bound and a better order. Branch and bound (`pool_search`) then searches for
+cheaper assignments, over all buffers and over those of some time, until the bound is reached or its effort is spent. With few
+assignments the search is exact, and of those of the same cost it finds the one with the smallest pools, the least wanted first.
 """
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from .pool_search import PoolSearch
 Homes = dict[str, str]
 """The pool of each buffer, by name."""
 Worth = Mapping[str, Fraction]
-"""What it is worth to keep a buffer in its cheapest pool."""
+"""Value of keeping a buffer in its cheapest pool, by the buffer's name."""
 
 RETRIES = 20_000
-"""For a buffer that first fit finds no room for, the search is asked; so often, divided by the number of buffers."""
+"""Number of searches, divided by the number of buffers, for buffers that first fit finds no room for."""
 MOST_ASSIGNMENTS = 5000
-"""Up to this number, all assignments are looked at that could cost least, for their sizes."""
+"""Number of assignments up to which all that could cost least are compared by their sizes."""
 NODES, WINDOW_NODES = 8_000, 400
-"""Of branch and bound: over all buffers and again over all windows, and over one window."""
+"""Maximum number of nodes of branch and bound: over all buffers and again over all windows, and over one window."""
 MOST_PACKED, WINDOW_PACKED = 20, 20
-"""So many assignments are tried to pack where there are many: of those that are found over all buffers, and in all windows."""
+"""Maximum number of packing attempts if there are many assignments: of those found over all buffers, and in all windows."""
 REPAIRS = 4
-"""Of those that cannot be packed, so many lead to others by rules."""
+"""Number of assignments that cannot be packed from which rules derive others."""
 WINDOW, PASSES = 14, 2
-"""Buffers of a window at least, and how often all windows are gone through."""
+"""Minimum number of buffers in a window, and maximum number of passes over all windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The pool of each buffer, and those that no pool has room for. It is `proved` where every other assignment costs more, or
-    cannot be packed, or has larger pools."""
+    """The pool of each buffer, and the buffers that no pool has room for. It is `proved` if every other assignment costs more,
+    or cannot be packed, or has larger pools."""
     homes: Homes
     homeless: tuple[str, ...] = ()
     proved: bool = False
 
 
 Score = tuple[Fraction, list[int]]
-"""What an assignment of buffers to pools costs, and the sizes of the pools, the least wanted first."""
+"""Cost of an assignment of buffers to pools, and sizes of the pools, the least wanted first."""
 
 
 def cheapest(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer,
              usage: Usage | None = None) -> Assignment:
-    """The cheapest assignment that fits where there are few, and else one that is good. `usage` is what buffers take of pools,
-    where that is not all bytes while they are live."""
+    """Return the cheapest assignment that fits if there are few, otherwise a good one. `usage` is what buffers take of pools,
+    if that is not all their bytes while they are live."""
     return Assigning(buffers, pools, costs, packer, usage or Usage.of(buffers)).best()
 
 
 def are_few(costs: Costs) -> bool:
-    """True if all assignments of buffers to pools can be looked at."""
+    """True if all assignments of buffers to pools can be examined."""
     count = 1
     for c in costs.values():
         count = min(count * len(c), MOST_ASSIGNMENTS + 1)
@@ -67,7 +67,7 @@ def are_few(costs: Costs) -> bool:
 
 
 class Assigning:
-    """The search for one assignment, and the best one so far. Costs are whole numbers of `unit`."""
+    """The search for one assignment, and the best one so far. Costs are integers, in units of `unit`."""
 
     def __init__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer,
                  usage: Usage) -> None:
@@ -79,7 +79,7 @@ class Assigning:
                      for name, c in self.own.items() for values in [list(c.values())]}
         self.is_small = are_few(costs)
         self.is_certain = True
-        """True if all that was said about sizes is proved."""
+        """True if all conclusions about sizes are proved."""
         self.score: tuple[int, list[int]] | None = None
         self.homes: Homes = {}
         self.homeless: tuple[str, ...] | None = None
@@ -104,7 +104,7 @@ class Assigning:
         return self.score is not None and prices.scaled(self.score[0] * self.unit) <= prices.bound
 
     def note(self, homes: Homes) -> bool:
-        """Keep an assignment if it is better and can be packed; whether it can be packed, or is no better."""
+        """Keep an assignment if it is better and can be packed; return whether it can be packed, or is no better."""
         cost = sum(self.own[name][pool] for name, pool in homes.items())
         if self.score is not None and (cost > self.score[0] or (cost == self.score[0] and not self.is_small)):
             return True
@@ -117,14 +117,14 @@ class Assigning:
         return True
 
     def fits(self, homes: Homes) -> bool:
-        """True if each pool is found to hold what it has."""
+        """True if each pool is found to hold its buffers."""
         held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name]) for pool in self.pools]
         limited = [(limit, inside) for limit, inside in held if limit is not None]
         return all(self.packer.bound(inside) <= limit for limit, inside in limited) and all(
             self.packer.fits(inside, limit) for limit, inside in limited)
 
     def least_sizes(self, homes: Homes) -> list[int] | None:
-        """The least sizes of the pools, the least wanted first; None where one is too small."""
+        """Return the least sizes of the pools, the least wanted first; None if a pool is too small."""
         held = [(pool.size_hint_bytes, [b for b in self.buffers if homes[b.name] == pool.name])
                 for pool in reversed(self.pools)]
         if any(limit is not None and self.packer.bound(inside) > limit for limit, inside in held):
@@ -141,7 +141,7 @@ class Assigning:
 
     # ---- by rules ------------------------------------------------------------------------------------------------------
     def follow(self, worth: Worth) -> None:
-        """Every buffer in its cheapest pool; what a pool cannot hold goes on to the next, the least worthy of it first."""
+        """Try each buffer in its cheapest pool; those that a pool cannot hold move to their next, the least valuable first."""
         found = spilled(self.buffers, self.pools, self.costs, self.packer, worth)
         if not found.homeless:
             self.note(found.homes)
@@ -149,7 +149,7 @@ class Assigning:
             self.homeless = found.homeless
 
     def by_saving(self) -> Worth:
-        """For each byte and tick."""
+        """Return the loss of each buffer outside of its cheapest pool, per byte and tick."""
         return {b.name: Fraction(self.loss[b.name], max(1, b.size_bytes * b.lifetime)) for b in self.buffers}
 
     def by_bytes(self) -> Worth:
@@ -159,7 +159,7 @@ class Assigning:
         return {name: Fraction(loss) for name, loss in self.loss.items()}
 
     def by_price(self, prices: Prices) -> Worth:
-        """What is lost with each byte paid for."""
+        """Return the loss of each buffer outside of its cheapest pool, with each byte paid for."""
         found = {}
         for b, row in zip(self.buffers, prices.reduced.tolist()):
             first, second = ([row[self.number[name]] for name in self.costs[b.name]] + [0, 0])[:2]
@@ -168,8 +168,8 @@ class Assigning:
 
     # ---- branch and bound ----------------------------------------------------------------------------------------------
     def branch(self, prices: Prices) -> bool:
-        """Look for better ones: among all assignments first, and then with the buffers of one time after the other. Whether
-        all that could be better have been looked at."""
+        """Search for better assignments: over all buffers first, then over the buffers of one time after the other. Return
+        whether all that could be better have been examined."""
         search = PoolSearch(self.usage, [p.size_hint_bytes for p in self.pools], prices)
         self.left = MOST_PACKED
         if self.run(search, list(range(len(self.buffers))), NODES):
@@ -187,7 +187,7 @@ class Assigning:
         return False
 
     def run(self, search: PoolSearch, free: Sequence[int], nodes: int) -> bool:
-        """Try other pools for some buffers; whether all that could be better has been tried."""
+        """Try other pools for some buffers; return whether all that could be better has been tried."""
         prices = search.prices
 
         def below() -> int:
@@ -204,7 +204,7 @@ class Assigning:
         return search.run(start, free, below(), nodes, self.is_small, judge)
 
     def windows(self) -> Iterator[list[int]]:
-        """Buffers that take bytes in sections that follow one another."""
+        """Yield groups of buffers that take bytes in consecutive sections."""
         taken = self.usage.nbytes > 0
         window: dict[int, None] = {}
         for row in taken:
@@ -219,8 +219,8 @@ class Assigning:
 # ---- by rules --------------------------------------------------------------------------------------------------------
 def spilled(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, packer: Packer,
             worth: Worth) -> Assignment:
-    """Every buffer in its cheapest pool; what a pool cannot hold goes on to the next, until all pools hold what they have. A
-    pool keeps what has no other first, and then what is worth most."""
+    """Return the assignment of each buffer to its cheapest pool; buffers that a pool cannot hold spill to their next pool,
+    until all pools hold their buffers. A pool keeps buffers that have no other pool first, and then the most valuable."""
     options = {b.name: list(costs[b.name]) for b in buffers}
     homeless: list[BufferInfo] = []
     waiting = list(pools)
@@ -243,7 +243,7 @@ def spilled(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Cos
 
 
 def kept_by(pool: PoolInfo, inside: Sequence[BufferInfo], packer: Packer) -> set[str]:
-    """Which buffers a pool keeps, of those that want it, the most valuable first."""
+    """Return the buffers that a pool keeps, of those `inside` that want it, the most valuable first."""
     if pool.size_hint_bytes is None or packer.fits(inside, pool.size_hint_bytes):
         return {b.name for b in inside}
     kept, offsets = packer.first_that_fit(inside, pool)
@@ -257,7 +257,7 @@ def kept_by(pool: PoolInfo, inside: Sequence[BufferInfo], packer: Packer) -> set
 
 def allocated(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], homes: Homes,
               packer: Packer) -> dict[str, PoolAllocation]:
-    """The place of each buffer, in pools as small as can be found."""
+    """Return the allocation of each buffer, in pools as small as can be found."""
     found: dict[str, PoolAllocation] = {}
     for pool in pools:
         inside = [b for b in buffers if homes[b.name] == pool.name]

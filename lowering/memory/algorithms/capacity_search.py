@@ -1,9 +1,9 @@
 """A search for a plan of one pool within a given size: the kernel of `search_kernel`, run with many orders of the buffers.
 
-How long a search takes varies by orders of magnitude with the order of the buffers, and most instances have an order
-that leads to a plan almost at once. So there are many short runs: first with orders that often work, then with ones
-that put what made the runs before go back first (a weight of each section), a little disturbed at random. Effort is
-counted, never timed, and the seed is fixed: the same buffers have the same plan.
+The time of a search varies by orders of magnitude with the order of the buffers, and most instances have an order
+that leads to a plan almost at once. So there are many short runs: first with orders that often work, then with orders
+that begin with the sections that made earlier runs backtrack (a weight of each section), perturbed a little at random.
+Effort is counted, never timed, and the seed is fixed: the same buffers have the same plan.
 """
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ size x sections, O: number of conflicts; but for S, the greatest first."""
 LEARNING_ORDERS = "U", "S", "C", "TC", "B", "O"
 NOISE, SEED = 0.01, 1
 BLAME = 1_000_000
-"""What a run adds to the weights of the sections it got stuck in, all together; each run takes a tenth of the weights before.
-Whole numbers, so that their sums are the same on every machine."""
+"""Sum of the weights that a run adds to the sections in which it got stuck; each run first takes a tenth off all weights.
+Weights are integers, so that their sums are the same on every machine."""
 PYTHON_VISITS = 100_000
-"""How much is done in Python before it is worth the time (some 80 ms) to compile the kernel."""
+"""Visits in Python before it is worth the time (some 80 ms) to compile the kernel."""
 RUN_VISITS = 20_000
-"""What it costs to start a run."""
+"""Cost of starting a run, in visits."""
 
 
 @dataclass(slots=True)
 class Effort:
-    """What searches may still cost, in visits of buffers and sections; and the nodes that they have taken."""
+    """The effort that searches may still spend, in visits of buffers and sections, and the nodes that they have taken."""
     visits: int
     python: int = PYTHON_VISITS
     nodes: int = 0
 
     def share(self, visits: int) -> Effort:
-        """Some of it, for one question."""
+        """Return a share of the effort, for one question."""
         return Effort(min(visits, self.visits), self.python)
 
     def spend(self, share: Effort, visits: int) -> None:
@@ -56,8 +56,8 @@ class Effort:
 
 
 class CapacitySearch:
-    """Buffers of one pool that conflict with one another, as the search needs them. `bound` is the least size that they can
-    have, `step` what every size is a multiple of."""
+    """Buffers of one pool that conflict with one another, in the form that the search needs. `bound` is the least size that
+    they can have; every size is a multiple of `step`."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance, count = instance, len(instance)
@@ -78,14 +78,14 @@ class CapacitySearch:
         self.kinds = self.equals()
 
     def equals(self) -> Array:
-        """A number for each buffer, the same for those that differ in nothing."""
+        """Return a number for each buffer, the same for identical ones."""
         rows = zip(self.instance.size.tolist(), self.instance.alignment.tolist(), (r.tobytes() for r in self.sections_of))
         numbers: dict[tuple[int, int, bytes], int] = {}
         return np.array([numbers.setdefault(row, len(numbers)) for row in rows])
 
     @functools.cached_property
     def crossing(self) -> Array:
-        """For each section how many buffers are in or around it and the one before."""
+        """Number of buffers, for each section, that are in or around it and the one before."""
         change = np.zeros(len(self.sections) + 1, np.int64)
         np.add.at(change, self.low + 1, 1)
         np.add.at(change, self.high, -1)
@@ -93,7 +93,7 @@ class CapacitySearch:
 
     @functools.cached_property
     def keys(self) -> dict[str, Array]:
-        """What orders are made of, each with values from 0 to 1."""
+        """Sort keys of orders, each with values from 0 to 1."""
         length = self.instance.sections_of.lengths
         keys = {"T": self.sections_of.greatest(self.total), "C": length, "U": self.high, "S": -self.low,
                 "B": self.instance.size * length, "O": self.instance.conflicts.lengths}
@@ -117,7 +117,7 @@ class CapacitySearch:
         return STOPPED
 
     def orders(self) -> Iterator[tuple[Array, int, bool]]:
-        """Orders of the buffers, each with the number of nodes to try it for, and whether to jump back."""
+        """Yield orders of the buffers, each with the number of nodes to try it for, and whether to jump back."""
         short = max(3 * len(self.instance), 500)
         plain = [self.order([self.keys[c] for c in name]) for name in FIRST_ORDERS]
         yield plain[0], 2 * short, False
@@ -132,13 +132,13 @@ class CapacitySearch:
 
     @staticmethod
     def order(keys: list[Array]) -> Array:
-        """By falling keys, then by number."""
+        """Return the order by falling keys, then by number."""
         return np.lexsort([-k for k in reversed(keys)])
 
     # ---- one run -----------------------------------------------------------------------------------------------------
     def run(self, order: Array, capacity: int, nodes: int, jump: bool, effort: Effort) -> tuple[int, int]:
-        """One search, and its nodes: in Python where that is likely to be over soon, and else in machine code. Which of
-        them makes no difference to the answer."""
+        """Run one search, in Python if that is likely to end soon, otherwise in machine code; return its result and its nodes.
+        The choice does not affect the answer."""
         allowed = 0 if is_compiled(search) else min(nodes, effort.python // self.cost)
         if allowed > 0:
             result = self.start(search, self.lists, order, capacity, allowed, jump)
@@ -154,7 +154,7 @@ class CapacitySearch:
         return kernel(record, len(self.instance), len(self.sections), capacity, nodes, int(jump))
 
     def learn(self, record: Search, result: int) -> tuple[int, int]:
-        """Keep what a run has found: the plan, or where it got stuck."""
+        """Keep the findings of a run: the plan, or the sections where it got stuck."""
         if result == FOUND:
             self.offsets = np.array(record.offset, np.int64)
         blame = np.array(record.blame, np.int64)[:len(self.sections)]
@@ -163,16 +163,16 @@ class CapacitySearch:
 
     @functools.cached_property
     def arrays(self) -> Search:
-        """What machine code works on."""
+        """Record on which the machine code works."""
         return Search(**{name: values.astype(np.int64) for name, values in self.fields().items()})
 
     @functools.cached_property
     def lists(self) -> Search:
-        """What Python works on."""
+        """Record on which Python works."""
         return Search(**{name: values.tolist() for name, values in self.fields().items()})
 
     def fields(self) -> dict[str, Array]:
-        """The arrays of a search: what never changes, and room for the rest."""
+        """Return the arrays of a search: those that never change, and room for the rest."""
         instance, count, sections = self.instance, len(self.instance), len(self.sections)
         components = count * (count.bit_length() + 3) + 10
         given = {"size": instance.size, "alignment": instance.alignment, "conflict_start": instance.conflicts.start,
@@ -190,7 +190,7 @@ class CapacitySearch:
         return given | {name: np.zeros(size, np.int64) for name, size in sizes.items()}
 
     def reset(self, record: Search, order: Array, capacity: int) -> None:
-        """Back to the start, for an order and a size."""
+        """Reset a record to the start, for an order and a size."""
         count = len(self.instance)
         rank = np.empty(count, np.int64)
         rank[order] = np.arange(count)
@@ -203,7 +203,7 @@ class CapacitySearch:
             put(getattr(record, name), values)
 
     def twins(self, order: Array) -> Array:
-        """For each buffer the one before it in `order` that differs in nothing; -1 for none."""
+        """Return, for each buffer, the identical one before it in `order`; -1 for none."""
         by_kind = order[np.argsort(self.kinds[order], kind="stable")]
         same = self.kinds[by_kind[1:]] == self.kinds[by_kind[:-1]]
         twin = np.full(len(order), -1)
@@ -212,8 +212,8 @@ class CapacitySearch:
 
 
 def luby(restart: int) -> int:
-    """1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: how long to try in a restart where nobody knows how long it takes (Luby, Sinclair and
-    Zuckerman 1993). Restarts count from 1."""
+    """Return 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: the length of a restart if the time of the search is unknown (Luby, Sinclair
+    and Zuckerman 1993). Restarts count from 1."""
     while restart & restart + 1:
         restart -= (1 << restart.bit_length() - 1) - 1
     return (restart + 1) // 2
@@ -225,8 +225,8 @@ def put(target: Any, values: Array) -> None:
 
 
 def by_alignment(instance: Instance) -> tuple[RaggedRows, Array]:
-    """The sections, and of each those members by themselves that are aligned better than others; with the alignment that
-    all members of each have. What lies at multiples of 64 bytes takes multiples of 64 bytes."""
+    """Return the sections, and as further sections those members of each that are aligned more than others; with the alignment
+    that all members of each have. A buffer at a multiple of 64 bytes takes multiples of 64 bytes."""
     rows, grains, sections = [], [], instance.sections
     for row in sections:
         alignment = instance.alignment[row]

@@ -1,4 +1,4 @@
-"""The planner's inner loops as LLVM IR: from the subset of Python that `compiled` describes, by its syntax tree."""
+"""LLVM IR of the planner's inner loops, from their syntax trees in the subset of Python that `compiled` describes."""
 from __future__ import annotations
 
 import ast
@@ -19,7 +19,8 @@ Function = Callable[..., int]
 
 
 def module_text(entry: Function, record: type) -> str:
-    """LLVM IR of `i32 @entry(ptr %frame)`: the frame holds the addresses of the record's arrays, then the integers."""
+    """Return the LLVM IR of `i32 @entry(ptr %frame)`: the frame holds the addresses of the record's arrays, then the
+    integers."""
     fields = [f.name for f in dataclasses.fields(record)]
     functions = [Emitter(f, fields).function for f in called_from(entry)]
     caller = ir.Function("entry", "i32", {"frame": "ptr"}, linkage="", attributes="")
@@ -31,7 +32,7 @@ def module_text(entry: Function, record: type) -> str:
 
 
 def called_from(entry: Function) -> list[Function]:
-    """`entry` and the functions that it calls, directly or through others."""
+    """Return `entry` and the functions that it calls, directly or through others."""
     found = [entry]
     for function in found:
         for node in ast.walk(definition(function)):
@@ -50,7 +51,7 @@ def definition(function: Function) -> ast.FunctionDef:
 
 
 class Emitter:
-    """Writes one function. A Python variable is a place on the stack, which LLVM turns into a register."""
+    """An emitter of one function. A Python variable is a stack slot, which LLVM turns into a register."""
 
     def __init__(self, function: Function, fields: Sequence[str]) -> None:
         self.node, self.globals, self.fields = definition(function), function.__globals__, fields
@@ -103,7 +104,7 @@ class Emitter:
                 raise unknown(node)
 
     def begin_unreachable(self) -> None:
-        """What follows a jump in a block of Python."""
+        """Enter a block for the unreachable statements that follow a jump."""
         behind, = self.function.blocks("behind")
         self.function.enter(behind)
 
@@ -149,7 +150,7 @@ class Emitter:
         self.function.enter(done)
 
     def loop_body(self, body: list[ast.stmt], following: ir.Block, done: ir.Block) -> None:
-        """The statements of a loop; `continue` goes to `following`."""
+        """Emit the statements of a loop; `continue` goes to `following`."""
         self.loops.append((following, done))
         for statement in body:
             self.statement(statement)
@@ -157,7 +158,7 @@ class Emitter:
 
     # ---- expressions -------------------------------------------------------------------------------------------------
     def value(self, node: ast.expr) -> ir.Value:
-        """An i64."""
+        """Emit an expression; return its value as an i64."""
         f = self.function
         match node:
             case ast.Constant(int(number)):
@@ -194,7 +195,7 @@ class Emitter:
         return self.function.load(self.variables[name], "i64")
 
     def address(self, node: ast.Subscript) -> ir.Value:
-        """Of an element of one of the record's arrays. Where an array lies never changes, so that LLVM may keep it."""
+        """Return the address of an element of one of the record's arrays. LLVM may keep array addresses: they never change."""
         if not isinstance(node.value, ast.Attribute):
             raise unknown(node)
         field = self.function.address(self.record, self.fields.index(node.value.attr), "ptr")
@@ -202,14 +203,14 @@ class Emitter:
         return self.function.address(array, self.value(node.slice), "i64")
 
     def condition(self, node: ast.expr) -> ir.Value:
-        """An i1, of a condition that needs no branch."""
+        """Return an i1, for a condition that needs no branch."""
         match node:
             case ast.Compare(left, [op], [right]):
                 return self.function.compare(COMPARE[type(op)], self.value(left), self.value(right))
         return self.function.compare("ne", self.value(node), 0)
 
     def branch(self, node: ast.expr, yes: ir.Block, no: ir.Block) -> None:
-        """Go to `yes` or `no`; what follows `and` and `or` is looked at only where it matters."""
+        """Go to `yes` or `no`; the right operand of `and` and `or` is evaluated only if it matters."""
         match node:
             case ast.BoolOp(op, values):
                 for value in values[:-1]:
@@ -224,7 +225,7 @@ class Emitter:
 
 
 def loaded(target: ast.expr) -> ast.expr:
-    """The expression that reads what an assignment writes."""
+    """Return the expression that reads the target of an assignment."""
     match target:
         case ast.Name(name):
             return ast.Name(name, ast.Load())

@@ -1,6 +1,5 @@
 """The smallest arena for the buffers of one pool, as far as a given effort goes: the exact search at the lower bound first,
-and then at sizes between what is ruled out and the best plan so far. Buffers that have nothing to do with one another
-are searched separately.
+and then at sizes between those ruled out and that of the best plan so far. Independent buffers are searched separately.
 """
 from __future__ import annotations
 
@@ -13,20 +12,21 @@ from .ragged_arrays import Array, RaggedRows, distinct
 from .search_state import FOUND, NONE
 
 NEAR = 1.03
-"""A plan that is so close to the lower bound makes it worth the rest of the effort to reach it."""
+"""Maximum ratio of a plan's size to the lower bound at which the rest of the effort is spent on reaching the bound."""
 
 
 LESS = 64
-"""With what is left of the effort, plans are looked for that are smaller by this fraction (1/64), by half of it, and so on."""
+"""Divisor of sizes: the rest of the effort searches plans that are smaller by that fraction (1/64), by half of it, and so
+on."""
 
 MOST_EDGES = 100_000
-"""Of conflicts that do not come from lifetimes, more take too long to cover with sections."""
+"""Maximum number of conflicts that do not come from lifetimes; more take too long to cover with sections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """A plan of one pool: the offset of each buffer (None: no better one was found), its size, and a size that no smaller plan
-    is known to exist below: the goal, or what is proved."""
+    """A plan of one pool: the offset of each buffer (None: no better plan was found), the plan's size, and a bound below which
+    no plan is known to exist: the goal, or a proved bound."""
     offsets: Array | None
     size: int
     bound: int
@@ -48,12 +48,12 @@ def smallest(instance: Instance, offsets: Array, goal: int, effort: Effort, enou
 
 
 def top(instance: Instance, offsets: Array, chosen: Array) -> int:
-    """The size that some of the buffers need."""
+    """Return the size that some of the buffers need."""
     return int((offsets[chosen] + instance.size[chosen]).max(initial=0))
 
 
 def components(sections: RaggedRows, count: int) -> list[Array]:
-    """The connected components of the buffers, joined by conflicts."""
+    """Return the connected components of the buffers, joined by conflicts."""
     label, before = np.arange(count), np.full(count, -1)
     turned = sections.turned(count)
     while not np.array_equal(label, before):
@@ -64,8 +64,8 @@ def components(sections: RaggedRows, count: int) -> list[Array]:
 
 
 def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
-    """The smallest plan of less than `below` bytes. Buffers that conflict with all others can as well lie at the bottom; what
-    is left may have several components then."""
+    """Return the smallest plan of less than `below` bytes. Buffers that conflict with all others may as well be at the bottom;
+    the rest may then have several components."""
     if len(instance) == 1:
         return Smallest(np.zeros(1, np.int64), int(instance.size[0]), int(instance.size[0]))
     grain = int(instance.alignment.max())
@@ -89,7 +89,7 @@ def shrink(instance: Instance, below: int, goal: int, effort: Effort, visits: in
 
 
 def search_sizes(search: CapacitySearch, below: int, goal: int, effort: Effort, visits: int, enough: int | None) -> Smallest:
-    """The smallest plan of less than `below` bytes, and not below `goal`, that is found with at most `visits` visits."""
+    """Return the smallest plan of less than `below` bytes, and not below `goal`, that is found with at most `visits` visits."""
     step, best, proved = search.step, below, search.bound
     offsets: Array | None = None
     left = min(visits, effort.visits)

@@ -1,5 +1,5 @@
-"""Placing the same buffers in many orders: in Python while there is little to do, in machine code when there is much. Which
-of them makes no difference to the answer.
+"""Placement of the same buffers in many orders: in Python while there is little to do, in machine code when there is much. The
+choice does not affect the answer.
 """
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .ragged_arrays import RaggedRows
 from .search_state import HUGE
 
 Method = Literal["first_fit", "lowest_first"]
-"""Into the first gap in the given order; or always the one that could lie lowest."""
+"""Method of placement: each buffer in the first gap, in the given order; or always the buffer that could be lowest."""
 
 PYTHON_VISITS = 400_000
-"""How many conflicts are looked at in Python before it is worth the time to compile."""
+"""Number of conflicts visited in Python before it is worth the time to compile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where the buffers lie, and the bytes that each pool needs."""
+    """The allocations of the buffers, and the bytes that each pool needs."""
     allocations: dict[str, PoolAllocation]
     sizes: dict[str, int]
 
 
 class Placer:
-    """Places `buffers`, whose conflicts are symmetric, into `pools`."""
+    """A placer of `buffers`, whose conflicts are symmetric, into `pools`."""
 
     def __init__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> None:
         self.buffers, self.pools = tuple(buffers), tuple(pools)
@@ -42,7 +42,7 @@ class Placer:
         self.left = PYTHON_VISITS
 
     def place(self, method: Method, order: Sequence[BufferInfo]) -> Placed:
-        """Place all buffers, in this order. A Problem where one fits in none of its pools."""
+        """Place all buffers, in this order. Raises a Problem if a buffer fits in none of its pools."""
         self.left -= self.visits
         kernel = getattr(first_fit_kernel, method)
         code = compiled(kernel, Placing) if (self.left < 0 or is_compiled(kernel)) and self.is_small else None
@@ -53,7 +53,7 @@ class Placer:
 
     @property
     def is_small(self) -> bool:
-        """True if the numbers of the machine code have enough bits."""
+        """True if the integers of the machine code have enough bits."""
         return sum(b.size_bytes + b.alignment for b in self.buffers) * len(self.buffers) < HUGE
 
     def natively(self, code: MachineCode, order: Sequence[BufferInfo]) -> Placed:
@@ -70,7 +70,7 @@ class Placer:
         return Placed(allocations, dict(zip(names, ends.tolist())))
 
     def refusal(self, state: Placing) -> Exception:
-        """The Problem of the buffer that was to be placed when there was no room."""
+        """Return the Problem of the buffer that was to be placed when there was no room."""
         lists = Placing(*(np.array(getattr(state, name)).tolist() for name in Placing.__slots__))
         failed = lists.refused[0]
         buffer = self.buffers[failed]
@@ -80,7 +80,7 @@ class Placer:
 
     @functools.cached_property
     def state(self) -> Placing:
-        """What machine code works on."""
+        """State on which the machine code works."""
         known, pool_numbers = self.number, {p.name: k for k, p in enumerate(self.pools)}
         conflicts = RaggedRows.of([sorted([known[name] for name in b.conflicts if name in known]) for b in self.buffers])
         candidates = RaggedRows.of([[pool_numbers[p.name] for p in b.candidates(self.pools)] for b in self.buffers])

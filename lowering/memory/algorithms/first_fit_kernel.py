@@ -1,4 +1,4 @@
-"""Placing buffers one by one, in the subset of Python that `compiled` takes: each at the lowest aligned offset where a gap
+"""Placement of buffers one by one, in the subset of Python that `compiled` takes: each at the lowest aligned offset where a gap
 between the buffers that it conflicts with is large enough, in the first of its pools that can take it.
 """
 from __future__ import annotations
@@ -18,12 +18,12 @@ class Placing:
     conflict: Ints
     candidate_start: Ints
     candidate: Ints
-    """Pools that a buffer may lie in, the best first."""
+    """Pools that may hold a buffer, the best first."""
     limit: Ints
     """Bytes that a pool may hold."""
     order: Ints
     pool: Ints
-    """Where a buffer lies; NOWHERE before it is placed."""
+    """Pool of a buffer; NOWHERE before the buffer is placed."""
     offset: Ints
     floor: Ints
     heap: Ints
@@ -32,7 +32,7 @@ class Placing:
 
 
 def first_fit(s: Placing, count: int) -> int:
-    """Place the first `count` buffers of `order`. Returns how many were placed before one fitted nowhere."""
+    """Place the first `count` buffers of `order`. Returns the number placed before one fitted nowhere."""
     for k in range(count):
         if place(s, s.order[k]) == 0:
             return k
@@ -40,7 +40,7 @@ def first_fit(s: Placing, count: int) -> int:
 
 
 def place(s: Placing, i: int) -> int:
-    """Give a buffer its place; whether one of its pools has room."""
+    """Place a buffer; return 1 if one of its pools has room, otherwise 0."""
     for p in range(s.candidate_start[i], s.candidate_start[i + 1]):
         pool = s.candidate[p]
         offset = lowest(s, i, pool)
@@ -52,8 +52,8 @@ def place(s: Placing, i: int) -> int:
 
 
 def lowest(s: Placing, i: int, pool: int) -> int:
-    """The lowest offset in a pool at which a buffer shares no byte with one that it conflicts with. Whatever it meets
-    rules out all offsets up to its end."""
+    """Return the lowest offset in a pool at which a buffer shares no byte with those that it conflicts with. Each buffer that
+    it meets rules out all offsets up to that buffer's end."""
     offset, size, met = 0, s.size[i], 1
     while met:
         met = 0
@@ -67,8 +67,8 @@ def lowest(s: Placing, i: int, pool: int) -> int:
 
 
 def lowest_first(s: Placing, count: int) -> int:
-    """Fill the pools from the bottom: next is always a buffer that could lie lowest, on top of what it conflicts with; of
-    several the first in `order`. The heap holds (floor, position) as one number. Returns how many were placed before one
+    """Fill the pools from the bottom: next is always a buffer that could be lowest, on top of those that it conflicts with; of
+    several the first in `order`. The heap holds (floor, position) as one number. Returns the number placed before one
     fitted nowhere."""
     for k in range(count):
         s.heap[k] = k

@@ -1,5 +1,5 @@
-"""The least size that any plan in one pool can have, as far as it can be computed quickly: the bytes of buffers that are all
-live together, padded where alignment forces it. Printed beside every plan, and where a search stops.
+"""A lower bound of the size of any plan in one pool, as far as it can be computed quickly: the bytes of buffers that are all
+live together, padded where alignment forces it. The bound is printed beside every plan, and a search stops at it.
 """
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .cliques import adjacency, heavy_cliques, members
 from .ragged_arrays import Array, RaggedRows, distinct
 
 SEEDS, VISITS = 64, 20_000
-"""How long to look for heavy sets of mutual conflicts: buffers to begin with, and buffers to look at then."""
+"""Effort of the search for heavy sets of mutual conflicts: number of buffers to begin with, and of buffers to visit then."""
 FEW_SEEDS, FEW_VISITS = 4, 500
-"""The same, where lifetimes have given a bound already."""
+"""The same numbers, if lifetimes have given a bound already."""
 MOST_EDGES = 200_000
-"""Conflicts that are looked at for that."""
+"""Maximum number of conflicts with which that search is tried."""
 
 
 def lower_bound(buffers: Sequence[BufferInfo]) -> int:
-    """Bytes that one pool needs at least to hold all `buffers`; never more than the best plan has.
+    """Return a lower bound of the bytes that one pool needs to hold all `buffers`; never more than the best plan has.
 
-    With lifetimes it is what is live at one tick. Where only conflicts are known (they must be symmetric), or buffers live in
-    several spans, so that three may conflict without a tick that they share, it is the heaviest set of mutual conflicts that
-    a short search finds.
+    With lifetimes, the bound is the most that is live at one tick. If only conflicts are known (they must be symmetric), or
+    buffers live in several spans, so that three may conflict without a common tick, the bound is the heaviest set of mutual
+    conflicts that a short search finds.
     """
     buffers = [b for b in buffers if b.size_bytes]
     if len(buffers) < 2:
@@ -43,7 +43,7 @@ def lower_bound(buffers: Sequence[BufferInfo]) -> int:
 
 
 def memory_pressure(buffers: Sequence[BufferInfo]) -> int:
-    """The largest sum of bytes that are live together; where only conflicts are known, of the mutual conflicts found."""
+    """Return the largest sum of bytes that are live together; if only conflicts are known, of the mutual conflicts found."""
     return lower_bound([dataclasses.replace(b, alignment=1) for b in buffers])
 
 
@@ -52,8 +52,8 @@ def sizes_and_alignments(buffers: Sequence[BufferInfo]) -> tuple[Array, Array]:
 
 
 def most_together(buffers: Sequence[BufferInfo], size: Array, alignment: Array, grain: int) -> int:
-    """The largest size of what is live at one tick, of the buffers that are aligned to `grain` bytes or more. Ticks come in
-    the order of their sums, so that few have to be looked at."""
+    """Return the largest size of the buffers, of those aligned to `grain` bytes or more, that are live at one tick. Ticks are
+    visited by falling sums, so that few are examined."""
     spans = [(i, first, last) for i, b in enumerate(buffers) if b.alignment >= grain for first, last in b.live or ()]
     if not spans:
         return 0
@@ -74,20 +74,20 @@ def most_together(buffers: Sequence[BufferInfo], size: Array, alignment: Array, 
 
 
 def stacked(size: Array, alignment: Array, grain: int) -> int:
-    """The least size of buffers of which no two share a byte, all aligned to `grain` bytes or more. Each of them takes up
-    its size rounded up to that from those above it; so much lies below the topmost, whichever that is."""
+    """Return the least size of buffers of which no two share a byte, all aligned to `grain` bytes or more. Each buffer below
+    the topmost takes its size rounded up to `grain`, whichever buffer is the topmost."""
     taken = -(-size // grain) * grain
     return int((-(-(taken.sum() - taken) // alignment) * alignment + size).min())
 
 
 def bytes_together(size: Array, alignment: Array) -> int:
-    """The least size of buffers of which no two share a byte, by each of their alignments."""
+    """Return the least size of buffers of which no two share a byte, by each of their alignments."""
     return max(stacked(size[fine], alignment[fine], grain) for grain in distinct(alignment).tolist()
                for fine in [alignment >= grain])
 
 
 def cliques_of(buffers: Sequence[BufferInfo], seeds: int, visits: int) -> Iterable[list[int]]:
-    """Heavy sets of mutual conflicts, among them the heaviest that is found."""
+    """Return heavy sets of mutual conflicts, among them the heaviest that is found."""
     number = {b.name: i for i, b in enumerate(buffers)}
     rows = RaggedRows.of([[number[name] for name in b.conflicts if name in number] for b in buffers])
     near = adjacency(rows.start.tolist(), rows.items.tolist())

@@ -1,4 +1,4 @@
-"""What an algorithm found, and what is known of it: the answer of the planner's algorithms, from which a plan is made."""
+"""The outcome of a planner's algorithm, from which a plan is made: the allocations, and the proved bounds."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,16 @@ from .pool_costs import Costs, costs_of
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The place of each buffer, by name, and the least size that each pool can have with the same buffers, as far as that is
-    proved. It is `proved` where no plan costs less (`pool_costs`), and none that costs the same has smaller pools, the least
-    wanted one compared first."""
+    """The allocation of each buffer, by name, and a proved lower bound of the size of each pool with the same buffers. An
+    outcome is `proved` if no plan costs less (`pool_costs`), and none of the same cost has smaller pools, the least wanted one
+    compared first."""
     allocations: Mapping[str, PoolAllocation]
     bounds: Mapping[str, int]
     proved: bool = False
 
 
 def judged(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], allocations: Mapping[str, PoolAllocation]) -> Outcome:
-    """The outcome of an algorithm that says no more than the places."""
+    """Return the outcome of an algorithm that gives allocations only."""
     held = {p.name: [b for b in buffers if allocations[b.name].pool == p.name] for p in pools}
     bounds = {name: lower_bound(inside) for name, inside in held.items()}
     are_least = sizes_of(buffers, pools, allocations) == list(bounds.values())[::-1]

@@ -1,4 +1,4 @@
-"""The buffers of one pool: how small they can be packed, whether they fit into its size, and which of them do."""
+"""Packing of one pool: the least size of its buffers, whether they fit into the size of the pool, and which of them do."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,23 +18,23 @@ from .lower_bound import lower_bound
 from .orders import Key, conflicts_first, ordered, size_first
 
 SHARE = 8
-"""A question about some of the buffers may take this fraction of the effort that is left."""
+"""Divisor of the effort that is left, for a question about some of the buffers."""
 
 SEARCHABLE = 3_000_000
-"""Conflicts of an instance that the exact search is tried on."""
+"""Maximum number of conflicts of an instance that the exact search is tried on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Offsets by name, the size that they need, and the least size that is possible, as far as that is proved."""
+    """Offsets by name, the size that they need, and a proved lower bound of that size."""
     offsets: Mapping[str, int]
     size: int
     bound: int
 
 
 class Packer:
-    """Plans for one pool each. All share an effort; the best plan of a set of buffers is kept, and no question is worked on
-    twice."""
+    """Plans for one pool each, which share an effort. The best plan of each set of buffers is kept, and no question is worked
+    on twice."""
 
     def __init__(self, effort: Effort) -> None:
         self.effort = effort
@@ -43,15 +43,15 @@ class Packer:
         self.bounds: dict[frozenset[str], int] = {}
 
     def bound(self, buffers: Sequence[BufferInfo]) -> int:
-        """The lower bound of these buffers."""
+        """Return the lower bound of these buffers."""
         names = frozenset(b.name for b in buffers)
         if names not in self.bounds:
             self.bounds[names] = lower_bound(buffers)
         return self.bounds[names]
 
     def smallest(self, buffers: Sequence[BufferInfo], limit: int | None = None, questions: int = 1) -> Packed:
-        """The smallest plan that is found, with the effort that is left, divided by `questions`; a plan of at most `limit`
-        bytes matters more than others."""
+        """Return the smallest plan that is found with the effort that is left, divided by `questions`; a plan of at most
+        `limit` bytes matters more than others."""
         return self.ask(buffers, self.bound(buffers), limit, self.effort.visits // questions)
 
     def fits(self, buffers: Sequence[BufferInfo], limit: int) -> bool:
@@ -59,7 +59,7 @@ class Packer:
         return self.bound(buffers) <= limit and self.ask(buffers, limit, limit, self.effort.visits // SHARE).size <= limit
 
     def know(self, buffers: Sequence[BufferInfo], offsets: Mapping[str, int]) -> Packed:
-        """Note a plan."""
+        """Record a plan; return the best one of these buffers."""
         size = max((offsets[b.name] + b.size_bytes for b in buffers), default=0)
         names = frozenset(b.name for b in buffers)
         if names not in self.plans or size < self.plans[names].size:
@@ -67,7 +67,7 @@ class Packer:
         return self.plans[names]
 
     def ask(self, buffers: Sequence[BufferInfo], goal: int, limit: int | None, visits: int) -> Packed:
-        """The best plan of these buffers, but it need not be smaller than `goal`."""
+        """Return the best plan of these buffers that is found; it need not be smaller than `goal`."""
         names = frozenset(b.name for b in buffers)
         best = self.plans[names] if names in self.plans else self.know(buffers, greedy(buffers, goal))
         edges = sum(len(b.conflicts) for b in buffers)
@@ -85,7 +85,7 @@ class Packer:
         return self.plans[names]
 
     def first_that_fit(self, buffers: Sequence[BufferInfo], pool: PoolInfo) -> tuple[list[BufferInfo], dict[str, int]]:
-        """Of buffers in order of value, those that first fit finds room for, and where."""
+        """Return those of the buffers, given in order of value, that first fit finds room for, and their offsets."""
         placement = self.placement(pool)
         found = []
         for buffer in buffers:
@@ -97,13 +97,13 @@ class Packer:
         return found, {name: place.byte_offset for name, place in placement.allocations.items()}
 
     def placement(self, pool: PoolInfo) -> Placement:
-        """An empty pool, to be filled by first fit."""
+        """Return an empty pool, to be filled by first fit."""
         return Placement([pool])
 
 
 
 def greedy(buffers: Sequence[BufferInfo], goal: int) -> dict[str, int]:
-    """Offsets by a static order, the better of two where the first does not reach `goal`."""
+    """Return offsets by a static order, the better of two if the first does not reach `goal`."""
     free = [dataclasses.replace(b, pool_candidates=()) for b in buffers]
     placer = Placer(free, (PoolInfo("pool"),))
     ways: Iterable[tuple[Method, Key]] = ("first_fit", size_first), ("lowest_first", conflicts_first)

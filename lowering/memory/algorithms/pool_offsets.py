@@ -1,5 +1,4 @@
-"""Pools of which the first bytes belong to somebody else: an algorithm plans what is behind them, as a pool that begins
-there.
+"""Pools whose first bytes belong to somebody else: an algorithm plans the bytes after these, as a pool that begins there.
 """
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from .outcome import Outcome
 
 def behind_offsets(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
                    place: Callable[[Sequence[PoolInfo]], Outcome]) -> Outcome:
-    """What `place` answers for the pools behind their offsets, in the pools as they are."""
+    """Return the outcome of `place` for the pools after their offsets, converted to offsets in the whole pools."""
     starts = {p.name: start_of(p, buffers) for p in pools}
     if not any(starts.values()):
         return place(pools)
@@ -34,13 +33,13 @@ def moved(allocations: Mapping[str, PoolAllocation], starts: Mapping[str, int]) 
 
 
 def start_of(pool: PoolInfo, buffers: Sequence[BufferInfo]) -> int:
-    """Where a pool begins for these buffers: the first byte from its offset on that is aligned for all that it may hold."""
+    """Return the start of a pool for these buffers: the first byte from its offset on that is aligned for all it may hold."""
     alignments = [b.alignment for b in buffers if pool.suits(b) and (not b.pool_candidates or pool.name in b.pool_candidates)]
     return aligned(pool.pool_offset, max(alignments, default=1)) if pool.pool_offset else 0
 
 
 def behind(pool: PoolInfo, start: int) -> PoolInfo:
-    """The pool that begins at that byte."""
+    """Return the pool that begins at that byte."""
     size = None if pool.size_hint_bytes is None else max(0, pool.size_hint_bytes - start)
     alignment = None if pool.alignment is None else math.gcd(pool.alignment, start)
     return replace(pool, size_hint_bytes=size, alignment=alignment, pool_offset=0) if start else pool

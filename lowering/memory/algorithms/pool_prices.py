@@ -1,10 +1,10 @@
-"""A lower bound of what an assignment of buffers to pools costs, and what a byte of a pool is worth at each time: the
+"""A lower bound of the cost of an assignment of buffers to pools, and the value of a byte of a pool at each time: the
 Lagrangian relaxation of "at no time do the buffers of a pool have more bytes than it".
 
-Every byte that a buffer takes of a pool at a time has a price, and the pools are given back what they are worth; for any
-prices the cheapest pools of the buffers, each by itself, cost no more than the best assignment. Prices rise where a pool is
-asked for more than it has, and fall elsewhere (the subgradient method). They are whole numbers, so that the bound is exact
-and a plan is the same on every machine.
+Every byte that a buffer takes of a pool at a time has a price, and the value of all bytes of the pools is refunded; for any
+prices, the cheapest pools of the buffers, each by itself, cost no more than the best assignment. Prices rise where the demand
+for a pool exceeds its size, and fall elsewhere (the subgradient method). Prices are integers, so that the bound is exact and a
+plan is the same on every machine.
 """
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from .pool_costs import Costs
 from .ragged_arrays import Array
 
 COST_BITS = 40
-"""All costs together are numbers of so many bits."""
+"""Number of bits of the sum of all scaled costs."""
 NOWHERE = 1 << 56
-"""The cost of a pool that a buffer may not lie in."""
+"""Cost of a pool that may not hold a buffer."""
 ROUNDS, PATIENCE = 80, 5
-"""How often prices change, and how often without a better bound before they change by half as much."""
+"""Maximum number of changes of prices, and of changes without a better bound before the step is halved."""
 MOST_CELLS = 4_000_000
-"""Sections times buffers; where there are more, the fullest sections are looked at."""
+"""Maximum number of sections times buffers; if there are more, only the fullest sections are used."""
 MOST_EDGES = 100_000
-"""Of conflicts that do not come from lifetimes, more take too long to cover with sections."""
+"""Maximum number of conflicts that do not come from lifetimes; more take too long to cover with sections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The bytes that each buffer takes in each section: [section, buffer]. A section is a time, or a set of buffers that share
-    no byte; what it has of a pool's buffers fits into the pool together, or these do not fit at all."""
+    no byte; the buffers of a pool fit into it only if those of each section fit into it together."""
     nbytes: Array
 
     @staticmethod
     def of(buffers: Sequence[BufferInfo]) -> Usage:
-        """That of buffers which share no bytes while they are in conflict."""
+        """Return the usage of buffers that share no bytes while they are in conflict."""
         instance = Instance.of(buffers)
         number = {b.name: i for i, b in enumerate(buffers)}
         own = [number[b.name] for b in instance.buffers]
@@ -54,7 +54,7 @@ class Usage:
         return Usage(nbytes).limited()
 
     def limited(self) -> Usage:
-        """No more sections than can be looked at quickly; leaving some out makes no bound wrong."""
+        """Return the usage with no more sections than can be handled quickly; leaving some out makes no bound wrong."""
         most = max(MOST_CELLS // max(self.nbytes.shape[1], 1), 1)
         if len(self.nbytes) <= most:
             return self
@@ -64,9 +64,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """`own` is the cost of each buffer in each pool, and `reduced` that with the price of what it takes of the pool, [buffer,
-    pool]; the least of each buffer, all together, less `refund`, is a lower bound. Numbers are costs times `scale`, rounded
-    down."""
+    """Prices of bytes of pools. `own` is the cost of each buffer in each pool, `reduced` that cost plus the price of the bytes
+    that the buffer takes, [buffer, pool]; the sum of the least reduced cost of each buffer, less `refund`, is a lower bound.
+    Numbers are costs times `scale`, rounded down."""
     own: Array
     reduced: Array
     refund: int
@@ -78,16 +78,16 @@ class Prices:
 
     @property
     def cost(self) -> Fraction:
-        """What no assignment undercuts."""
+        """Lower bound of the cost of an assignment."""
         return self.bound / self.scale
 
     def scaled(self, cost: Fraction) -> int:
-        """A cost as such a number, rounded up: an assignment with a greater bound costs more."""
+        """Return a cost times `scale`, rounded up: an assignment with a greater bound costs more."""
         return math.ceil(cost * self.scale)
 
 
 def prices_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: Costs, usage: Usage, upper: Fraction) -> Prices:
-    """The prices with the best bound that is found; `upper` is what some assignment costs, or might."""
+    """Return the prices with the best bound that is found; `upper` is the cost, or a possible cost, of some assignment."""
     scale = scale_of(buffers, costs)
     own = np.full((len(buffers), len(pools)), NOWHERE, np.int64)
     for row, b in zip(own, buffers):
@@ -101,7 +101,7 @@ def prices_of(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], costs: C
 
 
 def scale_of(buffers: Sequence[BufferInfo], costs: Costs) -> Fraction:
-    """A factor that makes whole numbers of costs, or nearly: exact where that takes few bits."""
+    """Return a factor that makes costs integers, or nearly: exactly if that takes few bits."""
     every = [cost for b in buffers for cost in costs[b.name].values()]
     whole = math.lcm(*(cost.denominator for cost in every))
     total = sum(max(costs[b.name].values(), default=Fraction(0)) for b in buffers)
@@ -115,10 +115,10 @@ class PriceSearch:
     def __init__(self, own: Array, nbytes: Array, limited: Sequence[int], limits: Array) -> None:
         self.own, self.nbytes, self.limited, self.limits = own, nbytes, list(limited), limits
         self.most = (4 << COST_BITS) // np.maximum(nbytes.max(axis=1, initial=1), 1)
-        """More would not change anything, and numbers would not have bits enough."""
+        """Maximum prices: higher ones would not change the result, and would overflow."""
 
     def best(self, upper: int) -> tuple[Array, int]:
-        """The reduced costs and the refund of the best bound."""
+        """Return the reduced costs and the refund of the best bound."""
         prices = np.zeros((len(self.limited), len(self.nbytes)), np.int64)
         best: tuple[int, Array, int] | None = None
         factor, useless = 1.0, 0
@@ -146,7 +146,7 @@ class PriceSearch:
         return reduced, int((prices * self.limits).sum())
 
     def lacking(self, reduced: Array) -> Array:
-        """Bytes of each limited pool that are wanted in each section and not there, [pool, section]."""
+        """Return the bytes of each limited pool that are wanted in each section beyond its limit, [pool, section]."""
         wanted = reduced.argmin(axis=1)
         inside = np.array([wanted == pool for pool in self.limited]).reshape(len(self.limited), len(wanted))
         return np.asarray((inside.astype(np.int64) @ self.nbytes.T) - self.limits)

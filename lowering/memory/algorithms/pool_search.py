@@ -1,9 +1,9 @@
 """Branch and bound over the pools of buffers: depth first, the buffer first that would lose most outside of its best pool,
 within a number of nodes that is counted.
 
-A branch ends where at some time the buffers of a pool have more bytes than it, or where what has been decided makes the
-bound of `pool_prices`, or the costs with the cheapest pool for each other buffer, no better than the best assignment known.
-What is left is judged by the caller: whether it can be packed.
+A branch ends if at some time the buffers of a pool have more bytes than the pool, or if the decisions so far make the bound of
+`pool_prices`, or the cost with each other buffer in its cheapest pool, no better than the best assignment known. The caller
+judges whether the remaining assignments can be packed.
 """
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Judge = Callable[[list[int]], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The sections in which a buffer takes bytes, and how many."""
+    """The sections in which a buffer takes bytes, and the bytes that it takes in each."""
     sections: Array
     nbytes: Array
 
 
 class PoolSearch:
-    """Searches assignments of buffers to pools, of which `limits` says how many bytes each has (None: any)."""
+    """A search of assignments of buffers to pools; `limits` are the bytes of each pool (None: no limit)."""
 
     def __init__(self, usage: Usage, limits: Sequence[int | None], prices: Prices) -> None:
         self.limits, self.prices = limits, prices
@@ -38,8 +38,8 @@ class PoolSearch:
         self.nodes = 0
 
     def run(self, homes: Sequence[int], free: Sequence[int], below: int, nodes: int, ties: bool, judge: Judge) -> bool:
-        """Try pools for the buffers in `free`, where the others lie as `homes` say, with a bound below `below` (or not above
-        it, for `ties`). Whether all have been tried."""
+        """Try pools for the buffers in `free`, with the others in the pools of `homes`, and with a bound below `below` (or not
+        above it, for `ties`). Return whether all have been tried."""
         room = self.room(homes, set(free))
         if room is None:
             return True
@@ -80,7 +80,7 @@ class PoolSearch:
         return True
 
     def room(self, homes: Sequence[int], free: set[int]) -> list[Array | None] | None:
-        """What is left of each pool in each section; None where the buffers that are not free have too much."""
+        """Return the bytes left of each pool in each section; None if the buffers that are not free take too many."""
         room = [None if limit is None else np.full(self.sections, limit, np.int64) for limit in self.limits]
         for b, pool in enumerate(homes):
             if b not in free and not self.enters(b, pool, room):
@@ -88,7 +88,7 @@ class PoolSearch:
         return room
 
     def enters(self, b: int, pool: int, room: Sequence[Array | None]) -> bool:
-        """True if a buffer has room in a pool, which it then takes."""
+        """True if a buffer has room in a pool; the buffer then takes that room."""
         left, taken = room[pool], self.taken[b]
         if left is None:
             return True
@@ -99,7 +99,7 @@ class PoolSearch:
         return True
 
     def back(self, level: int, order: Sequence[int], found: Sequence[int], room: Sequence[Array | None]) -> int:
-        """One level up, where the buffer leaves its pool."""
+        """Go one level up, where the buffer leaves its pool; return the new level."""
         if level:
             b = order[level - 1]
             left = room[found[b]]
@@ -109,5 +109,5 @@ class PoolSearch:
 
 
 def regret(options: Sequence[tuple[int, int]]) -> int:
-    """What the second pool costs more than the first; most of all where there is no second."""
+    """Return the cost of the second pool above that of the first; `NOWHERE` if there is no second."""
     return options[1][0] - options[0][0] if len(options) > 1 else NOWHERE

@@ -1,12 +1,12 @@
 """The default algorithm, and the thorough one: cheap static orders first; then, while the plan is larger than the lower
 bound, the exact search, within an effort that is counted and never timed, so that plans do not vary.
 
-With one pool the answer is the smallest arena where its size is the lower bound, or the search has ruled out every smaller
-one; else the best that was found. The pool's limit plays no part in that: it only says whether the plan is refused, so that a
-smaller limit never leads to a better plan than a larger one, or none. With several pools it is the cheapest assignment of
-buffers to pools (`assign_pools`), and then the smallest pools, the least wanted first; that is optimal where there are few
-assignments, and often elsewhere. With the objective "bytes" the sizes of the pools come first (`smallest_pools`). The hill
-climb is asked as well, and the better plan taken.
+With one pool, the answer is the smallest arena if its size is the lower bound, or if the search has ruled out every smaller
+one; otherwise it is the best that was found. The pool's limit does not affect the search: it only decides whether the plan is
+refused, so that a smaller limit never leads to a better plan than a larger one, or none. With several pools, the answer is the
+cheapest assignment of buffers to pools (`assign_pools`), and then the smallest pools, the least wanted first; that is optimal
+with few assignments, and often otherwise. With the objective "bytes" the sizes of the pools come first (`smallest_pools`). The
+hill climb runs as well, and the better plan is taken.
 """
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from .smallest_pools import with_smaller_pools
 PORTFOLIO_VISITS = 16_000_000
 """The effort of `portfolio`: some 80 ms."""
 TRIFLE = 64
-"""Bytes that `portfolio` spends no more on than a few milliseconds, in Python."""
+"""Largest saving, in bytes, for which `portfolio` spends no more than a few milliseconds, in Python."""
 EXACT_VISITS = 500_000_000
 """The effort of `exact`: some 2 s."""
 
 SHOWN = 5
-"""How many buffers a message lists."""
+"""Maximum number of buffers that a message lists."""
 
 FIRST_ATTEMPTS = 5
-"""Static orders that are tried before a search; where there is no search, all are tried."""
+"""Number of static orders that are tried before a search; without a search, all are tried."""
 ATTEMPT_VISITS = 60_000_000
-"""Conflicts that static orders may look at, all together."""
+"""Maximum number of conflicts that static orders may visit, all together."""
 
 
 @algorithm("portfolio")
 def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
-    """Cheap orders, and a short search where they leave a gap: quick on every model, and on most of them optimal. Where it is
-    not proved to be that in one pool, or nothing fits into several, as `exact`."""
+    """Plan with cheap orders, and a short search if they leave a gap: quick on every model, and optimal on most. If the plan is
+    not proved optimal in one pool, or nothing fits into several, plan as `exact`."""
     if len(pools) == 1:
         return within(buffers, pools, in_one_pool(buffers, pools[0]))
     try:
@@ -61,13 +61,13 @@ def portfolio(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objectiv
 
 
 def quick(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
-    """What `portfolio` tries first."""
+    """Return the plan that `portfolio` tries first."""
     return by_objective(buffers, pools, objective, PORTFOLIO_VISITS, TRIFLE)
 
 
 @algorithm("exact")
 def exact(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
-    """As `portfolio`, and in several pools always with thirty times its effort for the search."""
+    """Plan as `portfolio`, and in several pools always with thirty times its effort for the search."""
     if len(pools) == 1:
         return within(buffers, pools, in_one_pool(buffers, pools[0]))
     found = thorough(buffers, pools, objective)
@@ -77,13 +77,13 @@ def exact(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: O
 
 
 def thorough(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective = "traffic") -> Outcome:
-    """What `exact` and in the end `portfolio` do."""
+    """Return the plan with the effort of `exact`, which is also the last attempt of `portfolio`."""
     return by_objective(buffers, pools, objective, EXACT_VISITS, 0)
 
 
 def by_objective(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objective: Objective, visits: int, trifle: int
                  ) -> Outcome:
-    """The plan of one pool; of several the better one of the search and of `hill_climb`, by the objective."""
+    """Return the plan of one pool, or of several the better one of the search and of `hill_climb`, by the objective."""
     if len(pools) == 1:
         return planned(buffers, pools, Effort(visits), trifle)
     found, refused = list[Outcome](), None
@@ -103,20 +103,20 @@ def by_objective(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], objec
 
 
 def climbed(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> Outcome:
-    """The plan of the hill climb."""
+    """Return the plan of the hill climb."""
     found = hill_climb(buffers, pools, memory_pressure(buffers))
     return found if isinstance(found, Outcome) else judged(buffers, pools, found)
 
 
 def smallest_in(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], first: Outcome) -> Outcome:
-    """The pools made smaller, the least wanted one first. Proved only where all lies in the first, as small as it can be."""
+    """Return a plan with smaller pools, the least wanted first. It is proved only if all is in the first, at its least size."""
     best = with_smaller_pools(buffers, pools, first, lambda limited: planned(buffers, limited, Effort(PORTFOLIO_VISITS)))
     *others, first_size = sizes_of(buffers, pools, best.allocations)
     return dataclasses.replace(best, proved=not any(others) and first_size == best.bounds[pools[0].name])
 
 
 def in_one_pool(buffers: Sequence[BufferInfo], pool: PoolInfo) -> Outcome:
-    """The plan of `portfolio` for one pool, as if it had no limit."""
+    """Return the plan of `portfolio` for one pool, as if the pool had no limit."""
     free = [unlimited(pool)]
     first = quick(buffers, free)
     if first.proved:
@@ -129,8 +129,8 @@ def in_one_pool(buffers: Sequence[BufferInfo], pool: PoolInfo) -> Outcome:
 
 def planned(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], effort: Effort,
             trifle: int = 0) -> Outcome:
-    """The best plan that is found with this effort, or with very little where it could save `trifle` bytes at most; a Problem
-    where none is."""
+    """Return the best plan that is found with this effort, or with very little if it could save at most `trifle` bytes. Raises
+    a Problem if none is found."""
     if len(pools) == 1:
         return within(buffers, pools, PlanningProblem(buffers, [unlimited(pools[0])]).solved(effort, trifle))
     return PlanningProblem(buffers, pools).solved(effort, trifle)
@@ -141,7 +141,7 @@ def unlimited(pool: PoolInfo) -> PoolInfo:
 
 
 def within(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], found: Outcome) -> Outcome:
-    """The plan of one pool; a Problem where that may not be so large."""
+    """Return the plan of one pool; raise a Problem if the plan exceeds the pool's limit."""
     (size,), (pool,) = sizes_of(buffers, pools, found.allocations), pools
     if pool.size_hint_bytes is not None and size > pool.size_hint_bytes:
         raise too_large(buffers, pool, size, found.bounds[pool.name])
@@ -150,13 +150,13 @@ def within(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], found: Outc
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A plan, and how good it is: less is better."""
+    """A plan and its score: less is better."""
     allocations: Mapping[str, PoolAllocation]
     score: Score
 
 
 class PlanningProblem:
-    """Buffers and pools, and what the best plan could be."""
+    """Buffers and pools, and a lower bound of the score of the best plan."""
 
     def __init__(self, buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo]) -> None:
         self.pools, self.costs = pools, costs_of(buffers, pools)
@@ -170,7 +170,7 @@ class PlanningProblem:
         self.has_ties = not is_only(first, self.costs)
 
     def solved(self, effort: Effort, trifle: int) -> Outcome:
-        """The best plan that is found with this effort; a Problem where none is."""
+        """Return the best plan that is found with this effort; raise a Problem if none is."""
         best, refused = self.attempts(effort)
         if best is not None and best.score[0] == self.least[0] and not (self.has_ties and are_few(self.costs)):
             is_little = sum(best.score[1]) - sum(self.least[1]) <= trifle
@@ -191,7 +191,8 @@ class PlanningProblem:
                                     sizes_of(self.buffers, self.pools, allocations)))
 
     def attempts(self, effort: Effort) -> tuple[Scored | None, Problem | None]:
-        """The best of some static orders, and why the first that failed did; ends with the first that none can beat."""
+        """Return the best of some static orders, and the Problem of the first that failed; stop at an order that none can
+        beat."""
         placer = Placer(self.buffers, self.pools)
         is_searched = len(self.buffers) ** 2 + 2 * placer.visits <= effort.visits
         count = FIRST_ATTEMPTS if is_searched else max(2, ATTEMPT_VISITS // placer.visits)
@@ -210,8 +211,8 @@ class PlanningProblem:
         return best, refused
 
     def tightened(self, best: Scored, packer: Packer, is_cheapest: bool) -> Outcome:
-        """The same buffers in the same pools, in less room if there is a way. It is proved to be the best where `is_cheapest`
-        says that of the pools, and no pool can be smaller."""
+        """Return the plan with the same buffers in the same pools, in less room if there is a way. The plan is proved to be the
+        best if `is_cheapest` says so of the pools, and no pool can be smaller."""
         found, bounds, is_least = dict(best.allocations), {}, True
         for i, pool in enumerate(self.pools):
             inside = [b for b in self.buffers if best.allocations[b.name].pool == pool.name]
@@ -223,7 +224,7 @@ class PlanningProblem:
 
 
 def static_orders(buffers: Sequence[BufferInfo]) -> Iterator[tuple[Method, list[BufferInfo]]]:
-    """Ways to place the buffers that are worth trying, each once: those first that often reach the lower bound."""
+    """Yield methods and orders worth trying, each once: those first that often reach the lower bound."""
     keys: list[tuple[Method, Callable[[], Key]]] = [
         ("first_fit", lambda: size_first), ("first_fit", lambda: conflicts_first), ("lowest_first", lambda: conflicts_first),
         ("lowest_first", lambda: death_last), ("lowest_first", lambda: crowd_first(buffers)),
@@ -239,8 +240,8 @@ def static_orders(buffers: Sequence[BufferInfo]) -> Iterator[tuple[Method, list[
 
 
 def too_large(buffers: Sequence[BufferInfo], pool: PoolInfo, size: int, bound: int) -> Problem:
-    """Why buffers do not fit into one pool, of which the smallest plan that was found has `size` bytes, and none less than
-    `bound`."""
+    """Return the Problem of buffers that do not fit into one pool: the smallest plan that was found has `size` bytes, and none
+    has less than `bound`."""
     free = [dataclasses.replace(b, pool_candidates=()) for b in buffers]
     kept, _ = Packer(Effort(0)).first_that_fit(ordered(free, size_first), pool)
     names = {b.name for b in kept}
@@ -261,6 +262,6 @@ def no_room_for(names: Sequence[str]) -> str:
 
 
 def noted(refused: Problem, notes: Sequence[str]) -> Problem:
-    """The same with notes."""
+    """Return the same Problem with notes."""
     return Problem(refused.message, refused.position, kind=refused.kind, help=refused.help,
                    labels=tuple(Label(None, note) for note in notes))

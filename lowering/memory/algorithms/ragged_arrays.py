@@ -1,5 +1,5 @@
-"""Lists of numbers of different lengths, one behind the other in one array: how the planner's inner loops see conflicts
-and sections.
+"""Lists of numbers of different lengths, concatenated in one array: the form of conflicts and sections in the planner's
+inner loops.
 """
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ class RaggedRows:
 
     @property
     def owners(self) -> Array:
-        """The row of each item."""
+        """Row of each item."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @staticmethod
     def of(lists: Sequence[Sequence[int]]) -> RaggedRows:
-        """These rows."""
+        """Return the rows of these lists."""
         return RaggedRows(starts([len(items) for items in lists]), np.array([i for items in lists for i in items], np.int64))
 
     @staticmethod
     def grouped(keys: Array, items: Array, count: int) -> RaggedRows:
-        """`count` rows; row k holds the items whose key is k, in ascending order."""
+        """Return `count` rows; row k holds the items whose key is k, in ascending order."""
         return RaggedRows(starts(np.bincount(keys, minlength=count)), items[np.lexsort((items, keys))].astype(np.int64))
 
     def turned(self, count: int) -> RaggedRows:
-        """For each of the numbers below `count` the rows that hold it."""
+        """Return, for each of the numbers below `count`, the rows that hold it."""
         return RaggedRows.grouped(self.items, self.owners, count)
 
     def only(self, rows: Array, new: Array) -> RaggedRows:
-        """Some rows, their items numbered anew: `new[item]`, or left out where that is negative."""
+        """Return some rows with their items renumbered: `new[item]`, or left out if that is negative."""
         keep = np.zeros(len(self), bool)
         keep[rows] = True
         owners, items = self.owners, new[self.items]
@@ -61,24 +61,24 @@ class RaggedRows:
         return RaggedRows(starts(counts), items[chosen])
 
     def greatest(self, values: Array) -> Array:
-        """Of each row the greatest value of its items; no row is empty."""
+        """Return the greatest value of the items of each row; no row is empty."""
         return np.maximum.reduceat(values[self.items], self.start[:-1]) if len(self) else values[:0]
 
     def sums(self, values: Array) -> Array:
-        """Of each row the sum of its items' values; no row is empty."""
+        """Return the sum of the values of the items of each row; no row is empty."""
         return np.add.reduceat(values[self.items], self.start[:-1]) if len(self) else values[:0]
 
 
 def starts(lengths: Sequence[int] | Array) -> Array:
-    """Where rows of these lengths begin, and where the last ends."""
+    """Return the start of each row of these lengths, and the end of the last."""
     found = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=found[1:])
     return found
 
 
 def distinct(values: Array) -> Array:
-    """Each value once, in ascending order. (The first use of NumPy's own `unique` loads its masked arrays, which takes longer
-    than most plans.)"""
+    """Return each value once, in ascending order. (The first use of NumPy's own `unique` loads its masked arrays, which takes
+    longer than most plans.)"""
     found = np.sort(values)
     keep = np.ones(len(found), bool)
     keep[1:] = found[1:] != found[:-1]

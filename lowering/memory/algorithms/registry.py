@@ -23,10 +23,10 @@ GROUP = "tosaic.memory_planners"
 PRESSURE, OBJECTIVE = "memory_pressure", "objective"
 
 Algorithm = Callable[..., Mapping[str, PoolAllocation] | Outcome]
-"""(buffers, pools) -> the place of each buffer, by name; or an outcome that says, too, what is proved. Buffers come with
-symmetric conflicts, pools in order of preference with their sizes. A function that has a parameter named `memory_pressure` is
-given by that name, too, the largest sum of bytes that are live together; one with a parameter `objective`, what counts first
-where there are several pools, "traffic" or "bytes" (`pool_costs`)."""
+"""(buffers, pools) -> the allocation of each buffer, by name; or an outcome, which also has the proved bounds. Buffers come
+with symmetric conflicts, pools in order of preference with their sizes. A parameter named `memory_pressure` is given the
+largest sum of bytes that are live together; a parameter named `objective` is given the first criterion with several pools,
+"traffic" or "bytes" (`pool_costs`)."""
 
 
 class Planner(Protocol):
@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, Algorithm] = {}
 
 
 def algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
-    """Register a planner's algorithm, so that an option can name it. A Problem where it cannot be called as one."""
+    """Register a planner's algorithm, so that an option can name it. Raises a Problem if it cannot be called as one."""
     def register(function: Algorithm) -> Algorithm:
         if name in ALGORITHMS:
             raise Problem(f"there is a planner's algorithm named {name} already", kind="option")
@@ -52,7 +52,7 @@ def algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
 
 
 def find_algorithm(name: str) -> Algorithm:
-    """The algorithm of that name; a Problem where there is none, or the package that offers it is broken."""
+    """Return the algorithm of that name; raise a Problem if there is none, or if the package that offers it is broken."""
     if name not in ALGORITHMS:
         function = offered(name)
         if name not in ALGORITHMS:  # loading the package may have registered it
@@ -61,18 +61,18 @@ def find_algorithm(name: str) -> Algorithm:
 
 
 def names() -> list[str]:
-    """The names of all algorithms, those of other packages included."""
+    """Return the names of all algorithms, those of other packages included."""
     return sorted({*ALGORITHMS, *(e.name for e in offers())})
 
 
 def offers() -> EntryPoints:
-    """What other packages offer; what reads their metadata is only imported where somebody asks."""
+    """Return the entry points of other packages; import the reader of package metadata only here, on demand."""
     from importlib.metadata import entry_points
     return entry_points(group=GROUP)
 
 
 def offered(name: str) -> Algorithm:
-    """The algorithm of that name from another package."""
+    """Return the algorithm of that name from another package."""
     found = {(e.value, package(e)): e for e in offers().select(name=name)}
     if not found:
         raise Problem(f"there is no planner's algorithm named {name}", kind="option", help=f"there are {', '.join(names())}")
@@ -97,7 +97,7 @@ def package(entry: EntryPoint) -> str:
 
 
 def wanted(function: Algorithm, name: str = "custom") -> set[str]:
-    """Return what an algorithm asks for beside buffers and pools. A Problem where it does not take these."""
+    """Return the parameters of an algorithm besides buffers and pools. Raises a Problem if it does not take these two."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # built in, says nothing about itself
@@ -113,7 +113,7 @@ def wanted(function: Algorithm, name: str = "custom") -> set[str]:
 
 
 def planner(function: Algorithm, pressure: Callable[[], int], objective: Objective) -> Planner:
-    """The algorithm as a function of buffers and pools; `pressure` computes the memory pressure where it is asked for."""
+    """Return the algorithm as a function of buffers and pools; `pressure` computes the memory pressure on demand."""
     asked = wanted(function, getattr(function, "__name__", "custom"))
     more = {name: value() for name, value in ((PRESSURE, pressure), (OBJECTIVE, lambda: objective)) if name in asked}
     return lambda buffers, pools: function(buffers, pools, **more)

@@ -1,4 +1,4 @@
-"""What the pools hold at one point of a run: part of the verifier's replay (`replay`)."""
+"""The contents of the pools at one point of a run: part of the verifier's replay (`replay`)."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from ...elements.expression import Buffer
 from .placed_buffers import Layout, Use
 
 Gone = tuple[int, int, str]
-"""Bytes of a buffer, from one to before another, and the name of the one that has overwritten them."""
+"""First byte and end of a range of a buffer, and the name of the buffer that has overwritten it."""
 
 
 @dataclass(slots=True)
 class Contents:
-    """The buffers of which some bytes are there, and of each buffer the bytes that are gone since they were written."""
+    """The buffers that have some of their bytes, and for each buffer the bytes that are gone since they were written."""
     layout: Layout
     present: set[Buffer] = field(default_factory=set)
     gone: dict[Buffer, list[Gone]] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Contents:
         return Contents(self.layout, set(self.present), dict(self.gone))  # the lists are never changed
 
     def meet(self, other: Contents) -> Contents:
-        """What is certain when either may be the case."""
+        """Return the contents that are certain when either may be the case."""
         met = self.copy()
         met.present |= other.present
         for buffer, spans in other.gone.items():
@@ -36,14 +36,14 @@ class Contents:
         return mine == others and self.present == other.present
 
     def clobbered(self, use: Use) -> str | None:
-        """Who has overwritten some of these bytes, if anybody has."""
+        """Return the name of a buffer that has overwritten some of these bytes; None if none has."""
         for first, end, by in self.gone.get(use.buffer, ()):
             if first < use.end and use.first < end:
                 return by
         return None
 
     def write(self, use: Use) -> None:
-        """Bytes hold the buffer's own; others lose what they had there."""
+        """Record that bytes hold the buffer's own contents; other buffers lose theirs there."""
         layout, (buffer, first, end) = self.layout, use
         if not layout.is_shared(buffer):
             return
@@ -56,13 +56,14 @@ class Contents:
         self.gain(use)
 
     def forget(self, buffers: Iterable[Buffer]) -> None:
-        """Nothing reads these any more."""
+        """Forget buffers that no later step reads."""
         for buffer in buffers:
             self.present.discard(buffer)
             self.gone.pop(buffer, None)
 
     def lose(self, buffer: Buffer, first: int, end: int, by: str) -> None:
-        """Bytes are overwritten; spans that touch become one, which the first to overwrite some keeps."""
+        """Record that bytes are overwritten; spans that touch are merged, under the name of the first buffer to overwrite
+        some."""
         rest: list[Gone] = []
         for span in self.gone.get(buffer, ()):
             if span[0] <= end and first <= span[1]:
@@ -75,7 +76,7 @@ class Contents:
             self.present.discard(buffer)
 
     def gain(self, use: Use) -> None:
-        """Bytes hold the buffer's own again."""
+        """Record that bytes hold the buffer's own contents again."""
         buffer, low, high = use
         self.present.add(buffer)
         spans = self.gone.pop(buffer, None)

@@ -1,5 +1,5 @@
-"""Where a plan puts the buffers of a program, and which of them have bytes in common: what the verifier goes by when it
-replays the steps (`replay`). It knows nothing of how the plan was made.
+"""The pools and offsets of a program's buffers in a plan, and which buffers have bytes in common. The verifier uses these when
+it replays the steps (`replay`). They are independent of how the plan was made.
 """
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from ..plan import PlannedBuffer
 
 MAX_SCANNED_BUFFERS = 64
-"""Buffers that are looked at one by one faster than by whole arrays."""
+"""Number of buffers up to which a scan one by one is faster than whole arrays."""
 
 Bytes = tuple[int, int]
-"""From a byte to before another."""
+"""Half-open range of bytes: first byte, end."""
 
 
 class Use(NamedTuple):
@@ -28,7 +28,7 @@ class Use(NamedTuple):
 
 
 class Layout:
-    """The places of the buffers: `at` has the bytes of each in its pool."""
+    """The layout of the buffers: `at` has the bytes of each in its pool."""
 
     def __init__(self, placed: Mapping[Buffer, PlannedBuffer]) -> None:
         self.placed = placed
@@ -44,7 +44,7 @@ class Layout:
         return Use(buffer, 0, buffer.nbytes)
 
     def is_shared(self, buffer: Buffer) -> bool:
-        """True if another buffer has some of its bytes at some time."""
+        """True if another buffer has some of the buffer's bytes at some time."""
         return buffer in self.shared
 
     def meets(self, one: Buffer, other: Buffer) -> bool:
@@ -54,7 +54,7 @@ class Layout:
         return same_pool and overlap(self.at[one], self.at[other])
 
     def near(self, buffer: Buffer, among: Set[Buffer]) -> Iterable[Buffer]:
-        """Those of some buffers that have bytes in common with this one."""
+        """Return the buffers in `among` that have bytes in common with `buffer`."""
         if len(among) <= MAX_SCANNED_BUFFERS:
             return [other for other in among if self.meets(buffer, other)]
         return (self.pools[self.placed[buffer].pool].near(self.at[buffer]) - {buffer}) & among
@@ -76,13 +76,13 @@ class PoolContents:
         self.first, self.end = (np.array(column, np.int64) for column in zip(*(at[b] for b in buffers)))
 
     def near(self, place: Bytes) -> frozenset[Buffer]:
-        """Those with bytes there."""
+        """Return the buffers with bytes in that range."""
         first, end = place
         return frozenset(self.buffers[(self.first < end) & (self.end > first)].tolist())
 
     def shared(self) -> Iterator[Buffer]:
-        """Those that have bytes in common with another: one that begins before the last byte of those that begin before it, or
-        of which another does."""
+        """Yield the buffers that have bytes in common with another: those that begin before the end of an earlier one, or
+        before whose end the next one begins."""
         order = np.lexsort((self.end, self.first))
         order = order[self.first[order] < self.end[order]]
         if len(order) < 2:

@@ -1,8 +1,7 @@
-"""Runs a program's steps on a plan without computing anything: notes which bytes of each buffer have been overwritten by
-another since they were written, and what is still read of those. The verifier's core, with `layout` (who shares bytes),
-`step_uses` (what a step touches), `step_order` (in which order) and `contents` (what is there): they share with the planners
-only the order of accesses (`loops/dependence`).
-"""
+"""The core of the verifier: a replay of a program's steps on a plan without computing anything. It records which bytes of each
+buffer another one has overwritten since they were written, and finds reads of those. With `placed_buffers` (shared bytes),
+`step_uses` (bytes that a step touches), `step_order` (in which order) and `contents` (of the pools), it shares with the
+planners only the order of accesses (`loops/dependence`)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Runs the steps on contents instead of numbers: both arms of each branch, each loop until nothing changes."""
+    """A replay of the steps on contents instead of numbers: both arms of each branch, each loop until nothing changes."""
 
     def __init__(self, program: Program, placed: Mapping[Buffer, PlannedBuffer]) -> None:
         self.program, self.layout = program, Layout(placed)
@@ -32,7 +31,7 @@ class Replay:
         self.faults: list[str] = []
 
     def whole_run(self) -> None:
-        """The caller gives inputs, and finds outputs; constants are there before and after."""
+        """Replay a whole run: the caller writes inputs and reads outputs; constants exist before and after."""
         given = (*self.program.constants, *self.program.inputs)
         for buffer in given:
             self.now.write(self.layout.whole(buffer))
@@ -45,7 +44,7 @@ class Replay:
             self.read(self.layout.whole(buffer), "the caller")
 
     def last_used(self) -> list[list[Buffer]]:
-        """For each step of the whole run: the buffers that none behind it touches, nor the caller."""
+        """Return, for each step of the whole run, the buffers that no later step touches, nor the caller."""
         last: dict[Buffer, int] = {}
         for number, step in enumerate(self.program.steps):
             for inner in walk((step,)):
@@ -77,7 +76,8 @@ class Replay:
                     pass
 
     def loop(self, loop: Loop) -> None:
-        """Each iteration starts with what is certain after any number of iterations; that only shrinks, so it ends."""
+        """Replay a loop: each iteration starts with the contents that are certain after any number of iterations. These only
+        shrink, so the replay ends."""
         while True:
             start = self.now.copy()
             self.run(loop.test)
@@ -99,8 +99,8 @@ class Replay:
         self.take(step)
 
     def parallel(self, parallel: Parallel) -> None:
-        """Tasks that run at the same time: one step, in which no two buffers share a byte. What the tasks write for each other
-        to read, each has its own of."""
+        """Replay tasks that run at the same time as one step, in which no two buffers share a byte. Each task has its own copy
+        of a buffer that the tasks both write and read."""
         step = self.uses.at_once(tuple(dict.fromkeys(s.kernel for task in parallel.tasks for s in task)))
         self.check_at_once(step, None, is_whole=False)
         self.take(step)
@@ -116,8 +116,8 @@ class Replay:
             self.faults.append(f"{reader} reads {self.layout.name(use.buffer)}, whose bytes {by} has overwritten")
 
     def check_at_once(self, step: Touched, kernel: int | None, is_whole: bool) -> None:
-        """What one step writes shares no byte with what else it uses, unless `kernel` is done with each byte in the one buffer
-        before it uses it in the other."""
+        """Check that a buffer that one step writes shares no byte with another that the step uses, unless `kernel` is done with
+        each byte in the one buffer before it uses the byte in the other."""
         uses = step.uses if step.pairs else ()
         for i, j in step.pairs:
             one, other = uses[i], uses[j]
@@ -129,18 +129,18 @@ class Replay:
                 self.faults.append(f"{step.name} uses {pair} at once, which share bytes")
 
     def is_over(self, kernel: int, read: Buffer, written: Buffer) -> bool:
-        """True if the one lies exactly on the other, and the loops go well with that."""
+        """True if `written` is exactly over `read`, and the order of the loops allows it."""
         return (self.layout.at[read][0] == self.layout.at[written][0]
                 and may_overwrite(self.program.functions[kernel], read, written))
 
     def are_apart(self, kernel: int, one: Buffer, other: Buffer, is_whole: bool) -> bool:
-        """True if each byte of both is needed in one of the buffers at a time."""
+        """True if each byte that both have is needed in only one of the buffers at a time."""
         distance = self.layout.at[other][0] - self.layout.at[one][0]
         return are_apart(self.program.functions[kernel], one, other, distance, is_whole)
 
 
 def touched_by(program: Program, step: Step) -> Sequence[Buffer]:
-    """The buffers that a step itself touches, not those inside it."""
+    """Return the buffers that a step itself touches, without its nested steps."""
     match step:
         case Compute(kernel):
             return *program.functions[kernel].params, *program.functions[kernel].scratch

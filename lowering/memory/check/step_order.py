@@ -1,8 +1,8 @@
-"""Bytes that two buffers of one step share: part of the verifier's replay (`replay`).
+"""The use in time of bytes that two buffers of one step share: part of the verifier's replay (`replay`).
 
-Each byte that both have is either done with in the one buffer before it is used in the other, or it is not. A step reads an
-operand until its last access, and needs a result from its first one on; scratch it needs between both. A byte that no access
-touches is needed all the time.
+A step must be done with each shared byte in the one buffer before it uses the byte in the other. A step needs an operand until
+its last access, a result from its first access on, and scratch between both. A byte that no access touches is needed all the
+time.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVER = -1
 
 
 def part_of(function: Function, buffer: Buffer) -> Part:
-    """What a buffer is for a function."""
+    """Return the role of a buffer in a function."""
     if buffer in function.scratch:
         return "scratch"
     if buffer not in buffers_written(function):
@@ -43,7 +43,7 @@ def part_of(function: Function, buffer: Buffer) -> Part:
 
 def are_apart(function: Function, one: Buffer, other: Buffer, distance: int, is_whole: bool) -> bool:
     """True if no byte is needed in both buffers at the same time while the function runs. `other` begins `distance` bytes
-    behind `one`; only of a run of all rows, in order (`is_whole`), the single accesses are looked at."""
+    after `one`; single accesses are examined only for a run of all rows, in order (`is_whole`)."""
     found = touches(function, {one, other}) if is_whole and one.size and other.size else None
     begin, end = spans(function, one, found)
     there, until = spans(function, other, found)
@@ -54,7 +54,7 @@ def are_apart(function: Function, one: Buffer, other: Buffer, distance: int, is_
 
 
 def spans(function: Function, buffer: Buffer, found: dict[Buffer, Touches] | None) -> tuple[Integers, Integers]:
-    """From when to when each group of bytes of a buffer is needed in a run of the function."""
+    """Return the first and last time at which each group of bytes of a buffer is needed in a run of the function."""
     first, last = by_statement(function, buffer) if found is None else (found[buffer].first, found[buffer].last)
     is_untouched = first == NEVER
     part = part_of(function, buffer)
@@ -64,13 +64,13 @@ def spans(function: Function, buffer: Buffer, found: dict[Buffer, Touches] | Non
 
 
 def by_statement(function: Function, buffer: Buffer) -> tuple[Integers, Integers]:
-    """The first and the last statement of the function's body that touches a buffer."""
+    """Return the first and the last statement of the function's body that touches a buffer."""
     numbers = [n for n, stmt in enumerate(function.body) if any(buffer in named(inner) for inner in walk([stmt]))]
     return np.array([numbers[0] if numbers else NEVER]), np.array([numbers[-1] if numbers else -1])
 
 
 def named(stmt: Stmt) -> tuple[Buffer, ...]:
-    """The buffer of an access."""
+    """Return the buffer of an access; empty for any other statement."""
     match stmt:
         case LoadFrom(address=address) | StoreTo(address=address) | LoadTile(address=address) | StoreTile(address=address):
             return (address.buffer,)

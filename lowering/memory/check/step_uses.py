@@ -1,8 +1,8 @@
-"""Which bytes of which buffers a step touches: part of the verifier's replay (`replay`).
+"""The bytes of each buffer that a step touches: part of the verifier's replay (`replay`).
 
-A step of some rows touches the rows that its kernel's index expressions say; every other one touches whole buffers. What
-each row of a kernel touches is worked out once, in tables. Buffers that share no bytes with others are left out: nothing
-can happen to them.
+A step of some rows touches the rows in its kernel's index expressions; every other step touches whole buffers. The bytes
+that each row of a kernel touches are computed once, in tables. Buffers that share no bytes with others are left out:
+nothing can overwrite them.
 """
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .placed_buffers import Layout, Use
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What one step touches: first it reads, then it writes; scratch means nothing before and after. `pairs` are those of
-    these uses, by number in that order, of which the first is no read and the buffers share bytes."""
+    """The uses of one step: it reads first, then it writes; scratch means nothing before and after. `pairs` are pairs of
+    these uses, by number in that order, where the first is no read and the buffers share bytes."""
     name: str
     reads: tuple[Use, ...]
     writes: tuple[Use, ...]
@@ -38,20 +38,20 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """What each row of a kernel's output touches of a buffer: from byte `first[row]` to before `end[row]`. Each load goes
-    one way with the rows, so that the outermost bytes of some rows are those of the first or of the last of them."""
+    """The bytes of a buffer that each row of a kernel's output touches: from `first[row]` to before `end[row]`. Each load
+    is monotonic in the rows, so the outermost bytes of a range of rows are those of its first or its last row."""
     buffer: Buffer
     first: Sequence[int]
     end: Sequence[int]
 
     def rows(self, low: int, last: int) -> Use:
-        """What the rows from `low` to `last` touch, both included."""
+        """Return the bytes that the rows from `low` to `last` touch, both included."""
         first, end = self.first, self.end
         return Use(self.buffer, min(first[low], first[last]), max(end[low], end[last]))
 
 
 class StepUses:
-    """Finds out what the steps of a program touch."""
+    """The uses of the steps of a program, computed on demand."""
 
     def __init__(self, program: Program, layout: Layout) -> None:
         self.program, self.layout = program, layout
@@ -59,11 +59,11 @@ class StepUses:
         self.tables_known: dict[int, tuple[list[RowTable], list[RowTable]]] = {}
 
     def touched(self, kernel: int, rows: tuple[int, int] | None) -> Touched:
-        """All bytes that one step reads, writes, and uses for itself."""
+        """Return all bytes that one step reads, writes, and uses as scratch."""
         whole = self.whole_known.get(kernel) or self.whole(kernel)
         if rows is None:
             return whole
-        if not self.program.kernels:  # where it goes on, what is there already must be there still
+        if not self.program.kernels:  # a step that continues needs the rows that were written before
             reads = whole.reads + whole.writes if rows[0] > 0 else whole.reads
             return replace(whole, reads=reads, pairs=self.pairs(reads, whole.writes + whole.scratch))
         low, last = rows[0], rows[1] - 1
@@ -72,7 +72,7 @@ class StepUses:
                        whole.scratch, whole.pairs)
 
     def whole(self, kernel: int) -> Touched:
-        """What a step of all rows touches."""
+        """Return the uses of a step of all rows."""
         function = self.program.functions[kernel]
         near = [b for b in function.params if self.layout.is_shared(b)]
         reads, writes, scratch = (tuple(map(self.layout.whole, buffers)) for buffers in (
@@ -82,8 +82,8 @@ class StepUses:
         return self.whole_known[kernel]
 
     def at_once(self, kernels: Sequence[int]) -> Touched:
-        """What kernels touch that are tiled by rows, in tasks at the same time: what one of them writes, it is not said to
-        read."""
+        """Return the uses of kernels that are tiled by rows, in tasks at the same time; a buffer that one of them writes does
+        not count as read."""
         found = [self.whole_known.get(k) or self.whole(k) for k in kernels]
         writes, scratch = ({u.buffer: u for u in uses} for uses in (
             [u for t in found for u in t.writes], [u for t in found for u in t.scratch]))
@@ -93,14 +93,14 @@ class StepUses:
                        self.pairs(tuple(reads.values()), written))
 
     def pairs(self, reads: Sequence[Use], written: Sequence[Use]) -> tuple[tuple[int, int], ...]:
-        """See `Touched`."""
+        """Return the `pairs` of `Touched`."""
         uses = *reads, *written
         return tuple((i, j) for i in range(len(reads), len(uses)) for j in range(i)
                      if self.layout.meets(uses[i].buffer, uses[j].buffer))
 
     def tables(self, number: int) -> tuple[list[RowTable], list[RowTable]]:
-        """What each row reads and writes. Of buffers that lie in memory as the kernel's expression has them it is some rows,
-        of others everything."""
+        """Return the bytes that each row reads and writes: some rows of buffers whose layout is that of the kernel's
+        expression, and all of other buffers."""
         kernel, whole = self.program.kernels[number], self.whole_known[number]
         axis = next(a for a in kernel.axes if a.extent > 1)
         found = row_loads(kernel, axis, {use.buffer for use in whole.reads})
@@ -112,8 +112,8 @@ class StepUses:
 # ---- tables ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class RowLoad:
-    """The place of a load along its buffer's rows, from `low` to `high` for row 0 of the kernel's output, `step` further for
-    each row; in units of `unit` to a row."""
+    """The range of a load along its buffer's rows, from `low` to `high` for row 0 of the kernel's output, `step` further for
+    each row; `unit` of these numbers make a row."""
     low: int
     high: int
     step: int
@@ -121,7 +121,7 @@ class RowLoad:
 
 
 def row_loads(kernel: Kernel, axis: Axis, wanted: set[Buffer]) -> dict[Buffer, set[RowLoad]]:
-    """The loads of some buffers, as the rows of the kernel move them: alike ones once."""
+    """Return the loads of some buffers as functions of the kernel's rows, each distinct one once."""
     found: dict[Buffer, set[RowLoad]] = {}
     for load in loads(kernel.value):
         if load.buffer in wanted:
@@ -140,7 +140,7 @@ def row_load(load: Load, axis: Axis) -> RowLoad:
 
 
 def read_table(buffer: Buffer, found: Iterable[RowLoad], extent: int) -> RowTable:
-    """All that the loads of a row touch together, cut to the rows that the buffer has; without any load, the buffer."""
+    """Return all bytes that the loads of a row touch, clipped to the rows of the buffer; without any load, the whole buffer."""
     rows = rows_of(buffer)
     number, nbytes = np.arange(extent), buffer.nbytes // rows
     first, end = [], []
@@ -154,7 +154,7 @@ def read_table(buffer: Buffer, found: Iterable[RowLoad], extent: int) -> RowTabl
 
 
 def written_table(buffer: Buffer, kernel: Kernel, extent: int) -> RowTable:
-    """A row writes its own."""
+    """Return the bytes that each row writes: its own row of the kernel's output, the whole of any other buffer."""
     if buffer is not kernel.out:
         return RowTable(buffer, [0] * extent, [buffer.nbytes] * extent)
     rows = rows_of(buffer)

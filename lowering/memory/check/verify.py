@@ -1,5 +1,5 @@
-"""The verifier of plans, which shares no code with the planner. It holds an algorithm's answer against the conflicts that the
-algorithm was given, and a whole plan against the program, by replaying the steps (`replay`). Runs on every compilation.
+"""The verifier of plans, which shares no code with the planner. It checks an algorithm's answer against the conflicts that the
+algorithm was given, and a whole plan against the program, by replaying the steps (`replay`). It runs on every compilation.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..plan import Plan, PlannedBuffer, PlannedPool, names_of
 from .replay import Replay
 
 SHOWN = 5
-"""How many faults a message lists."""
+"""Maximum number of faults that a message lists."""
 
 WRONG = "the memory plan is wrong"
 
@@ -34,7 +34,7 @@ def require_sound(faults: Sequence[str]) -> None:
 # ---- an algorithm's answer -------------------------------------------------------------------------------------------
 def placement_faults(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo],
                      allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
-    """What is wrong with the place of each buffer by itself."""
+    """Yield the faults of each buffer's own pool and offset."""
     known = {p.name: p for p in pools}
     for name in sorted(allocations.keys() - {b.name for b in buffers}):
         yield f"{name} has a place but is no buffer"
@@ -61,7 +61,7 @@ def place_faults(buffer: BufferInfo, place: PoolAllocation, pool: PoolInfo) -> I
 
 
 def conflict_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
-    """Which buffers in conflict share a byte; conflicts count both ways, however they are given."""
+    """Yield the pairs of buffers in conflict that share a byte; conflicts count both ways, however they are given."""
     spans = {b.name: (place.pool, place.byte_offset, place.byte_offset + b.size_bytes)
              for b in buffers if (place := allocations.get(b.name)) is not None and b.size_bytes}
     clashes = set()
@@ -77,7 +77,7 @@ def conflict_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, Poo
 
 
 def lifetime_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, PoolAllocation]) -> Iterator[str]:
-    """Buffers that are live at one tick and share a byte: a sweep over time keeps the bytes of each pool that are taken."""
+    """Yield the buffers that are live at one tick and share a byte: a sweep over time tracks the taken bytes of each pool."""
     events = sorted((first, last, b.name, b.size_bytes) for b in buffers if b.size_bytes and b.name in allocations
                     for first, last in b.live or ())
     taken: dict[str, list[Taken]] = {}
@@ -92,7 +92,7 @@ def lifetime_faults(buffers: Sequence[BufferInfo], allocations: Mapping[str, Poo
 
 
 class Taken(NamedTuple):
-    """Bytes of a pool that a buffer takes, from one to before another, until its tick `last`."""
+    """Bytes [start, end) of a pool that a buffer takes until its tick `last`."""
     start: int
     end: int
     last: int
@@ -101,13 +101,13 @@ class Taken(NamedTuple):
 
 # ---- a plan, against its program -------------------------------------------------------------------------------------
 def verify(plan: Plan, program: Program) -> None:
-    """Raise a Problem unless `plan` gives every buffer of `program` that needs one a place, and running the program
+    """Raise a Problem unless `plan` gives every buffer of `program` that needs one an offset, and running the program
     never finds bytes overwritten that are still to be read."""
     require_sound(plan_faults(plan, program))
 
 
 def plan_faults(plan: Plan, program: Program) -> list[str]:
-    """What is wrong with `plan`, each fault once."""
+    """Return the faults of `plan`, each once."""
     places = {b.name: b for b in plan.buffers}
     names, variables = names_of(program), {v.buffer.name: v.buffer.nbytes for v in program.variables}
     faults = [*layout_faults(plan), *(f"{names[b]} has no place" for b in program.temporaries if names[b] not in places)]
@@ -123,7 +123,7 @@ def plan_faults(plan: Plan, program: Program) -> list[str]:
 
 
 def layout_faults(plan: Plan) -> Iterator[str]:
-    """What is wrong with pools and places by themselves."""
+    """Yield the faults of pools and offsets by themselves."""
     pools = {p.name: p for p in plan.pools}
     if len(pools) < len(plan.pools) or len({b.name for b in plan.buffers}) < len(plan.buffers):
         yield "two pools or two buffers have the same name"

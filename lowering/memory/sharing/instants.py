@@ -1,9 +1,9 @@
-"""When, while a kernel runs, its buffers hold something: the planner's liveness inside a step of the program.
+"""Live ranges of buffers inside a step of the program, while its kernel runs.
 
 A tick of the line of `lifetimes` has `INSTANTS` instants; a *moment* is a tick with an instant: tick * INSTANTS + instant. A
-step of which nothing finer is known has the instant 0 alone. Two things are known of others: of all functions, which statement
-of the body (a *stage*: one fills a halo, one copies the image into it, one computes) touches a buffer first and last; and of
-functions that run as a whole, which access touches an element first and last (`loops.dependence`).
+step of which nothing finer is known has the instant 0 alone. Two finer facts are available: for all functions, the statements
+of the body (*stages*: one fills a halo, one copies the image into it, one computes) that touch a buffer first and last; and for
+functions that run as a whole, the accesses that touch an element first and last (`loops.dependence`).
 """
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from ...loops.ir import Block, For, Function, GatherFrom, If, LoadFrom, LoadTile
 Integers = npt.NDArray[np.int64]
 INSTANTS = 1 << 32
 MAX_ACCESSES = 1 << 20
-"""Accesses to single elements of a function that are looked at: some 10 ms."""
+"""Maximum number of accesses to single elements of a function that are examined: some 10 ms."""
 PIECES = 64
 """Number of pieces into which a buffer is divided when distances between buffers are computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """Of each `nbytes` of a buffer, one piece after the other, the last of which may be shorter: the instants of a step, or the
-    moments, that touch it first and last."""
+    """The first and the last instant of a step, or moment, that touches each piece of a buffer. Pieces are consecutive, of
+    `nbytes` bytes; the last may be shorter."""
     first: Integers
     last: Integers
     nbytes: int
 
     @staticmethod
     def whole(first: int, last: int, nbytes: int) -> Held:
-        """One piece."""
+        """Return a single piece."""
         return Held(np.array([first]), np.array([last]), nbytes)
 
     @property
     def starts(self) -> Integers:
-        """The first byte of each piece."""
+        """Offset of the first byte of each piece."""
         return np.arange(len(self.first)) * self.nbytes
 
     def at(self, tick: int) -> Held:
-        """The moments of instants at a tick."""
+        """Return the moments of the instants at a tick."""
         return Held(self.first + tick * INSTANTS, self.last + tick * INSTANTS, self.nbytes)
 
     def in_pieces(self, pieces: int = PIECES, inner: bool = False) -> Held:
-        """No more pieces than that, of neighbours: each touched from the first of these to the last; or, `inner`, while all of
-        them are."""
+        """Return at most `pieces` pieces, each made of neighbours and touched from their first instant to their last; with
+        `inner`, only while all of them are."""
         count = len(self.first)
         if count <= pieces:
             return self
@@ -60,7 +60,7 @@ class Held:
 
 
 Instants = Mapping[Buffer, Held]
-"""Of each buffer of a function, parameters and scratch."""
+"""Instants by buffer of a function, parameters and scratch."""
 
 
 _stages: WeakKeyDictionary[Function, Instants] = WeakKeyDictionary()
@@ -68,7 +68,8 @@ _elements: WeakKeyDictionary[Function, Instants | None] = WeakKeyDictionary()
 
 
 def by_stages(function: Function) -> Instants:
-    """Instants are the statements of the function's body; a buffer that none touches is in use all the time."""
+    """Return instants that number the statements of the function's body; a buffer that no statement touches is always in
+    use."""
     if (known := _stages.get(function)) is not None:
         return known
     spans: dict[Buffer, tuple[int, int]] = {}
@@ -80,7 +81,7 @@ def by_stages(function: Function) -> Instants:
 
 
 def buffers_touched(block: Block) -> set[Buffer]:
-    """The buffers that statements load or store."""
+    """Return the buffers that statements load or store."""
     found: set[Buffer] = set()
     for stmt in block:
         match stmt:
@@ -94,8 +95,8 @@ def buffers_touched(block: Block) -> set[Buffer]:
 
 
 def by_elements(function: Function) -> Instants | None:
-    """Instants are the accesses that matter, in their order; None where that is too much to find out. An element that none
-    touches is in use all the time."""
+    """Return instants that number the accesses that matter, in order; None if there are too many to analyze. An element that no
+    access touches is in use all the time."""
     if function not in _elements:
         _elements[function] = elements(function)
     return _elements[function]

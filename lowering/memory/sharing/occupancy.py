@@ -1,10 +1,10 @@
-"""Which bytes of a buffer hold something that is still wanted, and when: finer than lifetimes, which know whole buffers.
+"""The bytes of a buffer that hold a value still needed, by time: finer than lifetimes, which know whole buffers.
 
 A kernel that is tiled by rows writes a buffer row by row, and its readers are done with it row by row; so two buffers that are
 live at the same time may still share bytes, where the rows of one are read before those of the other are written. A kernel is
-done with an operand, or with scratch, before it ends, and begins to write its result after it has begun (`instants`): so much
-is asked of the kernels at which the memory is fullest. And a kernel that loads each element before it stores there may write
-over an operand that nobody reads again. `spacing` says of a pair of buffers which distances between them are not allowed.
+done with an operand, or with scratch, before it ends, and begins to write its result after it has begun (`instants`); this is
+analyzed for the kernels at which the memory is fullest. And a kernel that loads each element before it stores there may write
+over an operand that nobody reads again. `spacing` returns the distances between two buffers that are not allowed.
 """
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ COUNTED = 4096
 """Number of pieces into which a buffer is divided when live bytes are counted."""
 Table = npt.NDArray[np.int64]
 Spacing = tuple[tuple[int, int], ...]
-"""Open intervals, ascending: the offset of one buffer relative to another's lies in none of them."""
+"""Open intervals, ascending: the offset of one buffer relative to another's is in none of them."""
 
 
 class Occupied(NamedTuple):
-    """Bytes [first, end) of a buffer hold something from the moment `written` to the moment `read`, both included."""
+    """Bytes [first, end) of a buffer that hold a value from the moment `written` to the moment `read`, both included."""
     first: int
     end: int
     written: int
@@ -45,15 +45,15 @@ class Occupied(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occupancy:
-    """Of each buffer: which bytes are occupied when, in few pieces, of which each is while one of its bytes is; and how many
-    bytes are when, as rows (0, bytes, moment written, moment read), never too many."""
+    """The occupied bytes of each buffer by time: in few pieces, each occupied while one of its bytes is; and their number, as
+    rows (0, bytes, moment written, moment read), never too many."""
     pieces: dict[Buffer, tuple[Occupied, ...]]
     counts: dict[Buffer, Table]
 
 
 def timed(steps: Sequence[Step]) -> Iterator[tuple[int, Compute]]:
-    """The steps that compute, outside of branches and loops, each with its tick in the line of `lifetimes`; not those of tasks
-    that run at the same time."""
+    """Yield the steps that compute, outside of branches and loops, each with its tick in the line of `lifetimes`; not those of
+    tasks that run at the same time."""
     tick = 0
     for step in steps:
         if isinstance(step, Compute):
@@ -62,7 +62,7 @@ def timed(steps: Sequence[Step]) -> Iterator[tuple[int, Compute]]:
 
 
 def length(step: Step) -> int:
-    """Ticks that a step takes."""
+    """Return the number of ticks that a step takes."""
     match step:
         case Branch(_, then, otherwise):
             return 1 + sum(map(length, (*then, *otherwise)))
@@ -72,7 +72,7 @@ def length(step: Step) -> int:
 
 
 def used_elsewhere(program: Program) -> set[Buffer]:
-    """Buffers that branches, loops, checks and tasks use: these have no more than a lifetime."""
+    """Return the buffers that branches, loops, checks and tasks use: only the lifetime of these is known."""
     found: set[Buffer] = set()
     for outer in program.steps:
         for step in walk((outer,)):
@@ -85,7 +85,7 @@ def used_elsewhere(program: Program) -> set[Buffer]:
 
 
 def occupancy(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: Mapping[int, Instants]) -> Occupancy:
-    """What is occupied when; `inside` has the instants of some ticks, the others have one."""
+    """Return the occupancy of the buffers; `inside` has the instants of some ticks, the others have one instant."""
     pieces, counts = dict[Buffer, tuple[Occupied, ...]](), dict[Buffer, Table]()
     functions = {tick: program.functions[step.kernel] for tick, step in timed(program.steps) if tick in inside}
     for b, spans in live.items():
@@ -101,8 +101,8 @@ def occupancy(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside
 
 def ends_of(buffer: Buffer, span: Ticks, inside: Mapping[int, Instants], functions: Mapping[int, Function]
             ) -> tuple[Held, Held]:
-    """The moments at which a buffer begins to hold something, and ceases, in a span of its life: those of the kernels there,
-    where the first writes it and does not need it before, and the last does not write it."""
+    """Return the moments at which a buffer begins and ceases to hold a value in a span of its life: those of the kernels there,
+    if the first writes it and does not need it before, and the last does not write it."""
     first, last = span
     written, read = Held.whole(0, 0, buffer.nbytes), Held.whole(0, INSTANTS - 1 if last in inside else 0, buffer.nbytes)
     if first in functions and buffer in inside[first] and buffer.role != "argument" and is_made(buffer, functions[first]):
@@ -123,7 +123,7 @@ def is_let_go(buffer: Buffer, function: Function) -> bool:
 
 
 def occupied_by(nbytes: int, written: Held, read: Held) -> Iterator[Occupied]:
-    """The pieces of a buffer; neighbours with the same moments together."""
+    """Yield the pieces of a buffer; neighbours with the same moments are merged."""
     starts, begin, end = joint(written.in_pieces(), read.in_pieces(), nbytes)
     is_new = np.flatnonzero((np.diff(begin, prepend=-1) != 0) | (np.diff(end, prepend=-1) != 0))
     stops = [*starts[is_new[1:]].tolist(), nbytes]
@@ -131,14 +131,14 @@ def occupied_by(nbytes: int, written: Held, read: Held) -> Iterator[Occupied]:
 
 
 def joint(written: Held, read: Held, nbytes: int) -> tuple[Table, Table, Table]:
-    """Where the pieces of both begin, and the moments of each."""
+    """Return the starts of the pieces of both, and the moments of each piece."""
     starts = np.union1d(written.starts, read.starts)
     starts = starts[starts < nbytes] if nbytes else starts[:1]
     return starts, written.first[starts // max(written.nbytes, 1)], read.last[starts // max(read.nbytes, 1)]
 
 
 def counted(nbytes: int, uses: Sequence[tuple[Held, Held]]) -> Table:
-    """The bytes of a buffer that are occupied between the same moments; of too many pieces, between fewer moments."""
+    """Return the bytes of a buffer that are occupied between the same moments; with too many pieces, between fewer moments."""
     rows = []
     for written, read in uses:
         starts, begin, end = joint(written.in_pieces(COUNTED, inner=True), read.in_pieces(COUNTED, inner=True), nbytes)
@@ -149,7 +149,7 @@ def counted(nbytes: int, uses: Sequence[tuple[Held, Held]]) -> Table:
 
 def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: Mapping[int, Instants]
             ) -> dict[Buffer, tuple[Occupied, ...]]:
-    """The buffers that kernels write or read row by row, and nothing else does."""
+    """Return the occupied pieces of the buffers that kernels write or read row by row, and nothing else uses."""
     ticks = list(timed(program.steps))
     partly = {b for _, s in ticks if s.rows is not None for b in program.functions[s.kernel].params} - used_elsewhere(program)
     whole = {k.out for k in program.kernels} | set(program.inputs)  # not the rings that some of them lie in
@@ -171,7 +171,7 @@ def by_rows(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: 
 
 
 def within(buffer: Buffer, function: Function, tick: int, instants: Instants | None) -> tuple[int, int]:
-    """The moments at which a step begins and ceases to use a buffer."""
+    """Return the moments at which a step begins and ceases to use a buffer."""
     if instants is None or buffer not in instants:
         return tick * INSTANTS, tick * INSTANTS + (0 if instants is None else INSTANTS - 1)
     held = instants[buffer].at(tick)
@@ -180,14 +180,14 @@ def within(buffer: Buffer, function: Function, tick: int, instants: Instants | N
 
 
 def lifetimes(buffer: Buffer, span: Ticks) -> RowLifetimes:
-    """Those of the rows of a buffer that lives so long, before any step: an input is there from the start, a result to the
-    end."""
+    """Return the lifetimes of the rows of a buffer that is live in `span`, before any step: an input is live from the start, a
+    result to the end."""
     return RowLifetimes.of(row_dimension(buffer)[1], span[0] * INSTANTS if buffer.role == "argument" else None,
                            span[1] * INSTANTS + INSTANTS - 1 if buffer.role == "result" else None)
 
 
 def occupied(buffer: Buffer, life: RowLifetimes) -> tuple[Occupied, ...]:
-    """Neighbouring rows with the same lifetime together."""
+    """Return the occupied pieces of a buffer; neighbouring rows with the same lifetime are one piece."""
     lives = list(zip(life.written.tolist(), life.read.tolist()))
     nbytes = buffer.nbytes // len(lives)
     edges = [0, *(i for i in range(1, len(lives)) if lives[i] != lives[i - 1]), len(lives)]
@@ -196,24 +196,24 @@ def occupied(buffer: Buffer, life: RowLifetimes) -> tuple[Occupied, ...]:
 
 # ---- pairs -----------------------------------------------------------------------------------------------------------
 def spacing(one: Sequence[Occupied], other: Sequence[Occupied]) -> Spacing:
-    """Where `other` may not begin, relative to the beginning of `one`: so that no byte is occupied by both at a tick."""
+    """Return the offsets, relative to `one`, at which `other` may not begin: there both would occupy a byte at a tick."""
     return spacing_of(table(one), table(other))
 
 
 def table(spans: Iterable[Occupied]) -> Table:
-    """A row for each: first byte, end, tick written, tick read."""
+    """Return a row for each span: first byte, end, tick written, tick read."""
     return np.fromiter(itertools.chain.from_iterable(spans), np.int64).reshape(-1, 4)
 
 
 def spacing_of(a: Table, b: Table) -> Spacing:
-    """`spacing` of two tables."""
+    """Return the `spacing` of two tables."""
     overlap = (a[:, None, 2] <= b[None, :, 3]) & (b[None, :, 2] <= a[:, None, 3])
     one, other = np.nonzero(overlap)
     return merged(a[one, 0] - b[other, 1], a[one, 1] - b[other, 0])
 
 
 def merged(low: Table, high: Table) -> Spacing:
-    """The union of open intervals; two that only touch leave the point between them."""
+    """Return the union of open intervals; two that only touch leave the point between them."""
     if not len(low):
         return ()
     order = np.argsort(low)
@@ -223,8 +223,8 @@ def merged(low: Table, high: Table) -> Spacing:
 
 
 def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iterator[tuple[Buffer, Buffer, int]]:
-    """Pairs (operand, result) that may lie on the same bytes at a tick: a kernel reads the one for the last time and writes the
-    other for the first, each element after it has been read."""
+    """Yield (operand, result, tick) where both may be on the same bytes: at that tick a kernel reads the operand for the last
+    time and writes the result for the first, each element after it has been read."""
     for tick, step in whole_kernels(program):
         kernel, function = program.kernels[step.kernel], program.functions[step.kernel]
         out = kernel.out
@@ -236,31 +236,32 @@ def in_place(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]]) -> Iter
 
 
 def whole_kernels(program: Program) -> Iterator[tuple[int, Compute]]:
-    """The steps that run a kernel as a whole, with their ticks; not in tasks, as another may read what one has overwritten."""
+    """Yield the steps that run a kernel as a whole, with their ticks; not in tasks, which may read what another has
+    overwritten."""
     return ((tick, step) for tick, step in timed(program.steps if program.kernels else ())
             if step.rows is None and step.tasks == 1)
 
 
 def last_read(function: Function, tick: int, live: Mapping[Buffer, tuple[Ticks, ...]]) -> list[Buffer]:
-    """The buffers that nobody reads after this function, at this tick."""
+    """Return the buffers that are last read by this function, at this tick."""
     return [b for b in function.params if b in buffers_read(function) and [s[1] for s in live.get(b, ())] == [tick]]
 
 
 def may_write_over(kernel: Kernel, function: Function, operand: Buffer) -> bool:
-    """True if the result of a kernel may lie on the bytes of an operand of the same type and size: each element of that is
-    loaded before something is stored at its place."""
+    """True if the result of a kernel may be on the bytes of an operand of the same type and size: each element of the operand
+    is loaded before the result stores over it."""
     out = kernel.out
     return (operand is not out and (operand.dtype, operand.nbytes) == (out.dtype, out.nbytes)
             and operand not in read_elsewhere(kernel) and may_overwrite(function, operand, out))
 
 
 def read_elsewhere(kernel: Kernel) -> set[Buffer]:
-    """Buffers of which not every element is read for the element at the same place alone, or for the row that it is in: a
-    quick test, before the order of the loops is looked at."""
+    """Return the buffers with elements that are read for more than the result's element at the same index, or its row: a quick
+    test, before the order of the loops is examined."""
     place, found = tuple(map(Affine.of, kernel.axes)), list(nodes(kernel.value))
     reductions = [e for e in found if isinstance(e, Reduce)]
     along = {Affine.of(a) for r in reductions for a in r.axes}
-    free: dict[Load, frozenset[Axis]] = {}  # along axes on which no reduction around a load depends its values are one row
+    free: dict[Load, frozenset[Axis]] = {}  # a load's values are one row along axes that no reduction around it depends on
     for r in reductions:
         axes = free_axes(r)
         free |= {e: free.get(e, frozenset()) | axes for e in loads(r.body)}

@@ -1,5 +1,5 @@
-"""Plans in which buffers share bytes while both are live, as far as `occupancy` allows: placed by first fit in several
-orders, so that a plan may be smaller than everything that is live at one time.
+"""Plans in which buffers share bytes while both are live, as far as `occupancy` allows. First fit places the buffers in several
+orders; a plan may be smaller than the sum of all that is live at one time.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .instants import INSTANTS, Held, Instants
 from .occupancy import Occupied, Spacing, Table, in_place, is_made, last_read, occupancy, spacing_of, table, whole_kernels
 
 Spacings = Mapping[tuple[str, str], Spacing]
-"""Of a pair of names: where the second may not begin, relative to the first."""
+"""Offsets, by pair of names, at which the second buffer may not begin relative to the first."""
 
 ORDERS: tuple[Key, ...] = (size_first, area_first, conflicts_first, lifetime_first, death_last, birth_first)
 
 
 class Overlapping(Placement):
-    """Buffers placed so far, which may share bytes as `spacings` says; pairs that it does not have share no byte."""
+    """Buffers placed so far, which may share bytes as `spacings` allows; pairs without an entry share no byte."""
 
     def __init__(self, pools: Sequence[PoolInfo], spacings: Spacings) -> None:
         super().__init__(pools)
@@ -55,17 +55,17 @@ class Overlapping(Placement):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What may lie on the same bytes: `spacings` of pairs of names (each pair one way), what is `occupied` of each buffer, in
-    pieces, the bytes of it that are, in `counts`, and for each result that may be written over an operand at a step of one
-    instant: (operand, result, moment)."""
+    """The sharing of bytes that a program allows: `spacings` by pair of names (each pair one way), the `occupied` pieces of
+    each buffer, the number of its occupied bytes in `counts`, and in `over`, for each result that may be written over an
+    operand at a step of one instant, (operand, result, moment)."""
     spacings: Spacings
     occupied: Mapping[str, Sequence[Occupied]]
     over: tuple[tuple[str, str, int], ...]
     counts: Mapping[str, Table]
 
     def place(self, buffers: Sequence[BufferInfo], pool: PoolInfo, effort: int = 1) -> dict[str, PoolAllocation] | None:
-        """The smallest plan of several orders; None where nothing may be shared, or none fits the pool. `effort` multiplies the
-        changes of order that are tried."""
+        """Return the smallest plan of several orders; None if nothing may be shared, or none fits the pool. `effort` multiplies
+        the number of changes of order that are tried."""
         if not self.spacings:
             return None
         best: Overlapping | None = None
@@ -86,7 +86,7 @@ class Sharing:
         return {b.name: PoolAllocation(pool.name, better[b.name]) for b in buffers} if better else best.allocations
 
     def bound(self, buffers: Sequence[BufferInfo]) -> int:
-        """Bytes that no plan of these buffers can do without."""
+        """Return a lower bound of the bytes of any plan of these buffers."""
         if not self.spacings:
             return lower_bound(buffers)
         known = {b.name: b for b in buffers}
@@ -101,8 +101,8 @@ class Sharing:
         return max(most_occupied((self.counts[b.name] for b in buffers), by_tick), lower_bound(self.independent(known)))
 
     def independent(self, known: Mapping[str, BufferInfo]) -> list[BufferInfo]:
-        """Some of the buffers of which no two may share a byte while both are live: of those of each pair that may, the smaller
-        one is left out. Their alignment counts in full."""
+        """Return some of the buffers such that no two may share a byte while both are live: the smaller one of each pair that
+        may share is left out. The alignment of the others counts in full."""
         out: set[str] = set()
         for pair in self.spacings:
             if known.keys() >= set(pair) and out.isdisjoint(pair):
@@ -112,7 +112,8 @@ class Sharing:
 
 def sharing_of(program: Program, names: Mapping[Buffer, str], live: Mapping[Buffer, tuple[Ticks, ...]],
                conflicts: Mapping[str, frozenset[str]]) -> Sharing:
-    """What the loops and the rows of a program allow; `live` has the buffers to be placed, `conflicts` those of each."""
+    """Return the sharing that the loops and the rows of a program allow; `live` has the live ranges of the buffers to be
+    placed, `conflicts` the names that each conflicts with."""
     over = list(in_place(program, live))
     inside = instants_inside(program, live, over)
     found, known = occupancy(program, live, inside), {names[b]: b for b in live}
@@ -142,8 +143,8 @@ def is_finer(pieces: Sequence[Occupied], live: Sequence[Ticks]) -> bool:
 
 def over_operands(program: Program, live: Mapping[Buffer, tuple[Ticks, ...]], inside: Mapping[int, Instants]
                   ) -> Iterator[tuple[Buffer, Buffer]]:
-    """Pairs (operand, result) of steps whose instants are known: each byte of the operand is loaded for the last time before
-    one of the result is stored at its place."""
+    """Yield the pairs (operand, result) of steps with known instants where each byte of the operand is loaded for the last time
+    before a byte of the result is stored over it."""
     for tick, step in whole_kernels(program):
         function, instants = program.functions[step.kernel], inside.get(tick, {})
         made = [b for b in function.params if b in buffers_written(function) and is_made(b, function) and b in instants
@@ -163,18 +164,18 @@ def comes_before(loaded: Held, stored: Held) -> bool:
 
 
 def with_place_over(refused: Spacing) -> Spacing:
-    """The distances that are not allowed between two buffers, but for none at all: the one lies exactly over the other."""
+    """Return the refused distances between two buffers without distance 0, at which one is exactly over the other."""
     return tuple(part for low, high in refused for part in (((low, 0), (0, high)) if low < 0 < high else ((low, high),)))
 
 
 def both_ways(spacings: Spacings) -> Spacings:
-    """The same, with each pair the other way round, too."""
+    """Return the spacings with each pair the other way round, too."""
     turned = {(b, a): tuple((-high, -low) for low, high in reversed(s)) for (a, b), s in spacings.items()}
     return {**spacings, **turned}
 
 
 def orders(buffers: Sequence[BufferInfo]) -> Iterable[Sequence[BufferInfo]]:
-    """Different orders to place the buffers in."""
+    """Yield different orders in which to place the buffers."""
     seen = set()
     for key in ORDERS:
         order = ordered(buffers, key)
@@ -192,14 +193,14 @@ def place_all(order: Sequence[BufferInfo], pools: Sequence[PoolInfo], spacings: 
 
 
 def climbed(order: Sequence[BufferInfo], spacings: Spacings, size: int, bound: int, effort: int = 1) -> dict[str, int] | None:
-    """The offset of each buffer in a plan of one pool that takes less than `size` bytes, if a search finds one."""
+    """Return the offset of each buffer in a plan of one pool of less than `size` bytes; None if a search finds none."""
     offsets = Climb(order, spacings).search(range(len(order)), size, bound, effort)
     return None if offsets is None else {b.name: offset for b, offset in zip(order, offsets)}
 
 
 def most_occupied(occupied: Iterable[Table], shared: Mapping[int, int]) -> int:
-    """Bytes that no plan can do without: the most that are occupied at one moment, less what a kernel may write over its
-    operand then (`shared`, by moment)."""
+    """Return a lower bound of the bytes of any plan: the most that are occupied at one moment, less the bytes that a kernel may
+    write over its operand then (`shared`, by moment)."""
     first, end, written, read = np.concatenate([np.zeros((0, 4), np.int64), *occupied]).T
     ticks, nbytes = (np.fromiter(some, np.int64, len(shared)) for some in (shared.keys(), shared.values()))
     ticks, change = (np.concatenate(parts) for parts in (

@@ -1,4 +1,4 @@
-"""Bits as conditions of TOSA, and what is chosen by them: the value that is live."""
+"""Bits as conditions of TOSA, and the selection by them of the value that is live."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from ..tensorflow.translate import Translation
 
 Known = dict[Hashable, Datum]
-"""What has been computed where something is emitted: values of the graph, messages, atoms that are no values."""
+"""Data computed before the point of emission: values of the graph, messages, and atoms that are not values."""
 
 
 class Conditions:
-    """The bits of one graph, and what its values are."""
+    """The bits of one graph, and the TOSA data of its values."""
     t: Translation
     bits: Bits
     scope: Scope
 
     def datum(self, value: Value, known: Known) -> Datum:
-        """What a value of the graph, or of what is around it, is in TOSA."""
+        """Return the TOSA data of a value of the graph or of its surroundings."""
         found = known.get(value) or self.scope.get(value)
         if found is None:
             raise Problem(f"%{value.name} is needed, but nothing says what it is before it is live", value.position,
@@ -35,7 +35,7 @@ class Conditions:
         return found
 
     def condition(self, bit: Bit, known: Known) -> Value:
-        """A bit as one bool of TOSA."""
+        """Return a bit as one bool of TOSA."""
         if bit in (FALSE, TRUE):
             return self.t.emitter.constant(np.array(bit == TRUE))
         here: dict[Bit, Value] = {}
@@ -52,7 +52,7 @@ class Conditions:
         return found[bit]
 
     def combined(self, bit: Bit, here: Value, found: Mapping[Bit, Value]) -> Value:
-        """A bit from its outermost atom (`here`, perhaps negated) and what is below that."""
+        """Return a bit computed from its outermost atom (`here`, perhaps negated) and the functions below it."""
         _, low, high = self.bits.top(bit)
         match low in (FALSE, TRUE), high in (FALSE, TRUE):
             case True, True:
@@ -83,14 +83,14 @@ class Conditions:
         return found
 
     def first(self, choices: Sequence[tuple[Bit, Datum]], known: Known) -> Datum:
-        """The datum of the first choice whose bit holds; one of them does."""
+        """Return the datum of the first choice whose bit holds; one bit always holds."""
         *others, (_, found) = choices
         for bit, datum in reversed(others):
             found = self.selected(bit, datum, found, known)
         return found
 
     def selected(self, bit: Bit, a: Datum, b: Datum, known: Known) -> Datum:
-        """a where a bit holds, else b."""
+        """Return a if a bit holds, else b."""
         if a is b or bit == TRUE:
             return a
         if isinstance(a, VariableHandle) or not leaves(a):

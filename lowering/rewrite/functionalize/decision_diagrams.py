@@ -1,6 +1,6 @@
-"""Boolean functions of conditions, as reduced ordered binary decision diagrams: equal functions are the same number.
+"""Boolean functions of conditions, as reduced ordered binary decision diagrams: equal functions have the same number.
 
-Variables (`Atom`s) are ordered as they are made, so that the top one of a function is the outermost condition. Bryant, 1986;
+Variables (`Atom`s) are ordered by creation, so that the top one of a function is the outermost condition. Bryant, 1986;
 `restrict` is Coudert's and Madre's. No walk is recursive: a graph may have very many conditions.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ TRUE: Bit = 1
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A condition that is only known when running. `kind` says what `key` is: "value" a condition's value, "case" a pair of an
+    """A condition that is only known at run time. `kind` tells what `key` is: "value" a condition's value, "case" a pair of an
     index and the number it is compared with, "first" a frame, "source" a Source, "latched" an Exit."""
     kind: str
     key: Hashable
@@ -29,14 +29,14 @@ Pair = tuple[Bit, Bit]
 
 
 class DiagramNode(NamedTuple):
-    """`high` where variable number `variable` is true, else `low`."""
+    """A decision: `high` if variable number `variable` is true, else `low`."""
     variable: int
     low: Bit
     high: Bit
 
 
 class Bits:
-    """The functions of one graph."""
+    """The Boolean functions of one graph."""
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
@@ -46,14 +46,14 @@ class Bits:
         self._choices: dict[Key, Bit] = {}
 
     def atom(self, atom: Atom) -> Bit:
-        """The function that is the atom."""
+        """Return the function that equals the atom."""
         if atom not in self._numbers:
             self._numbers[atom] = len(self.atoms)
             self.atoms.append(atom)
         return self._node(self._numbers[atom], FALSE, TRUE)
 
     def top(self, f: Bit) -> tuple[Atom, Bit, Bit]:
-        """The outermost atom of a function that is no constant, and what the function is where that is false and true."""
+        """Return the outermost atom of a function that is not constant, and its cofactors for a false and a true atom."""
         node = self._nodes[f]
         return self.atoms[node.variable], node.low, node.high
 
@@ -67,7 +67,7 @@ class Bits:
         return self._known[node]
 
     def choice(self, f: Bit, g: Bit, h: Bit) -> Bit:
-        """g where f, else h."""
+        """Return the function "if f then g else h"."""
         if (found := self._decided(f, g, h)) is not None:
             return found
         for key in post_order(((f, g, h),), self._sides):
@@ -78,7 +78,7 @@ class Bits:
         return self._choices[f, g, h]
 
     def _decided(self, f: Bit, g: Bit, h: Bit) -> Bit | None:
-        """`choice` where it is known already."""
+        """Return `choice` if it is known already, else None."""
         if f in (FALSE, TRUE):
             return g if f else h
         if g == h:
@@ -89,13 +89,13 @@ class Bits:
         return min([self._nodes[n].variable for n in key])
 
     def _halves(self, key: Key) -> tuple[Key, Key]:
-        """The same choice where the outermost variable is false, and where it is true."""
+        """Return the cofactors of a choice for a false and a true outermost variable."""
         (f, g, h), top = key, self._top(key)
         low, high = ((self._side(f, top, side), self._side(g, top, side), self._side(h, top, side)) for side in (False, True))
         return low, high
 
     def _sides(self, key: Key) -> list[Key]:
-        """What is to be decided before a choice."""
+        """Return the cofactors that must be decided before a choice."""
         return [side for side in self._halves(key) if self._decided(*side) is None]
 
     def _side(self, f: Bit, variable: int, side: bool) -> Bit:
@@ -121,14 +121,15 @@ class Bits:
         return self.conjunction(f, self.negation(g)) == FALSE
 
     def restrict(self, f: Bit, care: Bit) -> Bit:
-        """A function that is f where `care` is true, and as simple as it can be elsewhere."""
+        """Return a function that equals f where `care` is true, and is as simple as possible elsewhere."""
         known: dict[Pair, Bit] = {}
         for pair in post_order(((f, care),), self._inside):
             known[pair] = self._restricted(pair, known)
         return known[f, care]
 
     def _inside(self, pair: Pair) -> list[Pair]:
-        """The restrictions that one is made of: none where it is decided, one where it is the same, or two."""
+        """Return the restrictions that `pair` depends on: none if it is decided, one if it equals another restriction, or
+        two."""
         f, care = pair
         if care in (FALSE, TRUE) or f in (FALSE, TRUE):
             return []
@@ -139,7 +140,7 @@ class Bits:
         return [half for half in ((of.low, low), (of.high, high)) if half[1] != FALSE]
 
     def _restricted(self, pair: Pair, known: Mapping[Pair, Bit]) -> Bit:
-        """A restriction from those that it is made of."""
+        """Return a restriction computed from the restrictions that it depends on."""
         f, care = pair
         if care == FALSE:
             return FALSE
@@ -151,7 +152,7 @@ class Bits:
         return f
 
     def support(self, f: Bit) -> set[Atom]:
-        """The atoms that a function depends on."""
+        """Return the atoms that a function depends on."""
         found: set[Atom] = set()
         seen: set[Bit] = {FALSE, TRUE}
         waiting = [f]

@@ -1,9 +1,10 @@
-"""Items of a frame -> TOSA: what is live always is emitted as it is, what is live under a condition goes into COND_IF, and a
-Merge becomes what its one live input is.
+"""Items of a frame -> TOSA: an item that is always live is emitted directly, an item that is live under a condition goes into
+COND_IF, and a Merge becomes its one live input.
 
-`care` is what holds where something is emitted: in the region for true of a condition, that condition, too. The first item that
-is not always live chooses the condition, the outermost that it depends on; everything that is live only where that is true, or
-only where it is false, moves into its two regions, as far as the order allows. What is used behind them is their result.
+`care` is the condition that holds at the point of emission: in the region for true of a condition, it includes that condition.
+The first item that is not always live chooses the condition: the outermost that its bit depends on. Every item that is live
+only if that condition is true, or only if it is false, moves into its two regions, as far as the order allows. Values that are
+used after the regions are their results.
 """
 from __future__ import annotations
 
@@ -42,26 +43,26 @@ if TYPE_CHECKING:
     from ..tensorflow.translate import Translation
 
 EmitLoop = Callable[["Functionalization", LoopFrame, Bit, Known], None]
-"""Emits a frame as WHILE_LOOP: `loops`, which stands above."""
+"""A function that emits a frame as WHILE_LOOP: from `loops`, which is a layer above this module."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemGroup:
-    """Items before a condition's regions, in them (true, false), and behind them."""
+    """Items before a condition's regions, in them (true, false), and after them."""
     before: list[Item]
     sides: tuple[list[Item], list[Item]]
     after: list[Item]
 
 
 class Functionalization(Conditions):
-    """One graph, in the scope of the function that holds it."""
+    """The functionalization of one graph, in the scope of the function that holds it."""
 
     def __init__(self, t: Translation, graph: Operation, scope: Scope, emit_loop: EmitLoop) -> None:
         self.t, self.graph, self.scope, self.emit_loop = t, graph, scope, emit_loop
         self.live = Liveness(t.module, graph, t.bindings.rfc_merge)
         self.bits = self.live.manager
         self.users: dict[Hashable, int] = {}
-        """How many items, Sinks, Exits and fetches read something."""
+        """Number of items, Sinks, Exits and fetches that read each value."""
         self.count(self.live.root)
 
     def results(self) -> list[Datum]:
@@ -70,7 +71,7 @@ class Functionalization(Conditions):
         return [self.fetch(v, known) for v in fetched(self.graph)[0]]
 
     def fetch(self, value: Value, known: Known) -> Datum:
-        """A fetched value, which must be live."""
+        """Return a fetched value, which must be live."""
         bit = self.live.bit(value)
         place = self.graph.regions[0].terminator_position
         if bit == FALSE:
@@ -99,7 +100,7 @@ class Functionalization(Conditions):
 
     # ---- items -------------------------------------------------------------------------------------------------------
     def items(self, pending: list[Item], care: Bit, known: Known) -> None:
-        """Emit items in order where `care` holds; what they compute is then known."""
+        """Emit items in order where `care` holds; their results are then known."""
         while pending:
             item = pending[0]
             bit = self.bits.restrict(item.bit, care)
@@ -112,16 +113,18 @@ class Functionalization(Conditions):
                 pending = self.under_condition(pending, self.chosen(bit), care, known)
 
     def is_always(self, item: Item) -> bool:
-        """True if it is for what reads it, dead or alive: a message travels dead, too."""
+        """True if the item is emitted even if it is dead: a dead message is sent, too."""
         return item.operation is not None and (is_send(item.operation) or is_receive(item.operation))
 
     def chosen(self, bit: Bit) -> Bit:
-        """The condition to divide by: the outermost one of a bit if it needs that, else the bit itself."""
+        """Return the condition to branch on: the outermost atom of a bit if the bit implies it or its negation, else the bit
+        itself."""
         atom, low, high = self.bits.top(bit)
         return self.bits.atom(atom) if FALSE in (low, high) else bit
 
     def under_condition(self, pending: list[Item], chosen: Bit, care: Bit, known: Known) -> list[Item]:
-        """Emit a condition's two regions, with what has to come before them; what is left to do behind."""
+        """Emit a condition's two regions after the items that must precede them; return the items that remain after the
+        regions."""
         group = self.divided(pending, chosen, care)
         self.items(group.before, care, known)
         sides = [self.bits.conjunction(care, b) for b in (chosen, self.bits.negation(chosen))]
@@ -136,8 +139,8 @@ class Functionalization(Conditions):
         return group.after
 
     def divided(self, pending: list[Item], chosen: Bit, care: Bit) -> ItemGroup:
-        """Which items go into the regions: those that are live on one side only and need nothing that comes behind; Merges of
-        what is in there go into both."""
+        """Divide the items into regions, before and after. The regions get the items that are live on one side only and need
+        nothing that comes after; Merges of values in the regions go into both."""
         sides: tuple[list[Item], list[Item]] = ([], [])
         before: list[Item] = []
         after: list[Item] = []
@@ -163,7 +166,7 @@ class Functionalization(Conditions):
         return ItemGroup(before, sides, after)
 
     def side(self, item: Item, chosen: Bit, care: Bit) -> int | None:
-        """0 where it is live only if the condition holds, 1 where only if it does not."""
+        """Return 0 if the item is live only if the condition holds, 1 if it is live only if the condition does not hold."""
         live = self.bits.conjunction(care, item.bit)
         if live == FALSE or self.is_always(item):
             return None
@@ -172,7 +175,7 @@ class Functionalization(Conditions):
         return 1 if self.bits.implies(live, self.bits.negation(chosen)) else None
 
     def exported(self, group: ItemGroup) -> list[Hashable]:
-        """What is made in the regions and read by something that is not in them."""
+        """Return the values that are defined in the regions and read outside them."""
         inside = {id(i): i for side in group.sides for i in side}.values()
         reads: dict[Hashable, int] = {}
         for item in inside:
@@ -195,12 +198,12 @@ class Functionalization(Conditions):
             raise problem.at(operation.position) from None
 
     def record(self, operation: Operation, known: Known) -> None:
-        """Note what the data results of an operation of the executor became, as far as they are known."""
+        """Record the data for the data results of an executor operation, as far as they are known."""
         self.t.record(operation, [known.get(v) for v in data_operands(operation)],
                       [known.get(v) for v in data_results(operation)])
 
     def operation(self, operation: Operation, care: Bit, known: Known) -> None:
-        """Emit one operation; what it needs and is not known was dead."""
+        """Emit one operation. An operand that it needs and that is not known was dead."""
         data = data_operands(operation)
         match operation.op:
             case Merge():
@@ -230,7 +233,7 @@ class Functionalization(Conditions):
             known[message_of(operation)] = self.datum(inner.operands[0], known)
 
     def merge(self, operation: Operation, care: Bit, known: Known) -> None:
-        """The first live input, and its number."""
+        """Emit the first live input and its number."""
         choices: list[tuple[Bit, Datum, int]] = []
         rest = care
         for number, value in enumerate(data_operands(operation)):

@@ -1,4 +1,4 @@
-"""An executor graph as an operation that is translated: the entry of the folder."""
+"""The translation of an executor graph as one operation: the entry point of this package."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,5 +16,5 @@ if TYPE_CHECKING:
 
 @special("tf_executor.graph")
 def functionalize(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
-    """What the graph fetches."""
+    """Return the fetched values of the graph."""
     return Functionalization(t, operation, scope, emit_loop).results()

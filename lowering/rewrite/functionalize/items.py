@@ -1,7 +1,7 @@
-"""What a frame of an executor graph is while it becomes TOSA: its items in order, each with the bit that says when it is live.
+"""A frame of an executor graph during its lowering to TOSA: its items in order, each with the bit that tells when it is live.
 
-An item reads and writes values of the graph, and things that are no tensors but order items all the same: effects, messages
-between Send and Recv, whether an Exit was live.
+An item reads and writes values of the graph, and tokens that only order items: effects, messages between Send and Recv, whether
+an Exit was live.
 """
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from .decision_diagrams import Bit
 
 
 class Effect(NamedTuple):
-    """The n-th change or look at something that outlives the graph: they stay in order."""
+    """The n-th effect: an operation that changes or reads state that outlives the graph. Effects stay in order."""
     number: int
 
 
 class Message(NamedTuple):
-    """What a Send gives its Recv."""
+    """The message from a Send to its Recv."""
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """An operation, or a loop, at its place in a frame."""
+    """An operation, or a loop, at its position in a frame."""
     operation: Operation | None
     loop: LoopFrame | None
     bit: Bit
@@ -54,12 +54,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopFrame:
-    """A frame: what runs in each of its iterations, in order. The root frame is one that runs once.
+    """A frame: the items of each of its iterations, in order. The root frame runs once.
 
-    `entered`: when it runs at all. `care`: what holds in every iteration. `again`: whether another iteration follows.
-    `starts`: the Enter of each Merge that a Source and an Enter meet in, where that Merge is live in every iteration: then it
-    is what the loop carries. `ending`: Exits that are live in the last iteration and in no other. `lasting`:
-    Sources that are live in every iteration but the first.
+    `entered`: the bit for running at all. `care`: the condition that holds in every iteration. `again`: whether another
+    iteration follows. `starts`: the Enter of each Merge of a Source and an Enter, if that Merge is live in every iteration:
+    then the loop carries the Merge. `ending`: Exits that are live in the last iteration and in no other. `lasting`: Sources
+    that are live in every iteration but the first.
     """
     frame: Frame
     items: tuple[Item, ...]
@@ -76,8 +76,8 @@ class LoopFrame:
 
 
 def canonical(value: Value, makers: Mapping[Value, Operation]) -> Value:
-    """The value that this one is, through operations that hand their operand on; of results of an island that are the same, the
-    first."""
+    """Return the value that `value` equals, through operations that forward their operand. Of equal results of an island,
+    return the first."""
     while (maker := makers.get(value)) is not None:
         if isinstance(maker.op, LoopCond) or (isinstance(maker.op, Switch | SwitchN) and value in data_results(maker)):
             value = data_operands(maker)[0]
@@ -89,8 +89,8 @@ def canonical(value: Value, makers: Mapping[Value, Operation]) -> Value:
 
 
 def handed_on(island: Operation, result: Value) -> Value:
-    """What a result of an island is, through the Identities in it: a value around the island, or its first result that is the
-    same."""
+    """Return the value that a result of an island equals, through the Identities in the island: a value around the island, or
+    its first result that is the same."""
     body, results = island.regions[0], data_results(island)
     if result not in results:
         return result
@@ -102,14 +102,14 @@ def handed_on(island: Operation, result: Value) -> Value:
 
 
 def origin(value: Value, copies: Mapping[Value, Value]) -> Value:
-    """What a value is a copy of, in the end."""
+    """Return the value that a chain of copies begins with."""
     while value in copies:
         value = copies[value]
     return value
 
 
 def message_of(island: Operation) -> Message:
-    """What an island that is a Send or a Recv exchanges."""
+    """Return the message that an island exchanges, which is a Send or a Recv."""
     inner = wrapped(island)
     assert inner is not None
     return Message(str(find(inner, "tensor_name")))
@@ -119,7 +119,7 @@ TRIVIAL = ("tf.Identity", "tf.Const", "tf.NoOp")
 
 
 def is_free(operation: Operation) -> bool:
-    """True if it does nothing when running: it hands values on, or chooses between them."""
+    """True if an operation does no work at run time: it forwards values, or selects one of them."""
     if isinstance(operation.op, Island):
         body = operation.regions[0]
         return is_send(operation) or is_receive(operation) or all(is_tensorflow(o, *TRIVIAL) for o in body.operations)
@@ -127,7 +127,7 @@ def is_free(operation: Operation) -> bool:
 
 
 def merge_of(source: Operation, users: Mapping[Value, list[Operation]]) -> Operation | None:
-    """The Merge that alone reads a Source, and that has one other input."""
+    """Return the Merge that is the only reader of a Source and has one other input; None if there is none."""
     readers = users.get(source.results[0], [])
     if len(readers) == 1 and isinstance(readers[0].op, Merge) and len(data_operands(readers[0])) == 2:
         return readers[0]

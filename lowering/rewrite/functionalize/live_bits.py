@@ -1,9 +1,9 @@
 """Executor graph -> frames with their items in order, and the live bit of every value.
 
-The order of a frame is topological, nearest to the text; a frame inside is one item. Bits follow the executor's rules: an
-operation is live where all its inputs are, a Merge where one is, a Switch divides by its predicate. Where a Sink is live
-whenever another iteration follows, its Source is live in every iteration but the first. That is assumed of all, and a Source of
-which it turns out to be wrong has a bit of its own.
+The order of a frame is topological, and otherwise as in the text; a nested frame is one item. Bits follow the executor's rules:
+an operation is live if all its inputs are, a Merge if one is, a Switch divides by its predicate. If a Sink is live whenever
+another iteration follows, its Source is live in every iteration but the first. The analysis assumes this of every Source; a
+Source for which the assumption proves wrong gets a bit of its own.
 """
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ Unit = Operation | Frame
 
 
 class Liveness:
-    """The bits of one graph. `bits` has those of all values that the graph defines. `rfc_merge`: whether a Merge with a dead
-    control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+    """The liveness analysis of one graph. `bits` has the bits of all values that the graph defines. `rfc_merge`: whether a
+    Merge with a dead control input is dead, as in the dialect's design document; in TensorFlow it is live."""
 
     def __init__(self, module: Module, graph: Operation, rfc_merge: bool = False) -> None:
         self.module, self.block, self.rfc_merge = module, graph.regions[0], rfc_merge
@@ -67,18 +67,18 @@ class Liveness:
 
     # ---- bits --------------------------------------------------------------------------------------------------------
     def bit(self, value: Value) -> Bit:
-        """When a value is live; what comes from outside of the graph always is."""
+        """Return the live bit of a value. Values from outside the graph are always live."""
         return self.bits.get(value, TRUE)
 
     def condition(self, value: Value) -> Bit:
-        """The bit of a predicate."""
+        """Return the bit of a predicate."""
         return self.manager.atom(Atom("value", canonical(value, self.makers)))
 
     def all_live(self, operation: Operation) -> Bit:
         return self.manager.conjunction(*(self.bit(v) for v in self.frames.inputs[operation]))
 
     def settle(self, operation: Operation, care: Bit) -> Bit:
-        """Give the results of an operation of a frame their bits; when it is live itself."""
+        """Set the live bits of the results of an operation of a frame; return the bit of the operation itself."""
         bits, own = self.manager, self.all_live(operation)
         data = data_operands(operation)
         results: Sequence[Bit] = [own] * len(data_results(operation))
@@ -106,7 +106,8 @@ class Liveness:
         return bits.restrict(own, care)
 
     def cases(self, index: Value, count: int, own: Bit) -> list[Bit]:
-        """The outputs of a SwitchN: output j where the index is j, the last one for every other."""
+        """Return the bits of the outputs of a SwitchN: output j is live if the index is j, the last output for every other
+        index."""
         bits, rest, found = self.manager, own, []
         for number in range(count - 1):
             here = bits.atom(Atom("case", (canonical(index, self.makers), number)))
@@ -123,7 +124,7 @@ class Liveness:
 
     # ---- frames ------------------------------------------------------------------------------------------------------
     def loop(self, frame: Frame) -> LoopFrame:
-        """A frame. Every Source is taken to be live in all iterations but the first, until one turns out not to be."""
+        """Return a frame. Assume that every Source is live in all iterations but the first, until one proves not to be."""
         sources = {o for o in self.inside.get(frame, ()) if isinstance(o.op, NextIterationSource)}
         if frame.parent is None:
             return self.attempt(frame, TRUE, sources)[0]
@@ -138,7 +139,8 @@ class Liveness:
             sources = right
 
     def attempt(self, frame: Frame, entered: Bit, lasting: set[Operation]) -> tuple[LoopFrame, set[Operation]]:
-        """The frame if the Sources that are `lasting` are live in every iteration but the first, and those of them that are."""
+        """Return the frame under the assumption that the Sources in `lasting` are live in every iteration but the first, and
+        those of them that are."""
         bits, own = self.manager, self.inside.get(frame, [])
         sources = [o for o in own if isinstance(o.op, NextIterationSource)]
         first = bits.atom(Atom("first", frame)) if frame.parent is not None else TRUE
@@ -162,7 +164,7 @@ class Liveness:
                          ending, frozenset(lasting)), right
 
     def begin(self, frame: Frame, sources: Sequence[Operation], again: Sequence[Bit], first: Bit, care: Bit) -> None:
-        """The bits of what an iteration starts with."""
+        """Set the live bits of the values that an iteration starts with."""
         bits = self.manager
         for enter in self.enters.get(frame, ()):
             live = self.all_live(enter)
@@ -174,7 +176,7 @@ class Liveness:
                 self.bits[value] = bits.restrict(bit, care)
 
     def leave(self, exits: Iterable[Operation], ending: frozenset[Operation], entered: Bit) -> None:
-        """The bits of what a frame gives back."""
+        """Set the live bits of the results of a frame."""
         bits = self.manager
         for operation in exits:
             latched = TRUE if operation in ending else bits.atom(Atom("latched", operation))
@@ -182,7 +184,7 @@ class Liveness:
                 self.bits[value] = bits.conjunction(entered, latched)
 
     def starts(self, sources: Sequence[Operation]) -> dict[Operation, Operation]:
-        """The Enter of each Merge of a Source and an Enter that is live in every iteration."""
+        """Return the Enter of each Merge of a Source and an Enter that is live in every iteration."""
         found = {}
         for source in sources:
             merge = merge_of(source, self.frames.users)
@@ -195,14 +197,14 @@ class Liveness:
         return found
 
     def is_effect(self, unit: Unit) -> bool:
-        """True if it must stay in order with others that touch what outlives the graph."""
+        """True if the unit must stay in order with others that touch state that outlives the graph."""
         if isinstance(unit, Frame):
             return any(map(self.is_effect, (*self.inside.get(unit, ()), *self.children.get(unit, ()))))
         return any(map(self.touching.block, unit.regions)) and not is_send(unit) and not is_receive(unit)
 
     # ---- items -------------------------------------------------------------------------------------------------------
     def items(self, frame: Frame, care: Bit) -> Iterable[Item]:
-        """The items of a frame in order, with their bits."""
+        """Yield the items of a frame in order, with their bits."""
         effects = 0
         for unit in self.ordered(frame):
             loop = self.loop(unit) if isinstance(unit, Frame) else None
@@ -216,7 +218,7 @@ class Liveness:
                        tuple(dict.fromkeys((*reads, *atoms))), tuple(writes))
 
     def ordered(self, frame: Frame) -> list[Unit]:
-        """Operations and frames inside, each behind what it reads, otherwise as in the text."""
+        """Return operations and nested frames, each after the units that it reads, otherwise as in the text."""
         ends = NextIterationSource | NextIterationSink | Exit
         units: list[Unit] = [o for o in self.inside.get(frame, ()) if not isinstance(o.op, ends)]
         units += self.children.get(frame, [])
@@ -243,7 +245,7 @@ class Liveness:
         return found
 
     def place(self, unit: Unit) -> int:
-        """Where it stands in the text: a frame where its last Enter does."""
+        """Return the position of a unit in the text: the position of its last Enter for a frame."""
         if isinstance(unit, Frame):
             return max((self.places[e] for e in self.enters.get(unit, ())), default=0)
         return self.places[unit]
@@ -261,7 +263,7 @@ class Liveness:
         return [*unit.results, *([message_of(unit)] if is_send(unit) else [])]
 
     def atoms(self, unit: Unit, bit: Bit) -> list[Hashable]:
-        """What the conditions need that an item is emitted under."""
+        """Return the values and atoms that the conditions of an item depend on."""
         found = [bit]
         if isinstance(unit, Operation) and isinstance(unit.op, Merge):
             found += [self.bit(v) for v in data_operands(unit)]
@@ -272,7 +274,7 @@ class Liveness:
 
 
 def needs(atom: Atom) -> list[Hashable]:
-    """What must have been computed for an atom to be known."""
+    """Return the values that must be computed before an atom is known."""
     match atom.kind, atom.key:
         case "value", value:
             return [value]

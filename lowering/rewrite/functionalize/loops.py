@@ -1,10 +1,10 @@
 """A frame -> WHILE_LOOP.
 
-What it carries: for a Merge of an Enter and a Source that is live in every iteration, the Merge; for other Sources, their value
-and, where they differ, their bit; for each Exit, the last value that came out; whether this is the first iteration, where that
-matters. The loop is a do-while, carried by a bool that says whether another iteration follows; where the condition needs only
-what the loop carries, the Exits give what it carries, and nothing has an effect in the last iteration, it is turned into a
-while loop, which is what TensorFlow's own is.
+The loop carries these values: for a Merge of an Enter and a Source that is live in every iteration, the Merge; for other
+Sources, their value and, where they differ, their bit; for each Exit, the last value that came out; whether this is the first
+iteration, where that matters. The loop is a do-while, carried by a bool that tells whether another iteration follows. It
+becomes a while loop, which is TensorFlow's own form, if the condition needs only carried values, the Exits give carried values,
+and nothing has an effect in the last iteration.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def emit_loop(f: Functionalization, loop: LoopFrame, care: Bit, known: Known) -> None:
-    """Emit a frame where `care` holds; its Exits are known then."""
+    """Emit a frame where `care` holds; its Exits are known afterwards."""
     inside = dict(known)
     for enter in loop.enters:
         value = data_operands(enter)[0]
@@ -40,7 +40,7 @@ def emit_loop(f: Functionalization, loop: LoopFrame, care: Bit, known: Known) ->
 
 @dataclass
 class Emission:
-    """One frame; `known` is what its iterations know from outside."""
+    """The emission of one frame; `known` maps the values from outside that its iterations know."""
     f: Functionalization
     loop: LoopFrame
     care: Bit
@@ -55,8 +55,8 @@ class Emission:
 
     # ---- while: the condition first ----------------------------------------------------------------------------------
     def closure(self) -> tuple[Bit, list[Item]] | None:
-        """The condition, and the items that compute it, where it needs nothing but what is carried, the Exits give what is
-        carried, and nothing is lost with the rest of the last iteration; None where the loop cannot be turned."""
+        """Return the condition and the items that compute it if the condition needs only carried values, the Exits give carried
+        values, and nothing is lost with the rest of the last iteration; None if the loop cannot be rotated."""
         bits, loop = self.f.bits, self.loop
         if len(loop.starts) != len(loop.sources) or loop.again in (FALSE, TRUE):
             return None
@@ -70,12 +70,12 @@ class Emission:
         return (loop.again, items) if pure and not any(map(self.acts_at_the_end, self.rest())) else None
 
     def acts_at_the_end(self, item: Item) -> bool:
-        """True if an item has an effect in the last iteration, too, behind which a loop that tests first does nothing."""
+        """True if an item has an effect in the last iteration, too: a loop that tests first would skip it."""
         bits = self.f.bits
         return has_effect(item) and bits.conjunction(self.care, item.bit, bits.negation(self.loop.again)) != FALSE
 
     def needed(self, values: Sequence[Hashable]) -> list[Item]:
-        """The items of an iteration that some values need, in order; Merges that the loop carries need none."""
+        """Return the items of an iteration that some values need, in order; Merges that the loop carries need none."""
         wanted, found = set(values), []
         for item in reversed(self.loop.items):
             if wanted.intersection(item.writes) and item.operation not in self.loop.starts:
@@ -84,7 +84,7 @@ class Emission:
         return found[::-1]
 
     def carried(self, exit: Operation) -> Operation | None:
-        """The Merge whose value an Exit gives back."""
+        """Return the Merge whose value an Exit gives back."""
         value = data_operands(exit)[0]
         maker = self.f.live.makers.get(value)
         if maker is None or not isinstance(maker.op, Switch | Island | Merge):
@@ -121,7 +121,7 @@ class Emission:
             self.f.record(merge, known)
 
     def rest(self) -> list[Item]:
-        """The items of an iteration but the Merges that are carried."""
+        """Return the items of an iteration without the Merges that are carried."""
         return [i for i in self.loop.items if i.operation not in self.loop.starts]
 
     def sink_of(self, merge: Operation) -> Operation:
@@ -151,7 +151,7 @@ class Emission:
         outside.update((slot, datum) for slot, datum in found.items() if isinstance(slot, Atom) and slot.kind == "latched")
 
     def twin(self, exit: Operation) -> Value | None:
-        """The slot that holds, behind the last iteration, what an Exit gives back."""
+        """Return the slot that holds, after the last iteration, the value that an Exit gives back."""
         if exit not in self.loop.ending:
             return None
         value = self.origin(exit)
@@ -162,11 +162,11 @@ class Emission:
         return (merge or source).results[0]
 
     def origin(self, operation: Operation) -> Value:
-        """What a Sink or an Exit is given, through operations that hand it on."""
+        """Return the operand of a Sink or an Exit, through operations that forward it."""
         return canonical(data_operands(operation)[0], self.f.live.makers)
 
     def slots(self) -> list[Hashable]:
-        """What is carried: values of Merges and Sources, atoms, and Exits (the operations)."""
+        """Return the slots that the loop carries: values of Merges and Sources, atoms, and Exits (the operations)."""
         loop, merged = self.loop, {s.results[0] for s in self.loop.sources for m in self.loop.starts
                                    if s.results[0] in data_operands(m)}
         found: list[Hashable] = [m.results[0] for m in loop.starts]
@@ -181,7 +181,7 @@ class Emission:
         return [*found, *(Atom("latched", e) for e in loop.exits if e not in loop.ending)]
 
     def atoms(self) -> set[Atom]:
-        """What the conditions of an iteration depend on."""
+        """Return the atoms that the conditions of an iteration depend on."""
         f = self.f
         operations = [*self.loop.sinks.values(), *self.loop.exits]
         found = [*(i.bit for i in self.rest()), *map(f.live.all_live, operations)]
@@ -191,7 +191,7 @@ class Emission:
         return {atom for bit in found for atom in f.bits.support(f.bits.restrict(bit, self.care))}
 
     def start(self, slot: Hashable) -> Datum:
-        """What a slot holds in the first iteration; None for a value that is dead there."""
+        """Return the datum of a slot in the first iteration; None for a value that is dead there."""
         match slot:
             case Atom(kind=kind):
                 return self.f.t.emitter.constant(np.array(kind == "first"))
@@ -202,7 +202,7 @@ class Emission:
                 return None
 
     def next(self, slot: Hashable, before: Datum, known: Known) -> Datum:
-        """What a slot holds after an iteration."""
+        """Return the datum of a slot after an iteration."""
         f = self.f
         match slot:
             case Atom(kind="first"):
@@ -221,13 +221,13 @@ class Emission:
                 return self.given(sink, known) or before
 
     def given(self, operation: Operation, known: Known) -> Datum:
-        """What a Sink or an Exit is given; None where it was dead. A slot is the twin of an Exit in the last iteration, when
-        what hands the value on to the Sink is dead: so it is asked for at its origin."""
+        """Return the operand of a Sink or an Exit; None if it was dead. A slot is the twin of an Exit in the last iteration,
+        when the operation that forwards the value to the Sink is dead: so look the operand up at its origin."""
         value, origin = data_operands(operation)[0], self.origin(operation)
         return known.get(origin) or known.get(value, self.f.scope.get(value))
 
     def latch(self, exit: Operation, before: Datum, known: Known) -> Datum:
-        """The last live value of an Exit: that of this iteration, where the Exit is live whenever the loop ends."""
+        """Return the last live value of an Exit: that of this iteration, if the Exit is live whenever the loop ends."""
         f, found = self.f, self.given(exit, known)
         if exit in self.loop.ending or before is None or found is None:
             return before if found is None else found
@@ -236,7 +236,7 @@ class Emission:
 
 
 def has_effect(item: Item) -> bool:
-    """True if it is one of those that must stay in order."""
+    """True if the item is an effect that must stay in order."""
     return any(isinstance(r, Effect) for r in item.reads)
 
 

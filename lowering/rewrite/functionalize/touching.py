@@ -1,4 +1,4 @@
-"""Which operations look at a variable or change something that outlives the graph: those that must stay in order."""
+"""Operations that read a variable or change state that outlives the graph: they must stay in order."""
 from __future__ import annotations
 
 from ...dialects.tf.effects import has_effect
@@ -10,18 +10,18 @@ READS = ("tf.ReadVariableOp", "tf.ResourceGather")
 
 
 class Touching:
-    """The operations and functions of a module."""
+    """The operations and functions of a module that touch such state."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.functions: dict[str, bool] = {}
 
     def block(self, block: Block) -> bool:
-        """True if one of its operations does, in functions that they call, too."""
+        """True if one of the block's operations touches the state, or a function that one of them calls does."""
         return any(map(self.operation, block.walk()))
 
     def operation(self, operation: Operation) -> bool:
-        """True if one operation does; those in its regions are not counted."""
+        """True if the operation itself touches the state; the operations in its regions are not counted."""
         if not operation.op.foreign:
             return False
         called = [f for names in callees(operation).values() for f in names]

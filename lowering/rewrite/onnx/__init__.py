@@ -1,1 +1,1 @@
-"""Graphs of ONNX become graphs of TOSA (`translate`). May import the dialects and the passes beside it."""
+"""Translation of ONNX graphs into TOSA graphs (`translate`). May import the dialects and the passes beside it."""

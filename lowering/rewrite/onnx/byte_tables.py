@@ -1,5 +1,5 @@
-"""Functions between bytes as lists of 256 values: everything between one DequantizeLinear and a QuantizeLinear that works
-element by element, with no other operand than single numbers, is computed for each byte when compiling."""
+"""Functions between bytes as tables of 256 values: a chain of elementwise operators between one DequantizeLinear and a
+QuantizeLinear, whose other operands are all single numbers, is evaluated for each byte at compile time."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,11 +20,11 @@ ELEMENTWISE = frozenset((
     "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
     "Softsign", "Sqrt", "Sub", "Swish", "Tan", "Tanh", "ThresholdedRelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu"))
 MOST_NODES = 32
-"""Between two bytes."""
+"""Maximum number of nodes between two bytes."""
 
 
 def tabulated(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """True if what a QuantizeLinear takes was written as a table."""
+    """True if the operand of a QuantizeLinear was replaced by a table."""
     found = Slice(graph)
     if not to.is_byte or not to.of_tensor or not found.reaches(operation.operands[0]) or found.source is None:
         return False
@@ -37,7 +37,7 @@ def tabulated(graph: EditedGraph, operation: Operation, to: Steps, result: Value
 
 
 class Slice:
-    """The nodes behind a value, up to the one integer tensor that they are made of."""
+    """The nodes that compute a value, back to the one integer tensor that they start from."""
 
     def __init__(self, graph: EditedGraph) -> None:
         self.graph = graph
@@ -46,7 +46,7 @@ class Slice:
         self.known: dict[Value, Any] = {}
 
     def reaches(self, value: Value, depth: int = 0) -> bool:
-        """True if all that a value is made of is one tensor of bytes, and numbers; `nodes` is in order then."""
+        """True if a value is computed from one tensor of bytes and single numbers alone; `nodes` is in order then."""
         if value in self.known:
             return True
         constant = self.graph.constant(value)
@@ -83,7 +83,7 @@ class Slice:
         return True
 
     def table(self, value: Value, to: Steps) -> Array | None:
-        """What stands for each byte; None where a node cannot be computed."""
+        """Return the table with the result for each byte; None if a node cannot be computed."""
         try:
             with np.errstate(all="ignore"):
                 for node in self.nodes:
@@ -95,5 +95,5 @@ class Slice:
 
 
 def all_of(steps: Steps) -> Array:
-    """Every byte, in order."""
+    """Return every byte, in order."""
     return np.arange(steps.element.minimum, steps.element.maximum + 1).astype(steps.element.dtype)

@@ -1,4 +1,4 @@
-"""Refuse operators that are not known when a model is loaded, though its graph is translated for known shapes alone."""
+"""Check for unknown operators when a model is loaded, although its graph is translated only for known shapes."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ..prune import prune
 
 
 def check_operators(module: Module) -> None:
-    """Raise a Problem at the first node that every call needs and whose operator, or attribute, is not known."""
+    """Raise a Problem at the first node that every call needs and whose operator or attribute is unknown."""
     for function in prune(module).functions:
         for operation in needed(function.body):
             try:
@@ -24,7 +24,7 @@ def check_operators(module: Module) -> None:
 
 
 def needed(block: Block) -> Iterator[Operation]:
-    """Yield the nodes of a block and of its loops; a branch may never be taken."""
+    """Yield the nodes of a block and of its loops, not of branches, which may never be taken."""
     for operation in block.operations:
         if spelling(operation) in (CONSTANT, NO_VALUE):
             continue

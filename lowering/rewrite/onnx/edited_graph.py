@@ -1,5 +1,5 @@
-"""A graph of ONNX while a pass rewrites it: the nodes so far, who makes and who reads a value, new nodes and constants; and
-what QuantizeLinear and DequantizeLinear say of the integers beside them (`Steps`)."""
+"""An ONNX graph while a pass rewrites it: the nodes so far, definitions and readers of values, new nodes and constants, and the
+quantization parameters of QuantizeLinear and DequantizeLinear (`Steps`)."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -18,22 +18,22 @@ from ...text.attributes import Dense, Number
 BYTES = (I8, UI8)
 HALF = 128
 AS_UNSIGNED = "tosaic.AsUnsigned"
-"""The node between bytes with a sign and what reads them without one: the integers that a rewrite makes have signs."""
+"""The node between signed bytes and a reader that expects unsigned ones: rewrites produce signed integers."""
 DEQUANTIZE = ("DequantizeLinear", "com.microsoft.DequantizeLinear")
 QUANTIZE = ("QuantizeLinear", "com.microsoft.QuantizeLinear")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Integers and what they stand for: (stored - zero) * scale. Both are known; they are numbers, or lists along `axis`
-    (which may count from the last)."""
+    """Quantized integers, which represent (stored - zero) * scale. Both parameters are known: they are numbers, or lists along
+    `axis` (which may count from the last)."""
     stored: Value
     element: ElementType
     scale: Array
     zero: Array
     axis: int | None
     was_unsigned: bool = False
-    """True if they are bytes with a sign that stand for bytes without one."""
+    """True if they are signed bytes that represent unsigned ones."""
 
     @property
     def is_byte(self) -> bool:
@@ -41,27 +41,27 @@ class Steps:
 
     @property
     def of_tensor(self) -> bool:
-        """True if there is one scale for all."""
+        """True if there is one scale for the whole tensor."""
         return self.axis is None
 
     def same(self, other: Steps) -> bool:
-        """True if the same integers stand for the same numbers."""
+        """True if the same integers represent the same numbers."""
         return (self.element == other.element and self.of_tensor and other.of_tensor and self.scale == other.scale
                 and self.zero == other.zero)
 
     @property
     def signed(self) -> Steps:
-        """The same numbers by bytes with a sign, `stored` aside."""
+        """The same quantization with signed bytes, except for `stored`."""
         if self.element != UI8:
             return self
         return Steps(self.stored, I8, self.scale, np.asarray(self.zero.astype(np.int16) - HALF, np.int8), self.axis, True)
 
     def real(self, stored: Array) -> Array:
-        """What integers stand for, where there is one scale for all."""
+        """Return the numbers that integers represent, for one scale for the whole tensor."""
         return np.asarray((stored.astype(np.int32) - self.zero.astype(np.int32)).astype(np.float32) * self.scale, np.float32)
 
     def nearest(self, values: Array) -> Array:
-        """The integers that stand for numbers, where there is one scale for all."""
+        """Return the integers that represent numbers, for one scale for the whole tensor."""
         with np.errstate(all="ignore"):
             steps = np.rint(np.asarray(values, np.float32) / self.scale).astype(np.float64)
         found = np.clip(np.nan_to_num(steps) + self.zero.astype(np.float64), self.element.minimum, self.element.maximum)
@@ -69,7 +69,7 @@ class Steps:
 
 
 class EditedGraph:
-    """Nodes that were made so far. A value of the old graph keeps its identity, whichever node makes it, unless it is
+    """The nodes created so far. A value of the old graph keeps its identity, whichever node defines it, unless it is
     `replaced`."""
 
     def __init__(self, module: Module, readers: Mapping[Value, Sequence[Operation | None]]) -> None:
@@ -79,24 +79,24 @@ class EditedGraph:
         self.replaced: dict[Value, Value] = {}
         self.numbers = 0
 
-    # ---- what is there ---------------------------------------------------------------------------------------------------
+    # ---- the existing graph ----------------------------------------------------------------------------------------------
     def maker(self, value: Value) -> Operation | None:
         return self.definitions.get(value)
 
     def made_by(self, value: Value, *names: str) -> Operation | None:
-        """The node that makes a value, where its operator is one of these."""
+        """Return the node that defines a value, if its operator is one of these."""
         found = self.maker(value)
         return found if found is not None and name_of(found) in names else None
 
     def constant(self, value: Value) -> Array | None:
-        """The data of a value, where the graph has it."""
+        """Return the data of a value, if the graph has it."""
         if value.constant is not None:
             return value.constant
         found = self.maker(value)
         return found.op.constant(()) if found is not None and isinstance(found.op, OnnxOp) else None
 
     def optional(self, operation: Operation, number: int) -> Value | None:
-        """An operand; None where it is left out."""
+        """Return an operand; None if it is omitted."""
         if number >= len(operation.operands):
             return None
         value = operation.operands[number]
@@ -106,7 +106,8 @@ class EditedGraph:
         return len(self.readers.get(value, ())) == 1
 
     def steps(self, operation: Operation, stored: Value) -> Steps | None:
-        """What a node of either kind says of its integers; None where it is not known, or differs from block to block."""
+        """Return the quantization of the integers of a QuantizeLinear or DequantizeLinear; None if it is not known, or differs
+        from block to block."""
         if len(operation.operands) < 2:
             return None
         zero_point, scale = self.optional(operation, 2), self.constant(operation.operands[1])
@@ -125,7 +126,8 @@ class EditedGraph:
         return Steps(stored, element, scale, zero, 1 if axis is None else int(axis.value))
 
     def element(self, operation: Operation, zero_point: Value | None, stored: Value) -> ElementType | None:
-        """Of the integers: the file's word for the zero point or for them, or what it is without one."""
+        """Return the element type of the integers: that of the zero point or of the integers in the file, or the default
+        without a zero point."""
         for value in (zero_point, stored):
             if value is not None and isinstance(value.type, TensorType):
                 return value.type.element
@@ -135,12 +137,12 @@ class EditedGraph:
         return UI8 if name_of(operation) in QUANTIZE and find(operation, "output_dtype") is None else None
 
     def dequantized(self, value: Value) -> Steps | None:
-        """What a value was before a DequantizeLinear made floats of it."""
+        """Return the quantized integers that a DequantizeLinear made a value from; None if there is no such node."""
         found = self.made_by(value, *DEQUANTIZE)
         return None if found is None else self.dequantized_by(found)
 
     def dequantized_by(self, found: Operation) -> Steps | None:
-        """What a DequantizeLinear says of its integers, by bytes with a sign where there are such."""
+        """Return the quantization of a DequantizeLinear's integers, with signed bytes if a rewrite has made them."""
         if find(found, "output_dtype") is not None:
             return None
         steps = self.steps(found, found.operands[0])
@@ -149,13 +151,13 @@ class EditedGraph:
             return steps
         return replace(steps.signed, stored=signed.operands[0])
 
-    # ---- what is new -----------------------------------------------------------------------------------------------------
+    # ---- new nodes -------------------------------------------------------------------------------------------------------
     def add(self, operation: Operation) -> None:
         self.operations.append(operation)
         self.definitions.update((r, operation) for r in operation.results)
 
     def value(self, name: str, element: ElementType | None = None, like: Value | None = None) -> Value:
-        """A new value, of the shape of another one where that is known."""
+        """Return a new value, with the shape of another one if that is known."""
         self.numbers += 1
         typed = element is not None and like is not None and isinstance(like.type, TensorType)
         type = like.type.with_element(element) if typed else UNTYPED  # type: ignore[union-attr, arg-type]
@@ -172,7 +174,7 @@ class EditedGraph:
 
     def node(self, name: str, operands: Sequence[Value], results: Sequence[Value], of: Operation,
              properties: Mapping[str, Any] | None = None) -> None:
-        """A new node that does what the node `of` did."""
+        """Add a node that replaces the node `of`."""
         own = dict(properties or {})
         if (label := find(of, "onnx.node")) is not None:
             own["onnx.node"] = label
@@ -180,17 +182,17 @@ class EditedGraph:
                            of.position))
 
     def parameters(self, steps: Steps) -> tuple[Value, Value]:
-        """Scale and zero point as operands."""
+        """Return scale and zero point as operands."""
         return self.new_constant(steps.scale, "scale"), self.new_constant(steps.zero, "zero")
 
 
 def name_of(operation: Operation) -> str:
-    """The operator of a node: `Conv`, `com.microsoft.QGemm`."""
+    """Return the operator of a node: `Conv`, `com.microsoft.QGemm`."""
     return spelling(operation).removeprefix(PREFIX)
 
 
 def properties_of(operation: Operation) -> Mapping[str, Any]:
-    """The attributes of a node."""
+    """Return the attributes of a node."""
     return {k: v for k, v in (getattr(operation.op, "properties", None) or {}).items() if k not in ("onnx.node", "onnx.line")}
 
 
@@ -205,5 +207,5 @@ def real_number(operation: Operation, name: str, default: float) -> float:
 
 
 def whole(value: int) -> Number:
-    """An integer as an attribute."""
+    """Return an integer as an attribute."""
     return Number(value, I64)

@@ -1,4 +1,4 @@
-"""What of a quantized model computes in floats after all, and why: a line for each operator and reason, for reports."""
+"""Nodes of a quantized model that compute in floats, and why: one line for each operator and reason, for reports."""
 from __future__ import annotations
 
 from ...dialects.onnx.node import CONSTANT, NO_VALUE, PREFIX
@@ -9,13 +9,13 @@ from .edited_graph import AS_UNSIGNED, DEQUANTIZE, QUANTIZE, EditedGraph, name_o
 from .integer_products import PRODUCTS
 
 PLAIN = frozenset((*(name.removeprefix(PREFIX) for name in (CONSTANT, NO_VALUE)), "Shape", "Size", "Cast"))
-"""Operators of any model, which compute with no floats."""
+"""Operators of any model that do not compute with floats."""
 OF_INTEGERS = frozenset((
     *DEQUANTIZE, *QUANTIZE, "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear",
     "tosaic.QLinearTable", AS_UNSIGNED, *(f"com.microsoft.{name}" for name in (
         "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearWhere",
         "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearLeakyRelu", "DynamicQuantizeLSTM"))))
-"""Operators of quantized models that compute with integers, or only change between them and floats."""
+"""Operators of quantized models that compute with integers, or only convert between integers and floats."""
 OF_BLOCKS = "com.microsoft.MatMulNBits"
 NO_FORM = "it has no form in integers"
 INSIDE = ("com.microsoft.QLinearSoftmax",)
@@ -23,7 +23,7 @@ INSIDE = ("com.microsoft.QLinearSoftmax",)
 
 
 def in_float(module: Module) -> tuple[str, ...]:
-    """The nodes of floats, each with a reason; none where the model has no quantized tensors."""
+    """Return the nodes that compute in floats, each with a reason; none if the model has no quantized tensors."""
     names = {name_of(o) for f in module.functions for o in f.body.walk()}
     if not names & {*OF_INTEGERS, *INSIDE, OF_BLOCKS}:
         return ()
@@ -36,11 +36,11 @@ def in_float(module: Module) -> tuple[str, ...]:
 
 
 Nodes = dict[tuple[str, str], list[str]]
-"""What nodes are called, by their operator and the reason."""
+"""Names of nodes, by their operator and the reason."""
 
 
 def listed(labels: list[str]) -> str:
-    """The names of nodes, or how many there are."""
+    """Return the names of nodes, or their number."""
     shown = [label for label in labels if label][:SHOWN]
     return ", ".join(shown) if len(shown) == len(labels) else f"{len(labels)} node{'s' * (len(labels) != 1)}"
 
@@ -49,12 +49,12 @@ SHOWN = 3
 
 
 def is_float(value: Value) -> bool | None:
-    """None where the file does not say."""
+    """Return whether a value is a float; None if the file does not declare its type."""
     return value.type.element.is_float if isinstance(value.type, TensorType) else None
 
 
 def noted(graph: EditedGraph, block: Block, floats: set[Value], nodes: Nodes) -> None:
-    """The nodes of a block and of the regions in it; `floats` are the values that are known to be so far."""
+    """Note the nodes of a block and of the regions in it; `floats` are the values known to be floats so far."""
     for operation in block.operations:
         graph.add(operation)
         takes = any((v in floats or is_float(v)) and graph.constant(v) is None for v in operation.operands)
@@ -68,7 +68,7 @@ def noted(graph: EditedGraph, block: Block, floats: set[Value], nodes: Nodes) ->
 
 
 def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
-    """Why a node is of floats."""
+    """Return why a node computes in floats."""
     if name_of(operation) in INSIDE:
         return NO_FORM
     if name_of(operation) == OF_BLOCKS:
@@ -87,7 +87,7 @@ def reason(graph: EditedGraph, operation: Operation, floats: set[Value]) -> str:
 
 
 def product_reason(graph: EditedGraph, operation: Operation) -> str:
-    """Why a product between quantized tensors is of floats."""
+    """Return why a product between quantized tensors computes in floats."""
     x, w = (graph.dequantized(v) for v in operation.operands[:2])
     if x is None or w is None:
         found = next((graph.made_by(v, "DequantizeLinear") for v in operation.operands[:2]

@@ -1,5 +1,5 @@
 """Convolutions and products of matrices between DequantizeLinear and QuantizeLinear as QLinearConv, QLinearMatMul and QGemm:
-products and sums of integers, and one factor. Without a QuantizeLinear behind them the sums become floats at once.
+products and sums of integers, and one factor. Without a QuantizeLinear after them the sums become floats at once.
 """
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .edited_graph import EditedGraph, Steps, integer, name_of, properties_of, r
 
 PRODUCTS = ("Conv", "MatMul", "Gemm")
 NEAR = 1e-3
-"""By which part a bias' scale may differ from that of the products."""
+"""Maximum relative difference between a bias' scale and the scale of the products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """Both operands of a product as integers, and its bias in 32 bits (None: it has none)."""
+    """Both operands of a product as integers, and its bias in 32 bits (None: no bias)."""
     x: Steps
     w: Steps
     bias: Value | None
 
     def operands(self, graph: EditedGraph) -> list[Value]:
-        """As QLinearConv, QLinearMatMul and QGemm have them."""
+        """Return the operands in the order of QLinearConv, QLinearMatMul and QGemm."""
         return [self.x.stored, *graph.parameters(self.x), self.w.stored, *graph.parameters(self.w)]
 
 
 def factors_of(graph: EditedGraph, operation: Operation) -> Factors | None:
-    """The operands of a product, where both are bytes, the right one with one scale or one for each output."""
+    """Return the factors of a product if both operands are bytes and the right one has one scale, or one for each output."""
     x, w = (graph.dequantized(v) for v in operation.operands[:2])
     if x is None or w is None or not x.is_byte or not x.of_tensor or not w.is_byte or not fits(operation, w):
         return None
@@ -42,7 +42,7 @@ def factors_of(graph: EditedGraph, operation: Operation) -> Factors | None:
 
 
 def fits(operation: Operation, w: Steps) -> bool:
-    """True if scales differ from output to output, if they do."""
+    """True if there is one scale, or if scales differ only from output to output."""
     if w.axis is None:
         return True
     match name_of(operation):
@@ -56,7 +56,7 @@ def fits(operation: Operation, w: Steps) -> bool:
 
 
 def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
-    """The integers of a bias whose scale is that of the products; None where it has another one."""
+    """Return the integers of a bias whose scale equals that of the products; None if the scales differ."""
     steps = graph.dequantized(bias)
     if steps is None or steps.element != I32 or steps.zero.any():
         return None
@@ -64,9 +64,9 @@ def stored_bias(graph: EditedGraph, bias: Value, scale: Array) -> Value | None:
     return steps.stored if fits and np.allclose(steps.scale, scale, NEAR, 0) else None
 
 
-# ---- with bytes behind them ----------------------------------------------------------------------------------------------
+# ---- products whose results become bytes ---------------------------------------------------------------------------------
 def product(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """True if a product whose result becomes bytes was written on integers."""
+    """True if a product whose result becomes bytes was rewritten on integers."""
     factors = factors_of(graph, operation)
     if factors is None:
         return False
@@ -89,9 +89,9 @@ def gemm(graph: EditedGraph, operation: Operation, operands: list[Value], bias: 
     graph.node("com.microsoft.QGemm", (*operands, *third, *wanted), (result,), operation, given)
 
 
-# ---- with floats behind them ---------------------------------------------------------------------------------------------
+# ---- products whose results stay floats ----------------------------------------------------------------------------------
 def product_in_floats(graph: EditedGraph, operation: Operation) -> bool:
-    """True if a product whose result stays a float was written on integers."""
+    """True if a product whose result stays a float was rewritten on integers."""
     factors = factors_of(graph, operation)
     if factors is None:
         return False
@@ -110,7 +110,7 @@ def product_in_floats(graph: EditedGraph, operation: Operation) -> bool:
 
 
 def convolution_in_floats(graph: EditedGraph, operation: Operation, factors: Factors) -> bool:
-    """ConvInteger, the bias, and the factor of each channel; where the rank is known."""
+    """Rewrite a convolution of known rank as ConvInteger, the bias, and the factor of each channel."""
     type = factors.w.stored.type
     if not isinstance(type, TensorType) or type.shape is None:
         return False

@@ -1,5 +1,5 @@
-"""DequantizeLinear behind operators that only move elements, or take the greatest: these work on the integers then, and what
-follows finds the integers. The results are the same numbers."""
+"""DequantizeLinear moved below operators that only move elements or take the greatest: these then work on integers, and later
+patterns match the integers. The results are the same numbers."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -12,11 +12,11 @@ from .edited_graph import EditedGraph, Steps, name_of, real_number, whole
 MOVES = ("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Gather", "GatherElements", "GatherND",
          "Expand", "Tile", "Split", "DepthToSpace", "SpaceToDepth")
 ORDERED = ("MaxPool", "ReduceMax", "ReduceMin", "GlobalMaxPool")
-"""Of bytes alone: their result is one of their operands' elements."""
+"""Operators that are moved for bytes only: their results are elements of their operands."""
 
 
 def moved(graph: EditedGraph, operation: Operation) -> bool:
-    """True if the node was written on integers."""
+    """True if the node was rewritten on integers."""
     steps = graph.dequantized(operation.operands[0]) if operation.operands and not operation.regions else None
     if steps is None:
         return False
@@ -36,13 +36,13 @@ def moved(graph: EditedGraph, operation: Operation) -> bool:
 
 
 def has_border(operation: Operation) -> bool:
-    """True if a Resize may give numbers that are none of its operand's."""
+    """True if a Resize may give numbers that are not elements of its operand."""
     return find(operation, "coordinate_transformation_mode") == "tf_crop_and_resize"
 
 
 def written(graph: EditedGraph, operation: Operation, operands: tuple[Value, ...], steps: Steps, axis: int | None = None
             ) -> None:
-    """The node on integers, and its results as floats."""
+    """Add the node on integers, and DequantizeLinear nodes for its results."""
     results = tuple(graph.value(r.name, steps.element, r) for r in operation.results)
     graph.add(replace(operation, operands=operands, results=results))
     for stored, result in zip(results, operation.results):
@@ -51,7 +51,7 @@ def written(graph: EditedGraph, operation: Operation, operands: tuple[Value, ...
 
 
 def transposed(graph: EditedGraph, operation: Operation, steps: Steps) -> bool:
-    """Scales along an axis go where it goes."""
+    """Move the axis of the scales with the transpose."""
     order, axis = find(operation, "perm"), steps.axis
     type = steps.stored.type
     rank = len(order.values) if order is not None else len(type.dims) if isinstance(type, TensorType) and type.shape else 0
@@ -63,7 +63,7 @@ def transposed(graph: EditedGraph, operation: Operation, steps: Steps) -> bool:
 
 
 def concatenated(graph: EditedGraph, operation: Operation, steps: Steps) -> bool:
-    """Integers of one scale stay as they are beside each other."""
+    """Concatenate integers of one scale without changing them."""
     parts = [graph.dequantized(v) for v in operation.operands]
     if not all(p is not None and p.same(steps) for p in parts):
         return False
@@ -72,7 +72,7 @@ def concatenated(graph: EditedGraph, operation: Operation, steps: Steps) -> bool
 
 
 def padded(graph: EditedGraph, operation: Operation, steps: Steps) -> bool:
-    """Zeros around floats are zero points around integers."""
+    """Pad integers with their zero point, where the floats have zeros."""
     if find(operation, "pads") is not None or real_number(operation, "value", 0) or len(operation.operands) < 2:
         return False
     border, axes = graph.optional(operation, 2), operation.operands[3:]

@@ -1,7 +1,7 @@
-"""Graph -> graph: what stands between DequantizeLinear and QuantizeLinear becomes an operator of integers, as ONNX Runtime's
-own rewrites have it: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearAveragePool, tables of
-256 values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its
-integers. Bytes without a sign stand as `i8` between them, which is what TOSA multiplies.
+"""Graph -> graph: operators between DequantizeLinear and QuantizeLinear become an operator of integers, as in ONNX Runtime's
+own rewrites: QLinearConv, QLinearMatMul, QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearAveragePool, tables of 256
+values, and operators that move elements on integers. Relu and Clip before a QuantizeLinear become bounds of its integers.
+Unsigned bytes are stored as `i8` between these operators, because TOSA multiplies `i8`.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAIRS = {"Add": "com.microsoft.QLinearAdd", "Sum": "com.microsoft.QLinearAdd", "
 
 
 def in_integers(module: Module) -> Module:
-    """The module with operators of integers where they are between quantized tensors; the same one where there are none."""
+    """Return the module with integer operators between quantized tensors; the same object if there are none."""
     if not is_onnx(module) or not any(name_of(o) in DEQUANTIZE for f in module.functions for o in f.body.walk()):
         return module
     return replace(module, functions=tuple(rewritten(module, f) for f in module.functions))
@@ -46,7 +46,7 @@ def rewritten(module: Module, function: Function) -> Function:
 
 
 def block(graph: EditedGraph, source: Block) -> Block:
-    """The nodes of a block and of the regions in it."""
+    """Rewrite the nodes of a block and of the regions in it."""
     outer, graph.operations = graph.operations, []
     for operation in source.operations:
         given = replace(operation, operands=tuple(graph.replaced.get(v, v) for v in operation.operands),
@@ -57,7 +57,7 @@ def block(graph: EditedGraph, source: Block) -> Block:
 
 
 def node(graph: EditedGraph, operation: Operation) -> None:
-    """One node, or what stands for it."""
+    """Add one node or its replacement."""
     name = name_of(operation)
     if name in QUANTIZE:
         if not quantizing(graph, operation):
@@ -76,7 +76,7 @@ def node(graph: EditedGraph, operation: Operation) -> None:
 
 # ---- QuantizeLinear ------------------------------------------------------------------------------------------------------
 def quantizing(graph: EditedGraph, operation: Operation) -> bool:
-    """True if a QuantizeLinear and what is before it was written on integers."""
+    """True if a QuantizeLinear and the nodes before it were rewritten on integers."""
     result = operation.results[0]
     to = graph.steps(operation, result)
     if to is None or find(operation, "precision") is not None:
@@ -104,7 +104,7 @@ def written(graph: EditedGraph, operation: Operation, to: Steps, result: Value) 
 
 
 def by_pattern(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """The operator before a QuantizeLinear, with bounds between them."""
+    """True if the operator before a QuantizeLinear, with bounds between them, was rewritten on integers."""
     found, bounds = behind_bounds(graph, operation.operands[0])
     if found is None:
         return False
@@ -121,11 +121,12 @@ def by_pattern(graph: EditedGraph, operation: Operation, to: Steps, result: Valu
 
 
 END = {"Max": lambda to: to.element.minimum, "Min": lambda to: to.element.maximum}
-"""The bound that a type has anyway."""
+"""The bound that the element type implies."""
 
 
 def behind_bounds(graph: EditedGraph, value: Value) -> tuple[Operation | None, list[Operation]]:
-    """The node before a value, and the Relus and Clips between them, the first of them first; None where others read them."""
+    """Return the node that a value comes from, and the Relus and Clips between the node and the value in order of execution;
+    None if other nodes read them."""
     bounds: list[Operation] = []
     while (found := graph.maker(value)) is not None and graph.has_one_reader(value):
         if name_of(found) not in BOUNDS:
@@ -136,7 +137,7 @@ def behind_bounds(graph: EditedGraph, value: Value) -> tuple[Operation | None, l
 
 
 def limits_of(graph: EditedGraph, operation: Operation, to: Steps) -> list[tuple[str, int] | None]:
-    """The bounds that a Relu or a Clip sets, as integers; a None among them where one is not known."""
+    """Return the bounds that a Relu or a Clip sets, as integers, with None for each unknown bound."""
     if name_of(operation) == "Relu":
         return [("Max", int(to.zero))]
     found: list[tuple[str, int] | None] = []
@@ -153,7 +154,7 @@ def limits_of(graph: EditedGraph, operation: Operation, to: Steps) -> list[tuple
 
 
 def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value) -> bool:
-    """True if a node whose result becomes bytes was written on integers."""
+    """True if a node whose result becomes bytes was rewritten on integers."""
     name = name_of(operation)
     if name in PRODUCTS:
         return product(graph, operation, to, result)
@@ -180,7 +181,7 @@ def integers(graph: EditedGraph, operation: Operation, to: Steps, result: Value)
 
 
 def is_bytes_later(graph: EditedGraph, operation: Operation) -> bool:
-    """True if the result of a product is only read by a QuantizeLinear, bounds between them or not."""
+    """True if only a QuantizeLinear reads the result of a product, directly or through bounds."""
     value = operation.results[0]
     while graph.has_one_reader(value):
         reader = graph.readers[value][0]

@@ -1,5 +1,5 @@
-"""Which inputs of a graph of ONNX a node's operands are computed from: whose values could tell what a node must know when
-compiling. `translate` asks where a node has no place in TOSA."""
+"""Inputs of an ONNX graph that a node's operands are computed from: their values could provide the data that a node needs at
+compile time. `translate` uses them to explain that a node cannot be lowered to TOSA."""
 from __future__ import annotations
 
 from ...graph.graph import Block, Function, Operation, Value
@@ -9,12 +9,12 @@ NOTHING: Names = frozenset()
 
 
 def reaching_inputs(function: Function, target: Operation) -> Names:
-    """The names of the inputs that reach the operands of `target`, a node of the function or of its subgraphs."""
+    """Return the names of the inputs that reach the operands of `target`, a node of the function or of its subgraphs."""
     reach: dict[Value, Names] = {v: frozenset([v.name]) for v in function.arguments}
     found: list[Names] = []
 
     def walk(block: Block) -> Names:
-        """Note what the block's values are computed from; all that it uses."""
+        """Record the inputs that the block's values are computed from; return all inputs that the block uses."""
         used = NOTHING
         for operation in block.operations:
             own = NOTHING.union(*(reach.get(v, NOTHING) for v in operation.operands))

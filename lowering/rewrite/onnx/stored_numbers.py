@@ -1,5 +1,5 @@
-"""What the integers that a model of ONNX takes and gives stand for: those of inputs that DequantizeLinear alone reads, and of
-results that QuantizeLinear makes, as quantized types."""
+"""Quantized types of the integers that an ONNX model takes and gives: of inputs that only DequantizeLinear reads, and of
+results that QuantizeLinear makes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ SPELLINGS = {element: spelling for spelling, element in STORAGE.items()}
 
 
 def stored_numbers(module: Module, function: Function) -> Mapping[Value, ElementType]:
-    """The element types of arguments and results of which it is known."""
+    """Return the quantized types of those arguments and results whose types are known."""
     graph = EditedGraph(module, uses(function.body))
     for operation in function.body.operations:
         graph.add(operation)
@@ -29,7 +29,7 @@ def stored_numbers(module: Module, function: Function) -> Mapping[Value, Element
 
 
 def of_argument(graph: EditedGraph, argument: Value) -> Steps | None:
-    """What all that read an argument say of it, where they say the same."""
+    """Return the quantization of an argument if all its readers agree on one."""
     readers = graph.readers.get(argument, [])
     if not readers or not all(r is not None and name_of(r) in DEQUANTIZE and r.operands[0] is argument for r in readers):
         return None
@@ -39,7 +39,7 @@ def of_argument(graph: EditedGraph, argument: Value) -> Steps | None:
 
 
 def quantized(value: Value, steps: Steps) -> ElementType | None:
-    """The quantized type; None where there is no such type."""
+    """Return the quantized type; None if there is no such type."""
     storage = SPELLINGS.get(steps.element)
     rank = len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
     if storage is None or (steps.axis is not None and (rank is None or not -rank <= steps.axis < rank)):

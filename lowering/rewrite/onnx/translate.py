@@ -1,7 +1,7 @@
-"""Walks a graph of ONNX and emits TOSA for it, for arguments of known types. What the file leaves open follows from them.
+"""The lowering of an ONNX graph to TOSA for arguments of known types, from which the types that the file leaves open follow.
 
-What a node computes of integers that are known when compiling (arithmetic on shapes) is computed at once by its reference. A
-node whose results nobody needs is not looked at.
+A node's reference evaluates arithmetic on integers that are known at compile time (arithmetic on shapes). Nodes whose results
+nobody needs are skipped.
 """
 from __future__ import annotations
 
@@ -37,35 +37,36 @@ from .stored_numbers import stored_numbers
 
 Scope = dict[Value, Datum]
 MOST_COMPUTED = 1 << 12
-"""Integers in the operands of a node that is computed when compiling: arithmetic on shapes, and indices."""
+"""Maximum number of integers in the operands of a node that is computed at compile time: arithmetic on shapes, and indices."""
 
 
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, printed: Module | None = None) -> Module:
-    """A module of TOSA with the one function `name`, for arguments of these types (None: as they are declared). Raises a
-    Problem at the node that has no place in TOSA; its line is that of `printed`, of which some values are known in `module`."""
+    """Return a TOSA module with the one function `name`, for arguments of these types (None: as they are declared). Raise a
+    Problem at a node that cannot be lowered to TOSA; its line is that of `printed`, some of whose values are known in
+    `module`."""
     return prune(fold_convolutions(Translation(module, name, printed or module).function(types)))
 
 
 def recorded(module: Module, name: str | None, types: Sequence[Type] | None) -> tuple[Module, Translation]:
-    """The same before anything is folded, and the translation with what each node became."""
+    """Return the TOSA module before anything is folded, and the translation with the record of each node."""
     translation = Translation(module, name, module)
     translation.emitter.records = []
     return translation.function(types), translation
 
 
 MOST_MADE = limits.Limits(bytes=MOST_COMPUTED * 8)
-"""Bytes of what such a node gives: what is larger is not computed before that is seen."""
+"""Maximum number of bytes of the results of such a node: larger results are refused before they are computed."""
 
 
 class Translation:
-    """One graph becoming TOSA."""
+    """The translation of one graph into TOSA."""
 
     def __init__(self, module: Module, name: str | None, printed: Module) -> None:
         self.whole, self.rewritten, self.name, self.printed = module, in_integers(prune(module)), name, printed
         self.module = prune(self.rewritten)
         self.emitter = Emitter()
         self.arguments: Scope = {}
-        """What the inputs became."""
+        """The data that the inputs became."""
         self.file = whole(module.position.source.name if module.position else "<model>")
         self.nodes_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
@@ -93,13 +94,13 @@ class Translation:
 
     @property
     def unsigned(self) -> dict[Value, Operation]:
-        """The nodes that make bytes without a sign of those that a rewrite has, by their results, read or not."""
+        """The nodes that convert the signed bytes of a rewrite to unsigned ones, by their results, read or not."""
         body = self.rewritten.function(self.name).body
         return {o.results[0]: o for o in body.operations if spelling(o) == PREFIX + AS_UNSIGNED}
 
     def argument(self, argument: Value, type: Type, numbers: ElementType | None) -> Value:
-        """An argument of the new function; its type must be known, and be one that the old one can have. `numbers` is the
-        quantized type of its elements; what follows sees the integers alone."""
+        """Return an argument of the new function. Its type must be known and compatible with that of the old argument.
+        `numbers` is the quantized type of its elements; later nodes see only the integers."""
         declared = argument.type
         if not isinstance(type, TensorType):
             raise Problem(f"input {argument.name} is {declared}, which is no tensor of numbers", kind="unsupported")
@@ -127,13 +128,13 @@ class Translation:
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
     def block(self, block: Block, scope: Scope) -> tuple[Datum, ...]:
-        """Emit the nodes of a block, with the values around it in `scope`; what it gives back."""
+        """Emit the nodes of a block, with the enclosing values in `scope`; return its results."""
         for operation in block.operations:
             scope.update(zip(operation.results, self.operation(operation, scope), strict=True))
         return tuple(scope[v] for v in block.yields)
 
     def operation(self, operation: Operation, scope: Scope) -> Sequence[Datum]:
-        """The results of one node."""
+        """Return the results of one node."""
         self.nodes_left -= 1
         if self.nodes_left < 0:
             raise limits.expanded("loops", "let loops be nested less deep", operation.position)
@@ -154,7 +155,8 @@ class Translation:
             self.emitter.position = before
 
     def place(self, operation: Operation) -> FilePosition:
-        """Where a node of a file is, which has no lines. It is called as its tensor; as the node, where that makes several."""
+        """Return the position of a node of a file, which has no lines. The position has the name of the result if there is one
+        result, else the name of the node."""
         node, results = find(operation, "onnx.node"), operation.results
         name = results[0].name if len(results) == 1 else node
         return self.file.inside(label(operation, self.module)).called(name if isinstance(name, str) else None)
@@ -183,7 +185,7 @@ class Translation:
         return results
 
     def computed(self, found: Operator, operands: Sequence[Datum]) -> Sequence[Datum] | None:
-        """The results of a node that computes with few known integers or strings; None of any other."""
+        """Return the results of a node that computes with few known integers or strings; None for any other node."""
         if found.is_random or found.operation.regions or not operands or not all(map(is_known, operands)):
             return None
         arrays = [known_data(o) for o in operands]
@@ -193,24 +195,24 @@ class Translation:
             with np.errstate(all="ignore"), MOST_MADE:
                 results = interpreted(found, arrays)
         except (Problem, *ERRORS):
-            return None  # the lowering says what is wrong
+            return None  # the lowering reports the error
         data = [self.datum(r) for r in results]
         return None if any(d is UNKNOWN for d in data) else data
 
     def datum(self, result: Any) -> Any:
-        """An array that was computed as a constant of the new graph, where it is of few integers."""
+        """Return a computed array as a constant of the new graph if it has few integers, else UNKNOWN."""
         if not isinstance(result, np.ndarray) or result.dtype.kind not in "iub" or result.size > MOST_COMPUTED:
             return UNKNOWN
         return self.emitter.constant(result, BY_STORAGE[result.dtype.name])
 
 
 def names(attributes: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """Of the results' attributes what they are called: their extents are known."""
+    """Return only the names among the results' attributes: their extents are known."""
     return tuple({"onnx.name": own["onnx.name"]} if "onnx.name" in own else {} for own in attributes)
 
 
 def without_results(function: Function, places: Collection[int]) -> Function:
-    """The function without the results at these places."""
+    """Return the function without the results at these indices."""
     kept = [n for n in range(len(function.body.yields)) if n not in places]
     attributes = tuple(function.result_attributes[n] for n in kept) if function.result_attributes else ()
     body = replace(function.body, yields=tuple(function.body.yields[n] for n in kept))
@@ -219,7 +221,7 @@ def without_results(function: Function, places: Collection[int]) -> Function:
 
 
 def with_numbers(type: Type, numbers: ElementType | None) -> Type:
-    """A tensor's type with what its integers stand for."""
+    """Return a tensor's type with the quantized type of its integers."""
     return type if numbers is None or not isinstance(type, TensorType) or type.element.bits != numbers.bits else \
         type.with_element(numbers)
 
@@ -228,7 +230,7 @@ UNKNOWN = object()
 
 
 def is_known(datum: Datum) -> bool:
-    """True if it is left out, or an array of integers, bools or strings that is known when compiling."""
+    """True if a datum is omitted, or is an array of integers, bools or strings that is known at compile time."""
     match datum:
         case None:
             return True
@@ -253,8 +255,8 @@ def known_data(datum: Datum) -> Any:
 
 
 def check_declared(value: Value, datum: Datum) -> None:
-    """Elements are what the file declares. Its extents are a hint: exporters write those of their example, though an input's
-    are open."""
+    """Check that elements have the type that the file declares. Declared extents are only a hint: exporters write those of
+    their example even if an input's extents are dynamic."""
     declared = value.type
     if not isinstance(declared, TensorType) or not isinstance(datum, Value):
         return

@@ -1,7 +1,7 @@
-"""TensorFlow's dialects -> TOSA: a function of a module, for arguments of known types, as a function of TOSA's operators.
+"""TensorFlow's dialects -> TOSA: a function of a module, for arguments of known types, becomes a function of TOSA's operators.
 
-`translate` walks the operations, `legalizations` of the dialect say what each is, `control_flow` makes regions of branches and
-loops, `variables` the process' variables of handles, and `functionalize` the same of executor graphs.
+`translate` walks the operations, the dialect's `legalizations` lower each operation, `control_flow` turns branches and loops
+into regions, `variables` turns handles into the process' variables, and `functionalize` lowers executor graphs in the same way.
 """
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Facts of a control flow graph that its structured form is made by: loops, blocks where ways join, values that are live.
+"""Facts about a control flow graph for its structured form: loops, join blocks, live values.
 
-A loop is natural: all that reaches its header again without leaving by it. A graph with another way into a loop is irreducible.
+A loop is natural: all blocks that reach its header again without passing through it. A graph with another entry into a loop is
+irreducible.
 """
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from ...graph.dominance import dominates, predecessors
 from ...graph.graph import Operation, Value, captures
 
 END = -1
-"""Stands for the end of the function among the blocks that a branch goes to."""
+"""Number for the end of the function among the targets of a branch."""
 
 
 class BlockFacts:
-    """Of one `Blocks` operation."""
+    """Facts about the blocks of one `Blocks` operation."""
 
     def __init__(self, operation: Operation, op: Blocks) -> None:
         self.operation, self.exits = operation, op.exits
@@ -28,31 +29,31 @@ class BlockFacts:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def give_up_structure(self) -> None:
-        """Take the graph for one that is not reducible."""
+        """Treat the graph as irreducible."""
         for name in ("loops", "handed"):
             self.__dict__.pop(name, None)
         self.__dict__["is_reducible"] = False
 
     @cached_property
     def is_reducible(self) -> bool:
-        """True if every loop is entered at one block alone."""
+        """True if every loop is entered only at its header."""
         return all(dominates(self.dominators, header, block) for header, block in self.back_edges)
 
     @cached_property
     def back_edges(self) -> list[tuple[int, int]]:
-        """Branches to a block that comes before, or to their own: (that block, the one that branches)."""
+        """Branches to an earlier block or to the block itself: (target, branching block)."""
         return [(t, block) for block, targets in enumerate(self.inside) for t in targets if t <= block]
 
     @cached_property
     def loops(self) -> dict[int, frozenset[int]]:
-        """The blocks of each loop, by its header; none of a graph that is not reducible."""
+        """The blocks of each loop, by its header; empty for an irreducible graph."""
         found: dict[int, set[int]] = {}
         for header, block in self.back_edges if self.is_reducible else ():
             self.gather(found.setdefault(header, {header}), block)
         return {header: frozenset(blocks) for header, blocks in found.items()}
 
     def gather(self, loop: set[int], latch: int) -> None:
-        """Add what leads to the latch without passing the header, which is in the loop already."""
+        """Add the blocks that reach the latch without passing the header, which is in the loop already."""
         queue = [latch]
         while queue:
             block = queue.pop()
@@ -61,30 +62,30 @@ class BlockFacts:
                 queue += self.before[block]
 
     def left_for(self, header: int) -> frozenset[int]:
-        """The blocks that a loop's own lead to, outside of it."""
+        """Return the blocks outside a loop that its blocks branch to."""
         loop = self.loops[header]
         return frozenset(t for block in loop for t in self.inside[block] if t not in loop)
 
     # ---- joins -------------------------------------------------------------------------------------------------------
     @cached_property
     def children(self) -> list[list[int]]:
-        """The blocks that each immediately dominates, in order."""
+        """The blocks that each block immediately dominates, in order."""
         found: list[list[int]] = [[] for _ in self.blocks]
         for block in range(1, len(self.blocks)):
             found[self.dominators[block]].append(block)
         return found
 
     def joins(self, block: int) -> list[int]:
-        """Where ways join that part at a block, in order."""
+        """Return the join blocks that a block immediately dominates, in order."""
         return [c for c in self.children[block] if sum(p < c for p in self.before[c]) > 1]
 
     def behind(self, header: int) -> list[int]:
-        """The blocks outside of a loop that one inside immediately dominates, in order."""
+        """Return the blocks outside a loop that a block of the loop immediately dominates, in order."""
         loop = self.loops[header]
         return sorted(c for block in loop for c in self.children[block] if c not in loop)
 
     def reached(self, block: int, stops: Iterable[int]) -> frozenset[int]:
-        """Which of the stops, or END, a block leads to without passing another."""
+        """Return the stops, or END, that a block reaches without passing another stop."""
         found, seen, queue, ends = set(), {block}, [block], {*stops, END}
         while queue:
             for target in self.targets[queue.pop()]:
@@ -104,7 +105,7 @@ class BlockFacts:
 
     @cached_property
     def live(self) -> list[dict[Value, None]]:
-        """The values of other blocks that are read from the beginning of each block on."""
+        """The values of other blocks that are live at the start of each block."""
         own = [self.read(number) for number in range(len(self.blocks))]
         found: list[dict[Value, None]] = [dict(values) for values in own]
         changed = True
@@ -124,8 +125,8 @@ class BlockFacts:
 
     @cached_property
     def handed(self) -> list[tuple[Value, ...]]:
-        """The values that each block is handed besides its arguments: those that a loop defines and a block behind it reads;
-        all that it reads where blocks are chosen one by one."""
+        """The values that each block gets besides its arguments: those that a loop defines and a block after it reads; all live
+        values if blocks are selected one by one."""
         if not self.is_reducible:
             return [tuple(values) for values in self.live]
         return [tuple(v for v in self.live[number] if any(self.definer[v] in loop and number not in loop
@@ -133,9 +134,9 @@ class BlockFacts:
                 for number in range(len(self.blocks))]
 
     def arguments(self, number: int, results: int) -> int:
-        """How many values a block is handed in all; the end of the function its results."""
+        """Return the total number of values that a block gets; for the end of the function, the number of its results."""
         return results if number == END else len(self.blocks[number].arguments) + len(self.handed[number])
 
     def taken(self, number: int) -> Sequence[Value]:
-        """The values that a block is handed."""
+        """Return the values that a block gets."""
         return (*self.blocks[number].arguments, *self.handed[number])

@@ -24,7 +24,7 @@ def function_names(operation: Operation, *names: str) -> list[str]:
 
 @special("tf.If", "tf.StatelessIf")
 def if_(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
-    """With a function as condition (the dialect's design document) or with the first operand."""
+    """Lower If, with a function as condition (the dialect's design document) or with the first operand."""
     found = callees(operation)
     if "cond" in found:
         condition, rest = only(t.call(found["cond"][0], operands)), operands
@@ -77,7 +77,7 @@ def while_region(t: Translation, operation: Operation, operands: list[Datum], sc
 
 
 def only(results: Sequence[Datum]) -> Datum:
-    """What a condition gives."""
+    """Return the one value that a condition gives."""
     if len(results) != 1:
         raise Problem(f"a condition gives {len(results)} values, not one", kind="type")
     return results[0]

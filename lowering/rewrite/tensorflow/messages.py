@@ -1,5 +1,5 @@
-"""Send and Recv in program order: what is sent is there for the Recv behind it. A Recv whose Send is not in what is compiled is
-refused: who would send it?"""
+"""Send and Recv in program order: a Recv gets the data of a Send before it. A Recv whose Send is not in the compiled code is
+refused."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""One operation of TensorFlow's as operators of TOSA in a block that is being built: how the op-by-op runtime has `tf.Add` and
-the others. Operands that a legalization needs to know when compiling are constants.
+"""One TensorFlow operation as TOSA operators in a block that is being built: the op-by-op runtime lowers `tf.Add` and the
+others in this way. Operands that a legalization needs at compile time are constants.
 
-What is no function of tensors alone has no place here: control flow and calls (their functions would have to be in a module),
-handles of variables, messages, lists of tensors and complex numbers.
+Operations that are not functions of tensors alone are not supported: control flow and calls (their functions would have to be
+in a module), handles of variables, messages, lists of tensors and complex numbers.
 """
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ __all__ = ["constant_operands", "emit", "is_function"]
 
 WITHOUT_RESULTS = frozenset({"tf.Assert", "tf.NoOp", "tf.ControlTrigger"})
 WITH_HANDLES = ("tf.TensorList", "tf.TensorArray", "tf.EmptyTensorList", "tf.Resource")
-"""How the names of operations on lists of tensors, and on variables, begin."""
+"""Prefixes of the names of operations on lists of tensors, and on variables."""
 COUNTS = {"tf.Split": "num_split", "tf.SplitV": "num_split", "tf.Unpack": "num"}
-"""Operations that have as many results as an attribute says."""
+"""The attribute that holds the number of results, for operations that have one."""
 RESULT_TYPES = ("DstT", "type", "out_type", "output_type", "Tout", "index_type", "out_idx", "dtype")
-"""Attributes of TensorFlow that say the element type of a result, which MLIR has in the result's type."""
+"""TensorFlow attributes for the element type of a result, which MLIR has in the result's type."""
 MOST_RESULTS = 8
-"""Of all operations whose number of results no attribute says: those with fewer do not look further."""
+"""Number of results declared for operations without such an attribute: operations with fewer results ignore the rest."""
 
 
 def is_function(name: str) -> bool:
-    """True if an operation is a function of tensors of numbers that has a place in TOSA."""
+    """True if an operation is a function of tensors of numbers that can be lowered to TOSA."""
     return name in LEGALIZATIONS and name not in WITHOUT_RESULTS and not name.startswith(WITH_HANDLES)
 
 
 def emit(name: str, properties: Mapping[str, Attribute], operands: Sequence[Value], builder: BlockBuilder,
          position: Position | None = None) -> list[Value]:
-    """The results of the operation, its TOSA appended to a block. Raises a Problem where it does not take such operands."""
+    """Return the results of the operation after appending its TOSA to a block. Raise a Problem if the operation does not take
+    such operands."""
     operation = declared(name, properties, len(operands))
     translation = Translation(Module(()), Bindings())
     translation.emitter.blocks[:] = [builder]
@@ -51,7 +52,7 @@ def emit(name: str, properties: Mapping[str, Attribute], operands: Sequence[Valu
 
 
 def declared(name: str, properties: Mapping[str, Attribute], count: int) -> Operation:
-    """The operation with results of the element types that its attributes say, of `count` operands."""
+    """Return the operation, of `count` operands, with results of the element types in its attributes."""
     op = TensorFlowOp(spelling=name, properties=dict(properties))
     plain = Operation(op, (), ())
     value = find(plain, "value")
@@ -73,7 +74,7 @@ def result_count(operation: Operation, count: int) -> int:
 
 
 def results(found: Sequence[Datum]) -> list[Value]:
-    """The results that are tensors; TensorFlow's own, behind them, are left out."""
+    """Return the results that are tensors, without TensorFlow's own results after them."""
     tensors = list(found)
     while tensors and isinstance(tensors[-1], Text):
         tensors.pop()

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from .translate import Translation
 
 Scope = dict[Value, Datum]
-"""What the values of TensorFlow's graph are in the new one."""
+"""The data in the new graph of the values of TensorFlow's graph."""
 Special = Callable[["Translation", Operation, list[Datum], Scope], Sequence[Datum]]
 SPECIAL: dict[str, Special] = {}
 TOSA = "tosa.*"
-"""Stands in the table for every operator of TOSA."""
+"""Key of the table for every operator of TOSA."""
 
 
 def special(*names: str, operands: int = 0, regions: int = 0, results: int = 0) -> Callable[[Special], Special]:
-    """The function translates these operations, which have at least these numbers of operands, regions and results."""
+    """Register the function for these operations, which have at least these numbers of operands, regions and results."""
     def add(function: Special) -> Special:
         def checked(t: Translation, operation: Operation, given: list[Datum], scope: Scope) -> Sequence[Datum]:
             if len(given) < operands:
@@ -36,6 +36,6 @@ def special(*names: str, operands: int = 0, regions: int = 0, results: int = 0) 
 
 
 def check_number(wanted: int, found: int, what: str) -> None:
-    """As many values as something takes."""
+    """Raise a Problem unless the number of values is the wanted one."""
     if wanted != found:
         raise Problem(f"{what} takes {wanted} values, it is given {found}", kind="type")

@@ -46,13 +46,13 @@ def constant(t: Translation, operation: Operation, operands: list[Datum], scope:
 
 @special(TENSOR_CAST, STORAGE_CAST, operands=1, results=1)
 def same(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
-    """All is known of shapes while a graph becomes TOSA, and tensors are what they are stored as."""
+    """Return the operands: all shapes are known while a graph becomes TOSA, and tensors have their storage types."""
     return operands
 
 
 @special(EXTRACT, operands=1, results=1)
 def extract(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
-    """One element: of constant indices a slice, else a gather from all elements in one row."""
+    """Return one element: a slice for constant indices, else a gather from all elements in one row."""
     tensor, *indices = (tensor_of(x) for x in operands)
     dims, e = tensor.tensor.dims, t.emitter
     if len(dims) != len(indices):
@@ -74,7 +74,7 @@ def extract(t: Translation, operation: Operation, operands: list[Datum], scope: 
 
 
 def gathered(t: Translation, tensor: Value, place: Value) -> Value:
-    """The element at one place of a tensor, its elements counted in order."""
+    """Return the element at one offset of a tensor, whose elements are counted in order."""
     e, size = t.emitter, tensor.tensor.size
     element = tensor.tensor.element
     values = e.cast(tensor, I8) if element == I1 else tensor
@@ -109,7 +109,7 @@ def quantized_element(type: Type) -> Quantized:
 
 
 def parameter(t: Translation, element: Quantized, numbers: Sequence[float], x: Value, dtype: np.dtype[np.generic]) -> Value:
-    """Scales or zero points as a constant that broadcasts to a tensor."""
+    """Return scales or zero points as a constant that broadcasts to a tensor."""
     array: Array = np.array(numbers, dtype)
     rank = x.tensor.rank
     shape = [1] * rank if element.axis is None else [-1 if a == element.axis else 1 for a in range(rank)]
@@ -126,7 +126,7 @@ def if_(t: Translation, operation: Operation, operands: list[Datum], scope: Scop
 
 @special(WHILE, regions=2)
 def while_(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
-    """A loop that tests first where its first region only tests; else one that carries what that region gave."""
+    """Emit a loop that tests first if its first region only tests; else one that carries the results of that region."""
     before, after = operation.regions
     results = {r for o in before.operations for r in o.results}
 

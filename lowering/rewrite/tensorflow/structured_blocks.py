@@ -1,10 +1,10 @@
 """The blocks of a function and the branches between them -> COND_IF and WHILE_LOOP.
 
-The method is that of Ramsey ("Beyond Relooper", 2022) on values instead of jumps. A block is followed along the tree of
-dominators: where it forks, each arm runs up to the blocks where ways join, which come behind the fork; a loop's header becomes
-a loop whose state are the header's arguments. An arm or a loop that may be left for several blocks gives a number, the
-selector, which says the one, and what each of them takes. Nothing is copied. A graph that is not reducible, or is nested too
-deeply, becomes one loop in which the selector chooses the next block.
+The method is that of Ramsey ("Beyond Relooper", 2022) on values instead of jumps. The walk follows the dominator tree: at a
+fork, each arm runs up to the join blocks, which come after the fork; a loop's header becomes a loop whose state is the header's
+arguments. An arm or a loop with several exit blocks gives a number, the selector of the exit, and the arguments of each exit
+block. No block is duplicated. An irreducible graph, or one that is nested too deeply, becomes one loop in which the selector
+chooses the next block.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .translate import Translation
 
 DEEPEST = 100
-"""Forks inside each other, those that are decided when compiling too."""
+"""Maximum nesting depth of forks, including those that are decided at compile time."""
 
 
 @special(NAME)
@@ -39,14 +39,15 @@ def blocks(t: Translation, operation: Operation, operands: list[Datum], scope: S
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Which blocks may come next, in order; which one does (nothing where there is one only); what each is handed."""
+    """The blocks that may come next, in order; the selector of the next block (None if there is only one); the arguments of
+    each block."""
     targets: tuple[int, ...]
     selector: Value | None
     handed: dict[int, list[Datum]]
 
 
 class Structure:
-    """One function's blocks becoming TOSA."""
+    """The translation of one function's blocks into TOSA."""
 
     def __init__(self, t: Translation, operation: Operation, op: Blocks) -> None:
         self.t, self.e, self.operation = t, t.emitter, operation
@@ -54,14 +55,14 @@ class Structure:
         self.depth = 0
 
     def results(self, scope: Scope) -> Sequence[Datum]:
-        """What the function returns."""
+        """Return the results of the function."""
         outcome = (self.structured(scope) if self.facts.is_reducible else None) or self.chosen(scope)
         if END not in outcome.targets:
             raise Problem("no way through these blocks returns", self.operation.position, kind="unsupported")
         return outcome.handed[END]
 
     def structured(self, scope: Scope) -> Outcome | None:
-        """The blocks as branches and loops inside each other; None where that is deeper than TOSA allows."""
+        """Return the blocks as nested branches and loops; None if they are nested deeper than TOSA allows."""
         try:
             with self.e.region("blocks") as builder:
                 outcome = self.run(0, dict(scope), frozenset())
@@ -78,7 +79,7 @@ class Structure:
         return self.facts.arguments(target, len(self.operation.results))
 
     def flat(self, outcome: Outcome, targets: Sequence[int]) -> list[Datum]:
-        """The outcome as values, among these targets: the selector, and what each target is handed."""
+        """Return the outcome as values, among these targets: the selector, and the arguments of each target."""
         number = outcome.selector
         if number is None and outcome.targets:
             number = self.e.constant(np.int32(outcome.targets[0]))
@@ -86,7 +87,7 @@ class Structure:
         return [*([number] if len(targets) > 1 else []), *(x for each in given for x in each)]
 
     def outcome(self, targets: Sequence[int], data: Sequence[Datum]) -> Outcome:
-        """The way back."""
+        """Return the outcome that `flat` made these values from."""
         values = list(data)
         selector = values.pop(0) if len(targets) > 1 else None
         assert selector is None or isinstance(selector, Value)
@@ -97,17 +98,17 @@ class Structure:
         return Outcome(tuple(targets), selector, handed)
 
     def is_next(self, outcome: Outcome, target: int) -> Value:
-        """True if a target is the one that comes next."""
+        """Return a bool that is true if a target is the next block."""
         assert outcome.selector is not None
         return self.e("equal", outcome.selector, self.e.constant(np.int32(target)))
 
     def targets(self, block: int, stops: Set[int]) -> tuple[int, ...]:
-        """Where a way to a block ends that goes on up to the stops."""
+        """Return the targets of an edge to a block that runs on up to the stops."""
         return (block,) if block in stops or block == END else tuple(sorted(self.facts.reached(block, stops)))
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
     def run(self, block: int, scope: Scope, stops: Set[int], entered: bool = False) -> Outcome:
-        """Emit a block and all that follows, up to the stops. `entered`: a loop's header is a block of the loop's body."""
+        """Emit a block and its successors up to the stops. `entered`: treat a loop's header as a block of the loop's body."""
         while True:
             is_loop = block in self.facts.loops and not entered
             behind = self.facts.behind(block) if is_loop else self.facts.joins(block)
@@ -125,11 +126,11 @@ class Structure:
             scope, block, entered = self.bound(only, outcome, scope), only, False
 
     def bound(self, block: int, outcome: Outcome, scope: Scope) -> Scope:
-        """The scope with what a block is handed."""
+        """Return the scope with the values that a block gets."""
         return {**scope, **dict(zip(self.facts.taken(block), outcome.handed[block], strict=True))}
 
     def joined(self, outcome: Outcome, join: int, scope: Scope, stops: Set[int]) -> Outcome:
-        """The outcome with a block run that some of its ways go to."""
+        """Return the outcome after running a block that some of its edges lead to."""
         rest = tuple(t for t in outcome.targets if t != join)
         targets = tuple(sorted({*rest, *self.targets(join, stops)}))
 
@@ -177,7 +178,7 @@ class Structure:
                 return self.outcome(targets, choose(self.e, self.case(yields[0], end.cases), arms))
 
     def arguments(self, number: int, yields: Sequence[Datum]) -> list[list[Datum]]:
-        """What a block hands to the arguments of each target."""
+        """Return the arguments that a block passes to each target."""
         block, end = self.facts.blocks[number], self.facts.exits[number]
         values = dict(zip(block.yields, yields))
         return [[values[v] for v in given] for given in end.handed(block.yields)]
@@ -186,12 +187,12 @@ class Structure:
         return Outcome((target,), None, {target: [*given, *(scope[v] for v in self.facts.handed[target])]})
 
     def way(self, target: int, given: list[Datum], scope: Scope, stops: Set[int]) -> Outcome:
-        """A way to a block: it ends there, or goes on."""
+        """Return the outcome of an edge to a block: the edge ends at a stop, or the block is run."""
         outcome = self.handed_on(target, given, scope)
         return outcome if target in stops else self.nested(target, self.bound(target, outcome, dict(scope)), stops)
 
     def case(self, flag: Datum, cases: Sequence[int]) -> Value:
-        """The number of the case that a flag is; behind the last one for the default."""
+        """Return the index of the case that a flag selects; the number of cases for the default."""
         if not isinstance(flag, Value):
             raise Problem("the flag of a switch is no tensor", kind="type")
         wide = flag if flag.tensor.element == I64 else self.e.cast(flag, I32)
@@ -203,11 +204,11 @@ class Structure:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def loop(self, header: int, scope: Scope, stops: Set[int]) -> Outcome:
-        """A loop, up to the blocks that it is left for."""
+        """Emit a loop, up to its exit blocks."""
         return self.tested_loop(header, scope) if self.only_tests(header) else self.selected_loop(header, scope)
 
     def only_tests(self, header: int) -> bool:
-        """True if a header does nothing but to decide whether the loop goes on: it may run twice for each iteration."""
+        """True if a header only decides whether the loop continues: it may run twice for each iteration."""
         block, end = self.facts.blocks[header], self.facts.exits[header]
         stays = [t for t in end.targets if t in self.facts.loops[header]]
         if end.spelling != COND_BRANCH or len(stays) != 1 or any(map(has_effect, block.operations)):
@@ -218,7 +219,7 @@ class Structure:
         return not is_read and (stays[0] == header or self.facts.reached(stays[0], {header, *left}) == {header})
 
     def tested_loop(self, header: int, scope: Scope) -> Outcome:
-        """The header is the condition, the rest the body."""
+        """Emit a loop with the header as condition and the rest as body."""
         block, end = self.facts.blocks[header], self.facts.exits[header]
         taken = self.facts.taken(header)
         stays = 0 if end.targets[0] in self.facts.loops[header] else 1
@@ -243,7 +244,7 @@ class Structure:
         return self.handed_on(end.targets[1 - stays], given(1 - stays, last), last)
 
     def selected_loop(self, header: int, scope: Scope) -> Outcome:
-        """The body says whether it comes again, and where it goes if not."""
+        """Emit a loop whose body computes whether to continue, and the exit block if not."""
         stops = frozenset({header, *self.facts.left_for(header)})
         targets = tuple(sorted(self.facts.reached(header, stops), key=lambda target: (target != header, target)))
         taken = self.facts.taken(header)
@@ -261,9 +262,9 @@ class Structure:
         rest = tuple(sorted(targets[1:]))
         return Outcome(rest, found.selector if len(rest) > 1 else None, {t: found.handed[t] for t in rest})
 
-    # ---- graphs that are not reducible -------------------------------------------------------------------------------
+    # ---- irreducible graphs ------------------------------------------------------------------------------------------
     def chosen(self, scope: Scope) -> Outcome:
-        """One loop, each turn of which goes through the blocks in order and runs those that come next."""
+        """Emit one loop; each iteration goes through the blocks in order and runs those that are next."""
         every = frozenset(range(len(self.facts.blocks)))
         first = self.straight(0, dict(scope), every)
         targets = tuple(sorted({END, *every} - {0}))
@@ -280,7 +281,7 @@ class Structure:
         return Outcome((END,), None, {END: self.outcome(targets, state).handed[END]})
 
     def perhaps(self, block: int, before: Outcome, scope: Scope, every: Set[int]) -> list[Datum]:
-        """What comes next, and what it is handed, behind a block that runs if it is the next one."""
+        """Return the next block and its arguments, after running `block` if it is the next one."""
         kept = self.flat(before, before.targets)
 
         def there() -> list[Datum]:
@@ -290,7 +291,8 @@ class Structure:
         return branch(self.e, self.is_next(before, block), there, lambda: kept)
 
     def typed(self, first: Outcome, scope: Scope, every: Set[int]) -> Outcome:
-        """Something of the type of each value that a block is handed: what is emitted to find it is dropped."""
+        """Return an outcome with data of the right type for each value that a block gets: the operations emitted to find the
+        types are dropped."""
         handed, queue = dict(first.handed), list(first.targets)
         while queue:
             block = queue.pop()

@@ -1,4 +1,4 @@
-"""Operators of TOSA in a module that holds other dialects, too: they stay what they are, for types that are known now."""
+"""Operators of TOSA in a module that also holds other dialects: they are kept, for types that are known now."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @special(TOSA)
 def tosa(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> Sequence[Datum]:
-    """The results of an operator of TOSA, or of tosaic's own."""
+    """Return the results of an operator of TOSA, or of tosaic's own."""
 
     def inside(region: Block, state: Sequence[Datum]) -> Sequence[Datum]:
         return t.block(region, {**scope, **dict(zip(region.arguments, state, strict=True))})

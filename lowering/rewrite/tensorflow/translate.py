@@ -1,8 +1,8 @@
-"""Walks a function of TensorFlow's dialects and emits TOSA for it. Types are those of the arguments of this call: what the
-text leaves open (`tensor<*xf32>`) follows from them, and what it says is held against what follows.
+"""The lowering of a function of TensorFlow's dialects to TOSA. Types follow from the arguments of this call: types that the
+text leaves open (`tensor<*xf32>`) are inferred, and declared types are checked against the inferred ones.
 
-Calls are inlined. An operation whose results nobody needs is emitted too, and pruned later; one that is not known is a Problem
-only where something needs it, because it is looked at last: see `pruned` in `to_tosa`.
+Calls are inlined. An operation whose results nobody needs is emitted too, and pruned later; an unknown operation is a Problem
+only if something needs it, because `pruned` in `to_tosa` removes the others first.
 """
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from .variables import Variables
 FEWER_CALLS = "let functions that call others several times do so once, with all that they need, or in a loop"
 
 DEPTH = 64
-"""Of functions that call each other."""
+"""Maximum depth of functions that call each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a module does not say of its arguments and variables. By the argument's name: the symbol of each that is a handle,
-    and the values of those that are constants. By symbol: the values that variables have at first, or their types, and the
+    """Facts about arguments and variables that a module does not state. By the argument's name: the symbol of each that is a
+    handle, and the values of those that are constants. By symbol: the initial values of variables, or their types, and the
     values of those that never change."""
     symbols: Mapping[str, str] = field(default_factory=dict)
     initial: Mapping[str, Array] = field(default_factory=dict)
@@ -50,12 +50,12 @@ class Bindings:
     constants: Mapping[str, Array] = field(default_factory=dict)
     arguments: Mapping[str, Array] = field(default_factory=dict)
     rfc_merge: bool = False
-    """True if a Merge with a dead control input is dead, as the dialect's design document has it; in TensorFlow it is live."""
+    """True if a Merge with a dead control input is dead, as in the dialect's design document; in TensorFlow it is live."""
 
 
 def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = None, bindings: Bindings | None = None) -> Module:
-    """A module of TOSA with the one function `name`, for arguments of these types (one for each that is no handle; None: as
-    they are declared). Raises a Problem at the operation that has no place in TOSA."""
+    """Return a TOSA module with the one function `name`, for arguments of these types (one for each that is not a handle; None:
+    as they are declared). Raise a Problem at an operation that cannot be lowered to TOSA."""
     pruned = prune(module)
     function = pruned.function(name)
     translation = Translation(pruned, bindings or Bindings())
@@ -64,7 +64,7 @@ def to_tosa(module: Module, name: str | None, types: Sequence[Type] | None = Non
 
 def recorded(module: Module, name: str | None, types: Sequence[Type] | None, bindings: Bindings | None
              ) -> tuple[Module, list[Translated]]:
-    """The same before anything is folded, and what each operation became."""
+    """Return the TOSA module before anything is folded, and the record of each operation."""
     pruned = prune(module)
     translation = Translation(pruned, bindings or Bindings())
     translation.emitter.records = []
@@ -72,14 +72,14 @@ def recorded(module: Module, name: str | None, types: Sequence[Type] | None, bin
 
 
 class Translation:
-    """One function of a module becoming TOSA."""
+    """The translation of one function of a module into TOSA."""
 
     def __init__(self, module: Module, bindings: Bindings) -> None:
         self.module, self.bindings = module, bindings
         self.emitter = Emitter()
         self.variables = Variables(module, bindings.initial, bindings.types, bindings.constants)
         self.messages: dict[str, Datum] = {}
-        """What was sent and not received yet, by name."""
+        """Data that was sent and not yet received, by name."""
         self.depth = 0
         self.operations_left = limits.most_expanded(sum(1 for f in module.functions for _ in f.body.walk()))
 
@@ -104,7 +104,7 @@ class Translation:
         return prune(module)
 
     def argument(self, argument: Value, name: str, type: Type) -> Value:
-        """An argument of the new function; its type must be known, and be one that the old one can have."""
+        """Return an argument of the new function. Its type must be known and compatible with that of the old argument."""
         type = scalar_tensor(type)
         if not isinstance(type, TensorType) or not type.is_static:
             raise Problem(f"argument %{argument.name} is a {type}: its shape must be known to compile", argument.position,
@@ -115,7 +115,7 @@ class Translation:
         return self.emitter.blocks[0].argument(type, name, argument.position)
 
     def handles(self, function: Function) -> list[VariableHandle | None]:
-        """The variable that each argument is a handle of; None for the others."""
+        """Return the variable that each argument is a handle of; None for the others."""
         return [VariableHandle(symbol) if symbol else None for symbol in handle_symbols(function, self.bindings)]
 
     def result(self, datum: Datum, number: int, place: object) -> Value:
@@ -125,13 +125,13 @@ class Translation:
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, scope: Scope) -> tuple[Datum, ...]:
-        """Emit the operations of a block, with the values around it in `scope`; what it yields."""
+        """Emit the operations of a block, with the enclosing values in `scope`; return the values that it yields."""
         for operation in block.operations:
             scope.update(zip(operation.results, self.operation(operation, scope), strict=True))
         return tuple(scope[v] for v in block.yields)
 
     def operation(self, operation: Operation, scope: Scope) -> Sequence[Datum]:
-        """The results of one operation."""
+        """Return the results of one operation."""
         self.operations_left -= 1
         if self.operations_left < 0:
             raise limits.expanded("calls and loops", FEWER_CALLS, operation.position)
@@ -152,7 +152,7 @@ class Translation:
             self.emitter.position = before
 
     def record(self, operation: Operation, operands: Sequence[Datum], results: Sequence[Datum]) -> None:
-        """Note what an operation became."""
+        """Record the operands and results of an operation in the new graph."""
         if self.emitter.records is not None:
             self.emitter.records.append(Translated(operation, tuple(operands), tuple(results)))
 
@@ -163,7 +163,7 @@ class Translation:
             return found(self, operation, operands, scope)
         legalization = LEGALIZATIONS.get(name)
         if legalization is None and operation.results and all(is_string(v.type) for v in operation.results):
-            return [Text(None)] * len(operation.results)  # for messages alone
+            return [Text(None)] * len(operation.results)  # text for messages only
         if legalization is None:
             raise Problem(f"{name} cannot be compiled", operation.position, kind="unsupported", help=remedy(name))
         return legalized(legalization, self.emitter, operation, operands)
@@ -175,7 +175,7 @@ class Translation:
         self.emitter.position = before
 
     def call(self, name: str, arguments: Sequence[Datum]) -> tuple[Datum, ...]:
-        """The results of a function of the module, inlined."""
+        """Return the results of a function of the module, inlined."""
         function = self.module.function(name)
         if self.depth >= DEPTH:
             raise Problem(f"@{name}: functions call each other more than {DEPTH} deep", function.position, kind="unsupported")
@@ -195,7 +195,7 @@ REMEDIES = {
     r"Lookup|HashTable|MutableHashTable|AnonymousHashTable": "keep lookup tables outside, and give what they find as an input",
     r"String|Regex|AsString|Decode|Encode|Unicode": "strings have no place in compiled code: do it outside",
     r"Queue|Iterator|Dataset|ReadFile|WriteFile|Barrier|Stack": "read and write data outside of the function"}
-"""What to do in place of operations that compiled code cannot have, by how their names begin."""
+"""Remedies for operations that compiled code cannot have, by prefixes of their names."""
 
 
 def remedy(name: str) -> str:
@@ -204,17 +204,17 @@ def remedy(name: str) -> str:
 
 
 def check_declared(value: Value, datum: Datum) -> None:
-    """What was found is what the text declares, as far as it declares anything."""
+    """Check that an inferred type agrees with the declared one, as far as the text declares it."""
     declared = value.type
     if isinstance(datum, Text | ListOfTensors) or not isinstance(declared, TensorType):
-        return  # the flow of an array of tensors is declared as a number
+        return  # the flow of a TensorArray is declared as a number
     found = datum.type if isinstance(datum, Value) else None
     if not isinstance(found, TensorType) or not compatible(declared, found):
         raise Problem(f"%{value.name} is declared as {declared}, for these arguments it is {described(datum)}", kind="shape")
 
 
 def argument_names(function: Function) -> dict[Value, str]:
-    """A name for each argument: what the user called it, where that is one name and no other's."""
+    """Return a name for each argument: the user's name if it is an identifier and unique, else the argument's own."""
     attributes = function.argument_attributes or ({},) * len(function.arguments)
     wanted = [str(a.get("tf._user_specified_name", "")) for a in attributes]
     own = {v.name for v in function.arguments}
@@ -223,8 +223,8 @@ def argument_names(function: Function) -> dict[Value, str]:
 
 
 def handle_symbols(function: Function, bindings: Bindings | None = None) -> list[str | None]:
-    """The symbol of the variable that each argument is a handle of: as the module says, as the caller says, or the argument's
-    own name; None for arguments that are no handles."""
+    """Return the symbol of the variable that each argument is a handle of: from the module, from the caller, or the argument's
+    own name; None for arguments that are not handles."""
     attributes = function.argument_attributes or ({},) * len(function.arguments)
     names = argument_names(function)
     found: list[str | None] = []

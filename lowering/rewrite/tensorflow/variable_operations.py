@@ -62,7 +62,7 @@ def gather(t: Translation, operation: Operation, operands: list[Datum], scope: S
 
 @special("tf.Cast", operands=1)
 def cast(t: Translation, operation: Operation, operands: list[Datum], scope: Scope) -> list[Datum]:
-    """Of a handle: another type for the same variable."""
+    """Return a cast value; for a handle, the same variable with another type."""
     if isinstance(operands[0], VariableHandle):
         t.variables.note(operands[0].name, operation.operands[0].type)
         return [operands[0]]

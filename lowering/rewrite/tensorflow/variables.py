@@ -1,7 +1,7 @@
-"""Variables of TensorFlow as variables of TOSA: handles are symbols that are known when compiling.
+"""Variables of TensorFlow as variables of TOSA: handles are symbols that are known at compile time.
 
-A handle is an argument of the function, the result of `tf.VarHandleOp`, or bound to a global tensor of a SavedModel. The
-type of a variable is that of the global tensor, of the caller's value, or what its handle says.
+A handle is an argument of the function, the result of `tf.VarHandleOp`, or bound to a global tensor of a SavedModel. The type
+of a variable is that of the global tensor, of the caller's value, or of its handle.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Variables:
         self.used: dict[str, None] = {}
 
     def note(self, name: str, handle: Type) -> None:
-        """What the type of a handle says of its variable."""
+        """Record the type of a variable from the type of its handle."""
         found = variable_type(handle)
         if found is not None and found.is_static:
             self.types.setdefault(name, found)
@@ -53,7 +53,7 @@ class Variables:
         return self.type(name)
 
     def constant(self, name: str) -> Array | None:
-        """The value of a variable that nothing changes."""
+        """Return the value of a variable that nothing changes."""
         if name in self.constants:
             return self.constants[name]
         found = self.globals.get(name)

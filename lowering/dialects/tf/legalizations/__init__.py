@@ -1,9 +1,9 @@
-"""What TensorFlow's operations are in TOSA, one function each, in a table by name.
+"""Legalizations of TensorFlow's operations to TOSA, one function each, in a table by name.
 
-A legalization takes the emitter, the operation (for its attributes and declared types) and its operands, and gives its results,
-having emitted TOSA for them. Operands have static types; what is known when compiling has its data in `constant`, and what is
-made of that alone is folded by the emitter, so that arithmetic on shapes needs nothing of its own. Control flow, calls and
-variables are in `rewrite.tensorflow`. Nothing here is shared with `references`, which say what operations mean.
+A legalization takes the emitter, the operation (for its attributes and declared types) and its operands, emits TOSA, and
+returns its results. Operands have static types; values that are known at compile time have their data in `constant`, and the
+emitter folds operators on them alone, so that arithmetic on shapes needs no special code. Control flow, calls and variables are
+in `rewrite.tensorflow`. Nothing here is shared with `references`, which define the operations' semantics.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activation functions, softmax among them."""
+"""Activation functions, including softmax."""
 from __future__ import annotations
 
 import math
@@ -15,7 +15,7 @@ from .formula import formula
 from .table import legalization
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
-"""Of G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
+"""Constants of SELU, from G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
 
 
 @legalization("tf.Relu")

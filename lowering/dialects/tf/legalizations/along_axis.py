@@ -1,4 +1,4 @@
-"""What looks along one axis that is known when compiling: places of extremes, running sums and products, the k greatest."""
+"""Operations along one axis that is known at compile time: indices of extremes, running sums and products, the k greatest."""
 from __future__ import annotations
 
 import math
@@ -24,7 +24,7 @@ def one_axis(axis: Value, rank: int) -> int:
     return found[0]
 
 
-# ---- places of extremes ------------------------------------------------------------------------------------------
+# ---- indices of extremes -----------------------------------------------------------------------------------------
 @legalization("tf.ArgMax")
 def arg_max(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
     return place(e, operation, ordered(e, x, -math.inf), axis)
@@ -32,14 +32,14 @@ def arg_max(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
 
 @legalization("tf.ArgMin")
 def arg_min(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
-    """The greatest of what has the opposite order."""
+    """Return the index of the greatest element in the reversed order."""
     numbers = ordered(e, x, math.inf)
     is_float = numbers.tensor.element.is_float
     return place(e, operation, (-Term(e, numbers)).value if is_float else e("bitwise_not", numbers), axis)
 
 
 def ordered(e: Emitter, x: Value, instead: float) -> Value:
-    """What TOSA's argmax takes; a NaN is never chosen where another number is."""
+    """Return x in a form that TOSA's argmax takes; a NaN is chosen only if all elements are NaN."""
     element = x.tensor.element
     if element.is_float:
         return e.select(e.arithmetic("equal", x, x), x, e.splat(instead, x))
@@ -47,7 +47,7 @@ def ordered(e: Emitter, x: Value, instead: float) -> Value:
 
 
 def place(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
-    """The first place of the greatest number."""
+    """Return the first index of the greatest number."""
     wanted = result_element(operation, I64)
     along = one_axis(axis, x.tensor.rank)
     require(x.tensor.dims[along] > 0, f"axis {along} of {x.type} has no element", kind="shape")
@@ -77,8 +77,8 @@ running("tf.Cumprod", Emitter.product, 1)
 # ---- the k greatest ----------------------------------------------------------------------------------------------
 @legalization("tf.TopKV2")
 def top_k(e: Emitter, operation: Operation, x: Value, k: Value) -> tuple[Value, Value]:
-    """An element's rank is how many are before it: all that are greater, and equal ones with a lower place. The element of
-    rank r goes to place r. Each is compared with each, so that the work is the square of the extent."""
+    """Compute the rank of each element: the number of greater elements, and of equal ones with a lower index. The element of
+    rank r goes to index r. All pairs are compared, so that the work is the square of the extent."""
     type, (count,) = x.tensor, integers(k, "the number of elements")
     require(type.rank > 0 and 0 < count <= type.dims[-1], f"{type} has no {count} elements along its last axis", kind="shape")
     rows, extent = math.prod(type.dims[:-1]), type.dims[-1]

@@ -1,4 +1,4 @@
-"""TensorFlow's arcus functions."""
+"""TensorFlow's inverse trigonometric functions."""
 from __future__ import annotations
 
 from ....formulas.angles import arc_cosine, arc_sine, arc_tangent, arc_tangent_of_two

@@ -1,6 +1,6 @@
 """Sums, products, signs, bounds and conversions, element by element, with TensorFlow's broadcasting.
 
-Half floats are added and multiplied as they are, because TensorFlow rounds after each operation, too.
+Half floats are added and multiplied without widening, because TensorFlow rounds after each operation, too.
 """
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def lesser_of(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
 
 @legalization("tf.ClipByValue")
 def clip_by_value(e: Emitter, operation: Operation, x: Value, low: Value, high: Value) -> Value:
-    """Bounds that are known numbers are those of a clamp; where the lower is above the higher one, the higher counts."""
+    """Emit a clamp if the bounds are known numbers; if the lower bound is above the higher one, the higher counts."""
     least, most = (known_number(bound) for bound in (low, high))
     if x.tensor.element.is_float and least is not None and most is not None and least <= most:
         return clamp(Term(e, x), least, most).value
@@ -93,7 +93,7 @@ def clip_by_value(e: Emitter, operation: Operation, x: Value, low: Value, high: 
 
 
 def known_number(x: Value) -> float | None:
-    """The one number that all elements of a constant are, if it is none and no NaN."""
+    """Return the one number of a constant scalar; None if x is something else, or a NaN."""
     if x.constant is None or x.constant.size != 1 or x.tensor.rank:
         return None
     found = float(x.constant.reshape(-1)[0])
@@ -102,7 +102,7 @@ def known_number(x: Value) -> float | None:
 
 @legalization("tf.BiasAdd", "tf.BiasAddV1")
 def bias_add(e: Emitter, operation: Operation, x: Value, bias: Value) -> Value:
-    """Along the last axis, with data_format NCHW along the second."""
+    """Add a bias along the last axis, or along the second with data_format NCHW."""
     if bias.tensor.rank != 1 or x.tensor.rank < 2:
         raise Problem(f"a bias of type {bias.type} cannot be added to {x.type}: it must have rank 1", kind="shape")
     behind = x.tensor.rank - 2 if str(find(operation, "data_format", "NHWC")).startswith("NC") else 0
@@ -111,7 +111,7 @@ def bias_add(e: Emitter, operation: Operation, x: Value, bias: Value) -> Value:
 
 @legalization("tf.Cast")
 def cast(e: Emitter, operation: Operation, x: Value) -> Value:
-    """Between integers and half floats by way of f32, as in TensorFlow: some integers are rounded twice."""
+    """Convert between integers and half floats by way of f32, as in TensorFlow: some integers are rounded twice."""
     own, element = x.tensor.element, result_element(operation, x.tensor.element)
     if own.is_float != element.is_float and any(t.is_float and t.bits < 32 for t in (own, element)):
         x = e.cast(x, F32)

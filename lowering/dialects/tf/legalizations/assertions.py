@@ -1,4 +1,4 @@
-"""Assertions: `tf.Assert` ends the run, as it does in TensorFlow; its message is what is known of its data when compiling."""
+"""Assertions: `tf.Assert` ends the run, as in TensorFlow; its message is the part of its data that is known at compile time."""
 from __future__ import annotations
 
 from ....graph.graph import Operation, Value
@@ -7,7 +7,7 @@ from ...emitter import Emitter
 from .table import legalization
 
 MOST = 8
-"""Elements of a constant that a message shows."""
+"""Maximum number of elements of a constant in a message."""
 
 
 @legalization("tf.Assert")
@@ -19,7 +19,7 @@ def assertion(e: Emitter, operation: Operation, condition: Value, *data: Datum) 
 
 
 def text_of(datum: Datum, value: Value) -> str:
-    """A datum in a message: the data of a constant, of anything else its name."""
+    """Return the text of a datum in a message: the data of a constant, the name of any other datum."""
     found = getattr(datum.value, "values", None) if isinstance(datum, Text) else None
     if found is not None:
         return ", ".join(string.decode("utf-8", "replace") for string in found[:MOST]) + ", ..." * (len(found) > MOST)

@@ -1,4 +1,5 @@
-"""Bits of integers: TensorFlow's BitwiseAnd, BitwiseOr, BitwiseXor, Invert, LeftShift, RightShift; of any numbers Bitcast."""
+"""Bits of integers: TensorFlow's BitwiseAnd, BitwiseOr, BitwiseXor, Invert, LeftShift, RightShift; and Bitcast of any
+numbers."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from .table import legalization
 
 
 def bits(function: Callable[..., Term], name: str) -> None:
-    """The operation is this function of integers."""
+    """Register this function of integers for the operation."""
     @legalization(name)
     def emit(e: Emitter, operation: Operation, *operands: Value) -> Value:
         terms = [Term(e, x) for x in operands]
@@ -24,7 +25,7 @@ def bits(function: Callable[..., Term], name: str) -> None:
 
 
 def amount(x: Term, y: Term) -> Term:
-    """How far to shift, brought into [0, width) as TensorFlow does it."""
+    """Return the shift distance, clamped to [0, width) as in TensorFlow."""
     most, known = x.element.bits - 1, y.value.constant
     is_inside = known is not None and known.size and known.min() >= 0 and known.max() <= most
     return y if is_inside else minimum(maximum(y, 0), most)

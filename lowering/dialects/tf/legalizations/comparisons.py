@@ -1,4 +1,4 @@
-"""Comparisons, what is true of a float, logic, and the choice between two tensors."""
+"""Comparisons, tests of floats, logic, and selection between two tensors."""
 from __future__ import annotations
 
 import math
@@ -15,7 +15,7 @@ Comparison = Callable[[Term, Term], Term]
 
 
 def comparison(compare: Comparison, *names: str) -> None:
-    """These operations compare numbers; half floats and narrow integers compare as they are."""
+    """Register a comparison of numbers for these operations; half floats and narrow integers are compared without widening."""
     @legalization(*names)
     def emit(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
         require(x.tensor.element != I1, "bools have no order")
@@ -39,7 +39,7 @@ def not_equal(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
 
 
 def question(about: Callable[[Term], Term], *names: str) -> None:
-    """These operations ask something of each float."""
+    """Register a test of each float for these operations."""
     @legalization(*names)
     def emit(e: Emitter, operation: Operation, x: Value) -> Value:
         require(x.tensor.element.is_float, f"it takes floats, not {x.tensor.element}")
@@ -68,13 +68,13 @@ def logical_not(e: Emitter, operation: Operation, x: Value) -> Value:
 
 @legalization("tf.SelectV2")
 def select(e: Emitter, operation: Operation, condition: Value, x: Value, y: Value) -> Value:
-    """The three broadcast together."""
+    """Select elements; the three operands broadcast together."""
     return e.select(condition, x, y)
 
 
 @legalization("tf.Select")
 def select_rows(e: Emitter, operation: Operation, condition: Value, x: Value, y: Value) -> Value:
-    """A condition of rank 1 chooses whole rows; otherwise there is one bool, or one for each element."""
+    """Select whole rows by a condition of rank 1; otherwise there is one bool, or one for each element."""
     if x.tensor.dims != y.tensor.dims:
         raise Problem(f"the two tensors must have one shape, they are {x.type} and {y.type}", kind="shape")
     if condition.tensor.rank == 1 < x.tensor.rank:

@@ -1,5 +1,6 @@
-"""TensorFlow's operations on complex numbers, which are two tensors: what moves elements does so with each of both, and
-arithmetic is that of the parts. Audio features are made of them: cosine transforms, and spectra with what stands around."""
+"""TensorFlow's operations on complex numbers, which are two tensors: operations that move elements are applied to each part,
+and arithmetic is computed on the parts. Audio features need them: cosine transforms, and spectra with the operations around
+them."""
 from __future__ import annotations
 
 import math
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MOVING = frozenset({
     "tf.StridedSlice", "tf.Slice", "tf.Reshape", "tf.ExpandDims", "tf.Squeeze", "tf.Transpose", "tf.ConcatV2", "tf.Pack",
     "tf.Pad", "tf.GatherV2", "tf.ReverseV2", "tf.Tile", "tf.BroadcastTo", "tf.Sum", "tf.Split", "tf.SplitV", "tf.Unpack"})
-"""Operations that give of each part what they give of real numbers; other operands are places and extents."""
+"""Operations that treat each part like real numbers; other operands are indices and extents."""
 
 ARITHMETIC: dict[str, Callable[..., Complex]] = {
     "tf.Add": lambda x, y: Complex(x.real + y.real, x.imag + y.imag), "tf.Mul": product, "tf.RealDiv": quotient,
@@ -35,7 +36,7 @@ PAIR = re.compile(r"\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*\)")
 
 
 def complex_constant(e: Emitter, written: str) -> ComplexTensor | None:
-    """A constant of complex numbers as the text has it; None where it has something else."""
+    """Return a constant of complex numbers as the text has it; None for any other text."""
     found = CONSTANT.fullmatch(written.strip())
     if found is None:
         return None
@@ -51,18 +52,18 @@ def complex_constant(e: Emitter, written: str) -> ComplexTensor | None:
 
 
 def part(written: str) -> float:
-    """A float as MLIR writes it: its bits where it is infinite or no number."""
+    """Return a float as MLIR writes it: by its bits if it is infinite or NaN."""
     return float(np.uint32(int(written, 16)).view(np.float32)) if written.startswith("0x") else float(written)
 
 
 def takes_complex(name: str, operands: Sequence[Datum]) -> bool:
-    """True if an operation is written here: one of the tables, with a complex operand."""
+    """True if this module lowers an operation: it is in one of the tables, with a complex operand."""
     return any(isinstance(o, ComplexTensor) for o in operands) and (name in MOVING or name in ARITHMETIC)
 
 
 def of_complex_numbers(name: str, plain: Callable[..., Any], e: Emitter, operation: Operation, operands: Sequence[Datum]
                        ) -> Any:
-    """The results of such an operation, of which `plain` is the form for real numbers."""
+    """Return the results of such an operation; `plain` is the legalization for real numbers."""
     if name in ARITHMETIC:
         found = ARITHMETIC[name](*(number(e, o) for o in operands))
         return ComplexTensor(found.real.value, found.imag.value)
@@ -74,7 +75,8 @@ def of_complex_numbers(name: str, plain: Callable[..., Any], e: Emitter, operati
 
 
 def number(e: Emitter, operand: Datum) -> Complex:
-    """The parts; of a real number, which TensorFlow has beside no complex one, the second is 0."""
+    """Return the two parts of a number. The second part of a real operand is 0; TensorFlow never mixes real and complex
+    operands."""
     if isinstance(operand, ComplexTensor):
         return Complex(Term(e, operand.real), Term(e, operand.imaginary))
     assert isinstance(operand, Value), "takes_complex has seen that operands are tensors"

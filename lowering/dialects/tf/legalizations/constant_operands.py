@@ -1,5 +1,5 @@
-"""Operands that legalizations need to know when compiling: shapes, axes, numbers of elements. What runs operations one by one
-looks them up by these contents."""
+"""Operands that legalizations need at compile time: shapes, axes, numbers of elements. The op-by-op runtime looks operations up
+by the contents of these operands."""
 from __future__ import annotations
 
 REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum", "Cumprod", "Cumsum", "ArgMax", "ArgMin")
@@ -22,11 +22,11 @@ EVERY = frozenset({"tf.ConcatOffset"})
 
 CONSTANT_OPERANDS: dict[str, tuple[int, ...]] = {
     f"tf.{name}": numbers for name, numbers in (dict.fromkeys((*REDUCTIONS, *AXES, *SHAPES), (1,)) | OTHERS).items()}
-"""By operation: their numbers, from the end where negative."""
+"""Numbers of these operands by operation, counted from the end if negative."""
 
 
 def constant_operands(name: str, count: int) -> tuple[int, ...]:
-    """Their numbers, for an operation of `count` operands."""
+    """Return the numbers of these operands, for an operation of `count` operands."""
     if name in EVERY:
         return tuple(range(count))
     return tuple(sorted({n % count for n in CONSTANT_OPERANDS.get(name, ()) if -count <= n < count}))

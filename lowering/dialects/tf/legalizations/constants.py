@@ -1,4 +1,4 @@
-"""Constants, and what is known of a tensor from its type alone."""
+"""Constants, and facts that follow from a tensor's type alone."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ from .table import legalization
 
 
 def result_element(operation: Operation, default: ElementType = I32, number: int = 0) -> ElementType:
-    """The element type that a result is declared with."""
+    """Return the declared element type of a result."""
     type = operation.results[number].type
     return type.element if isinstance(type, TensorType) else default
 

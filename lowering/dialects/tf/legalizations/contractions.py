@@ -1,8 +1,8 @@
 """Products of matrices.
 
-TOSA's `matmul` takes two batches of one extent. Here batches broadcast: a right operand that all of the batch share makes the
-batch part of the rows, so that there is one product; otherwise the operands are repeated, which costs no copy. Transpositions
-are operators that the kernels read through, and that a constant takes at once.
+TOSA's `matmul` takes two batches of one extent. Here batches broadcast: if the whole batch shares a right operand, the batch
+becomes part of the rows, so that there is one product; otherwise the operands are repeated, which costs no copy. Kernels read
+through transpositions, which are folded into constants at once.
 """
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def convolution_3d(e: Emitter, operation: Operation, x: Value, filter: Value) ->
 
 @legalization("tf.DepthwiseConv2dNative")
 def depthwise_convolution(e: Emitter, operation: Operation, x: Value, filter: Value) -> Value:
-    """Each channel by its own filters, as many as the last axis of `filter` has."""
+    """Convolve each channel with its own filters, as many as the last axis of `filter` has."""
     layout = AxisOrder.of(operation, x, 2)
     check_filter(filter, 2)
     image = layout.last(e, x)
@@ -34,7 +34,7 @@ def depthwise_convolution(e: Emitter, operation: Operation, x: Value, filter: Va
 
 
 def spatial_convolution(e: Emitter, operation: Operation, x: Value, filter: Value, spatial: int) -> Value:
-    """With as many groups of channels as the input has times the channels of the filter."""
+    """Emit a convolution in groups; their number is the ratio of the input's channels to the filter's."""
     layout = AxisOrder.of(operation, x, spatial)
     check_filter(filter, spatial)
     image = layout.last(e, x)
@@ -58,13 +58,14 @@ def check_filter(filter: Value, spatial: int) -> None:
 
 
 def convolution_window(layout: AxisOrder, image: Value, filter: Value) -> Window:
-    """The window of a filter over an image that has its channels last."""
+    """Return the window of a filter over a channels-last image."""
     return layout.window(image.tensor.dims[1:-1], filter.tensor.dims[:layout.spatial], layout.numbers("dilations"))
 
 
 @legalization("tf.Conv2DBackpropInput")
 def transposed_convolution_2d(e: Emitter, operation: Operation, sizes: Value, filter: Value, x: Value) -> Value:
-    """Each element of x gives its multiple of the kernel, the strides apart, to a result whose shape `sizes` says."""
+    """Emit a transposed convolution: each element of x adds its multiple of the kernel, the strides apart, to a result with the
+    shape `sizes`."""
     layout = AxisOrder.of(operation, x, 2)
     check_filter(filter, 2)
     element, shape = x.tensor.element, integers(sizes, "the shape of the result")
@@ -80,7 +81,7 @@ def transposed_convolution_2d(e: Emitter, operation: Operation, sizes: Value, fi
 
 def transposed_extents(layout: AxisOrder, reached: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...], x: Value,
                        filter: Value) -> tuple[int, ...]:
-    """The rows and columns of the result; a Problem where a convolution of it would not give x's shape."""
+    """Return the rows and columns of the result; raise a Problem if a convolution of it would not give x's shape."""
     if len(shape) == 2:
         shape = (x.tensor.dims[0], filter.tensor.dims[2], *shape) if layout.channels_first else (
             x.tensor.dims[0], *shape, filter.tensor.dims[2])

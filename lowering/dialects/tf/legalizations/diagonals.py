@@ -1,4 +1,4 @@
-"""Matrices and their diagonals, in the last two axes: of constants, masks and slices."""
+"""Matrices and their diagonals, in the last two axes, by constants, masks and slices."""
 from __future__ import annotations
 
 import math
@@ -22,12 +22,12 @@ def one_diagonal(value: Value) -> int:
 
 
 def length(rows: int, columns: int, k: int) -> int:
-    """Of diagonal k: k above the main one if it is positive, below if it is negative."""
+    """Return the length of diagonal k: k above the main one if it is positive, below if it is negative."""
     return max(0, min(rows + min(k, 0), columns - max(k, 0)))
 
 
 def diagonal(e: Emitter, x: Value, k: int = 0) -> Value:
-    """Of each matrix: every (columns + 1)-th element."""
+    """Return the diagonal of each matrix: every (columns + 1)-th element."""
     *outer, rows, columns = x.tensor.dims
     count = length(rows, columns, k)
     require(count > 0, f"{x.type} has no diagonal {k}")
@@ -48,7 +48,7 @@ def matrix_diagonal_of(e: Emitter, operation: Operation, x: Value, k: Value, bor
 
 @legalization("tf.DiagPart")
 def diagonal_of_tensor(e: Emitter, operation: Operation, x: Value) -> Value:
-    """Of a tensor [A, A], where A may be several axes."""
+    """Return the diagonal of a tensor [A, A], where A may be several axes."""
     half, size = x.tensor.dims[:x.tensor.rank // 2], math.isqrt(x.tensor.size)
     require((*half, *half) == x.tensor.dims, f"{x.type} has no diagonal")
     return e.reshape(diagonal(e, e.reshape(x, (size, size))), half)
@@ -56,7 +56,7 @@ def diagonal_of_tensor(e: Emitter, operation: Operation, x: Value) -> Value:
 
 # ---- matrices with a diagonal ----------------------------------------------------------------------------------------
 def with_diagonal(e: Emitter, x: Value, rows: int, columns: int, k: int, border: Value | None) -> Value:
-    """Matrices of one number but for diagonal k: each of its elements, followed by a row of that number."""
+    """Return matrices that hold one number except on diagonal k: each of its elements, followed by a row of that number."""
     *outer, count = x.tensor.dims
     require(count == length(rows, columns, k), f"diagonal {k} of {rows} by {columns} is no {x.type}")
     first, groups = (k if k >= 0 else -k * columns), math.prod(outer)
@@ -83,7 +83,8 @@ def tensor_of_diagonal(e: Emitter, operation: Operation, x: Value) -> Value:
 @legalization("tf.MatrixDiagV2", "tf.MatrixDiagV3")
 def matrix_of_diagonal_at(e: Emitter, operation: Operation, x: Value, k: Value, rows: Value, columns: Value,
                           border: Value) -> Value:
-    """An extent of -1 is the least that holds the diagonal; with two of them the matrices are square."""
+    """Emit matrices with a diagonal. An extent of -1 is the least that holds the diagonal; with two of them the matrices are
+    square."""
     at, count = one_diagonal(k), x.tensor.dims[-1]
     (height,), (width,) = integers(rows, "the number of rows"), integers(columns, "the number of columns")
     least = (count + abs(at), count + abs(at)) if height == width == -1 else (count + max(-at, 0), count + max(at, 0))
@@ -109,7 +110,7 @@ def set_diagonal(e: Emitter, x: Value, values: Value, k: int) -> Value:
 
 @legalization("tf.MatrixBandPart", "tf.BatchMatrixBandPart")
 def band(e: Emitter, operation: Operation, x: Value, lower: Value, upper: Value) -> Value:
-    """Zeros more than `lower` below and `upper` above the main diagonal; negative: no zeros on that side."""
+    """Set elements more than `lower` below and `upper` above the main diagonal to zero; a negative bound keeps that side."""
     *_, rows, columns = x.tensor.dims
     (below,), (above,) = integers(lower, "how many are kept below"), integers(upper, "how many are kept above")
     i, j = np.indices((rows, columns))
@@ -118,7 +119,7 @@ def band(e: Emitter, operation: Operation, x: Value, lower: Value, upper: Value)
 
 
 def masked(e: Emitter, mask: np.ndarray, a: Value, b: Value) -> Value:
-    """a where the mask is set, else b; of a type that SELECT does not take, by looking up rows of both."""
+    """Return a where the mask is set, else b; for types that SELECT does not take, gather rows of both."""
     element = a.tensor.element
     if (element.is_float and element.name == "f64") or element.kind == "unsigned":
         size = a.tensor.size

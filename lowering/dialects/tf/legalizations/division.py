@@ -1,5 +1,5 @@
-"""TensorFlow's divisions, remainders and roots: quotients of floats are exact, integers are divided with truncation unless the
-name says otherwise."""
+"""TensorFlow's divisions, remainders and roots: quotients of floats are exact, integer division truncates unless the
+operation's name names another rounding."""
 from __future__ import annotations
 
 from ....formulas.division import (
@@ -31,7 +31,7 @@ def truncate_div(x: Term, y: Term) -> Term:
 
 @legalization("tf.FloorDiv")
 def floor_div(e: Emitter, operation: Operation, x: Value, y: Value) -> Value:
-    """Of floats the quotient is rounded to their type first, in TensorFlow, too."""
+    """Emit a floored quotient. A quotient of floats is rounded to their type first, as in TensorFlow."""
     if x.tensor.element.is_float:
         return e("floor", evaluated(divided, e, [x, y]))
     return evaluated(floored_quotient, e, [x, y], integers=True)

@@ -13,7 +13,7 @@ from .table import legalization
 
 
 def formula(*names: str, integers: bool = False, floats: bool = True) -> Callable[[Function], Function]:
-    """The function of terms is what these operations are, for operands of these kinds."""
+    """Register the function of terms for these operations, on operands of these kinds."""
     def add(function: Function) -> Function:
         def emit(e: Emitter, operation: Operation, *operands: Value) -> Value:
             return evaluated(function, e, operands, integers, floats)

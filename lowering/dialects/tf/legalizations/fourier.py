@@ -1,5 +1,5 @@
-"""TensorFlow's Fourier transforms, and the few operations on complex numbers that stand around them: their parts are two
-tensors."""
+"""TensorFlow's Fourier transforms, and the few operations on complex numbers that occur around them: the parts of complex
+numbers are two tensors."""
 from __future__ import annotations
 
 from .....runtime.errors import Problem
@@ -32,7 +32,7 @@ def conjugate(e: Emitter, operation: Operation, z: Value | ComplexTensor) -> Val
 
 @legalization("tf.ComplexAbs")
 def absolute(e: Emitter, operation: Operation, z: Value | ComplexTensor) -> Value:
-    """The greater part times the root of one and the quotient's square, so that squares do not overflow."""
+    """Compute the greater part times the root of one plus the quotient's square, so that squares do not overflow."""
     a, b = (e("abs", part) for part in parts_of(z))
     most, least = e.arithmetic("maximum", a, b), e.arithmetic("minimum", a, b)
     is_zero = e.arithmetic("equal", most, e.splat(0, most))
@@ -49,7 +49,7 @@ def parts_of(z: Value | ComplexTensor) -> Parts:
 # ---- transforms --------------------------------------------------------------------------------------------------
 @legalization("tf.RFFT", "tf.RFFT2D")
 def of_real(e: Emitter, operation: Operation, x: Value, length: Value) -> ComplexTensor:
-    """The first half of the frequencies of real numbers, and the middle one."""
+    """Compute the first half of the frequencies of real numbers, and the middle one."""
     lengths = lengths_of(operation, x, length)
     image = planes(e, sized(e, x, lengths), len(lengths))
     *_, height, width = image.tensor.dims
@@ -73,7 +73,7 @@ def of_complex(e: Emitter, operation: Operation, z: Value | ComplexTensor) -> Co
 
 @legalization("tf.IRFFT", "tf.IRFFT2D")
 def back_to_real(e: Emitter, operation: Operation, z: Value | ComplexTensor, length: Value) -> Value:
-    """From the first half of the frequencies, of which the others are the conjugates."""
+    """Compute real numbers from the first half of the frequencies; the others are the conjugates."""
     given = parts_of(z)
     lengths = lengths_of(operation, given[0], length)
     half = lengths[-1] // 2 + 1

@@ -1,4 +1,4 @@
-"""Gradients of elementwise functions; which operand is the gradient differs from one operation to the next."""
+"""Gradients of elementwise functions; the position of the gradient among the operands differs between operations."""
 from __future__ import annotations
 
 from ....formulas.division import divided
@@ -77,7 +77,7 @@ def leaky_relu_gradient(e: Emitter, operation: Operation, gradient: Value, x: Va
 
 @legalization("tf.BiasAddGrad")
 def bias_add_gradient(e: Emitter, operation: Operation, gradient: Value) -> Value:
-    """The sum over everything but the channels."""
+    """Return the sum over all axes but the channels."""
     type = gradient.tensor
     channels = 1 if str(find(operation, "data_format", "NHWC")).startswith("NC") else type.rank - 1
     wide = e.cast(gradient, working_type(type.element, True, True))

@@ -1,5 +1,5 @@
-"""Elements by index: gather, scatter, one hot. TOSA's GATHER and SCATTER take rows [N, K, C] by their number; here indices into
-several axes become one number, and what has duplicates is summed over all updates.
+"""Elements by index: gather, scatter, one hot. TOSA's GATHER and SCATTER take rows [N, K, C] by their index; here indices into
+several axes become one index, and updates with duplicate indices are summed.
 
 TensorFlow's CPU kernels refuse an index that is out of range. Compiled code reads the nearest row, and writes none.
 """
@@ -33,7 +33,7 @@ def gather(e: Emitter, operation: Operation, x: Value, indices: Value, axis: Val
 
 @legalization("tf.Gather")
 def gather_rows(e: Emitter, operation: Operation, x: Value, indices: Value) -> Value:
-    """With `tf.ResourceGather`, which may have batches."""
+    """Gather rows; also for `tf.ResourceGather`, which may have batches."""
     require(x.tensor.rank > 0, f"{x.type} has no axis to gather from")
     batch = int(number(operation, "batch_dims")) if find(operation, "batch_dims") is not None else 0
     return gathered(e, x, indices, batch, batch)
@@ -56,7 +56,7 @@ def gather_nd(e: Emitter, operation: Operation, x: Value, indices: Value) -> Val
 # ---- scatter ---------------------------------------------------------------------------------------------------------
 @legalization("tf.ScatterNd")
 def scatter_nd(e: Emitter, operation: Operation, indices: Value, updates: Value, shape: Value) -> Value:
-    """Onto zeros, the sum of what shares a place."""
+    """Scatter onto zeros, summing updates with the same index."""
     zeros = e.zeros(TensorType(integers(shape, "the shape"), updates.tensor.element))
     rows = updated_rows(e, zeros, indices, updates)
     rounds = rows.rounds()
@@ -97,8 +97,8 @@ COMBINING = {"Sum": "add", "Prod": "mul", "Max": "maximum", "Min": "minimum"}
 
 
 def combined_segments(e: Emitter, x: Value, segments: Value, total: int, name: str) -> Value:
-    """The parts of each segment combined; a negative number of a segment drops its part. Of nothing the least is the greatest
-    finite number, and the other way round."""
+    """Combine the parts of each segment; a negative segment number drops its part. The least of an empty segment is the
+    greatest finite number, and vice versa."""
     element = x.tensor.element
     neutral = 0 if name == "Sum" else identity_of(COMBINING[name], element)
     if element.is_float:
@@ -119,7 +119,7 @@ def unsorted_segments(name: str) -> None:
 def sorted_segments(name: str) -> None:
     @legalization(f"tf.Segment{name}")
     def emit(e: Emitter, operation: Operation, x: Value, segments: Value) -> Value:
-        """As many segments as the last number says; a mean, and the greatest and the least, of nothing are 0."""
+        """Emit as many segments as the last number gives; a mean, and the greatest and the least, of an empty segment are 0."""
         numbers = np.array(integers(segments, "the segments"))
         counts = np.bincount(numbers[numbers >= 0]) if numbers.size else np.zeros(0, int)
         found = combined_segments(e, x, segments, len(counts), "Sum" if name == "Mean" else name)
@@ -141,7 +141,7 @@ for name in (*COMBINING, "Mean"):
 
 @legalization("tf.DenseBincount", "tf.Bincount")
 def bincount(e: Emitter, operation: Operation, x: Value, size: Value, weights: Value) -> Value:
-    """How often each number below `size` is there, or the sums of weights; in each row of a matrix, if it is one."""
+    """Count each number below `size`, or sum its weights; in each row of a matrix, if x is one."""
     total, = integers(held(e, size), "how many numbers are counted")
     *rows, width = x.tensor.dims if x.tensor.rank else (1,)
     element = weights.tensor.element
@@ -155,7 +155,8 @@ def bincount(e: Emitter, operation: Operation, x: Value, size: Value, weights: V
 
 
 def held(e: Emitter, size: Value) -> Value:
-    """min(n, max(m, x)) with m not below n is n: how many numbers are counted where the least and the most are one."""
+    """Return n for min(n, max(m, x)) with m not below n: the number of counted numbers if the least and the greatest are
+    equal."""
     least = e.definitions.get(size)
     if least is None or least.op.name != "tosa.minimum":
         return size
@@ -167,15 +168,15 @@ def held(e: Emitter, size: Value) -> Value:
 
 @legalization("tf.ReverseSequence")
 def reverse_sequence(e: Emitter, operation: Operation, x: Value, lengths: Value) -> Value:
-    """Along one axis the first `lengths[i]` elements in reverse, for each place i of another axis."""
+    """Reverse the first `lengths[i]` elements along one axis, for each index i of another axis."""
     at, batch = int(number(operation, "seq_dim")), int(number(operation, "batch_dim"))
     return reversed_sequences(e, x, lengths, batch, at)
 
 
-# ---- one of two numbers ----------------------------------------------------------------------------------------------
+# ---- one-hot ---------------------------------------------------------------------------------------------------------
 @legalization("tf.OneHot")
 def one_hot(e: Emitter, operation: Operation, indices: Value, depth: Value, on: Value, off: Value) -> Value:
-    """An index that is out of range gives `off` everywhere."""
+    """Emit one-hot vectors; an index out of range gives `off` everywhere."""
     count, = integers(depth, "the depth")
     return one_hot_of(e, indices, count, wrapped(int(number(operation, "axis")), indices.tensor.rank + 1), on, off)
 

@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart along an axis: concat, pack, split; repeated, and with borders."""
+"""Concatenation and splitting of tensors along an axis: concat, pack, split; repetition and borders."""
 from __future__ import annotations
 
 import math
@@ -14,7 +14,7 @@ from .table import legalization
 
 
 def check_joined(parts: Sequence[Value], axis: int) -> None:
-    """Along the other axes they are alike."""
+    """Check that tensors have equal extents along the other axes."""
     first = parts[0].tensor
     for x in parts:
         others = all(n == m for d, (n, m) in enumerate(zip(x.tensor.dims, first.dims)) if d != axis)
@@ -22,7 +22,7 @@ def check_joined(parts: Sequence[Value], axis: int) -> None:
                 f"{first} and {x.type} cannot be joined along axis {axis}")
 
 
-# ---- together --------------------------------------------------------------------------------------------------------
+# ---- concatenation ---------------------------------------------------------------------------------------------------
 @legalization("tf.ConcatV2")
 def concat(e: Emitter, operation: Operation, *operands: Value) -> Value:
     *parts, axis = operands
@@ -48,15 +48,15 @@ def parallel_concat(e: Emitter, operation: Operation, *parts: Value) -> Value:
 
 
 def packed(e: Emitter, parts: Sequence[Value], axis: int) -> Value:
-    """Tensors of one type along a new axis."""
+    """Return tensors of one type stacked along a new axis."""
     check_joined(parts, -1)
     dims = parts[0].tensor.dims
     return e.concat([e.reshape(x, (*dims[:axis], 1, *dims[axis:])) for x in parts], axis)
 
 
-# ---- apart -----------------------------------------------------------------------------------------------------------
+# ---- splitting -------------------------------------------------------------------------------------------------------
 def apart(e: Emitter, x: Value, sizes: Sequence[int], axis: int) -> tuple[Value, ...]:
-    """Parts of these extents, one after the other."""
+    """Return consecutive parts of these extents."""
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return tuple(part(e, x, axis, start, start + size) for start, size in zip(starts, sizes))
 
@@ -87,7 +87,7 @@ def split_v(e: Emitter, operation: Operation, x: Value, sizes: Value, axis: Valu
     return apart(e, x, given, at)
 
 
-# ---- repeated and bordered -------------------------------------------------------------------------------------------
+# ---- repetition and borders ------------------------------------------------------------------------------------------
 @legalization("tf.Tile")
 def tile(e: Emitter, operation: Operation, x: Value, multiples: Value) -> Value:
     times = integers(multiples, "the multiples")
@@ -105,7 +105,7 @@ def pad(e: Emitter, operation: Operation, x: Value, paddings: Value, *value: Val
 
 @legalization("tf.MirrorPad")
 def mirror_pad(e: Emitter, operation: Operation, x: Value, paddings: Value) -> Value:
-    """REFLECT repeats what is next to the edge, SYMMETRIC the edge as well."""
+    """Pad with mirrored elements: REFLECT repeats the elements next to the edge, SYMMETRIC the edge as well."""
     mode = string(operation, "mode")
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise Problem(f"the mode {mode} is neither REFLECT nor SYMMETRIC", kind="attribute")

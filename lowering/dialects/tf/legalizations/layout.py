@@ -1,6 +1,6 @@
-"""Elements that keep their values and change their places: reshape, transpose, reverse, roll, space, depth and batch.
+"""Operations that move elements and keep their values: reshape, transpose, reverse, roll, space, depth and batch.
 
-TOSA's tensors have six axes at most. Where moving axes would need more, `rearranged` first merges those that stay together, and
+TOSA's tensors have six axes at most. If moving axes would need more, `rearranged` first merges axes that stay together, and
 moves one axis at a time if that is not enough.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .table import legalization
 
 
 def numbers(operation: Operation, name: str) -> tuple[int, ...]:
-    """A list of integers among the properties, empty where there is none."""
+    """Return a list of integers among the properties, empty if there is none."""
     return tuple(int(v.value) for v in find(operation, name) or ())
 
 
@@ -29,7 +29,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def wrapped(axis: int, rank: int) -> int:
-    """An axis, counted from the last one if it is negative."""
+    """Return an axis, counted from the last one if it is negative."""
     require(-rank <= axis < rank, f"axis {axis} is not one of a tensor of rank {rank}")
     return axis % rank
 
@@ -164,7 +164,7 @@ def batch_to_space_of_squares(e: Emitter, operation: Operation, x: Value, crops:
 
 # ---- borders ---------------------------------------------------------------------------------------------------------
 def pairs(value: Value, what: str) -> list[tuple[int, int]]:
-    """A list of pairs, known when compiling."""
+    """Return a list of pairs that is known at compile time."""
     found = integers(value, what)
     require(all(n >= 0 for n in found), f"{what} must not be negative, they are {list(found)}")
     return list(zip(found[::2], found[1::2]))

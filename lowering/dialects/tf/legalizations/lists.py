@@ -1,8 +1,8 @@
-"""Lists of tensors (TensorList*) and arrays of them (TensorArray*): one tensor [N, ...], of which every change makes a new one.
+"""Lists of tensors (TensorList*) and arrays of them (TensorArray*): one tensor [N, ...]; every change creates a new one.
 
-A list of N elements is N rows. A row whose number is known at run time only is read by GATHER and written by SCATTER. What is
-put together at known places stays one CONCAT. The type of the elements may be known from the first one that is set alone: until
-then the list is without `items`, and what reads it relies on the shape that the reader gives.
+A list of N elements is N rows. A row whose index is known only at run time is read by GATHER and written by SCATTER. Rows at
+known indices stay one CONCAT. The type of the elements may be known only when the first one is set: until then the list has no
+`items`, and a read uses the reader's shape.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .table import legalization
 
 # ---- types of elements -----------------------------------------------------------------------------------------------
 def list_element(operation: Operation) -> ElementType:
-    """The element type of a list that is made here."""
+    """Return the element type of a list that is created here."""
     declared = find(operation, "element_dtype") or find(operation, "dtype")
     type = operation.results[0].type
     subtypes = type.element.subtypes if isinstance(type, TensorFlowTensor) else ()
@@ -36,14 +36,14 @@ def list_element(operation: Operation) -> ElementType:
 
 
 def element_type(shape: Value, element: ElementType) -> TensorType | None:
-    """The type of the elements, if their shape is given whole: -1 is an extent that is not known, and a scalar a rank."""
+    """Return the type of the elements if their shape is fully known: -1 is an unknown extent, and a scalar an unknown rank."""
     if shape.constant is None or shape.tensor.rank != 1 or (shape.constant < 0).any():
         return None
     return TensorType(tuple(int(n) for n in shape.constant), element)
 
 
 def typed(items: ListOfTensors, operation: Operation, shape: Value | None = None, number: int = 0) -> ListOfTensors:
-    """The list with the type of its elements, as the list or its reader gives it."""
+    """Return the list with the type of its elements, from the list or its reader."""
     if items.element is not None:
         return items
     result = operation.results[number].type
@@ -53,7 +53,7 @@ def typed(items: ListOfTensors, operation: Operation, shape: Value | None = None
     return replace(items, element=found)
 
 
-# ---- making ----------------------------------------------------------------------------------------------------------
+# ---- creation --------------------------------------------------------------------------------------------------------
 @legalization("tf.TensorListReserve")
 def reserve(e: Emitter, operation: Operation, shape: Value, count: Value) -> ListOfTensors:
     return ListOfTensors(integers(count, "the length of the list")[0], element_type(shape, list_element(operation)))
@@ -91,7 +91,8 @@ def stack(e: Emitter, operation: Operation, items: ListOfTensors, shape: Value) 
 
 
 def stacked_type(items: ListOfTensors, operation: Operation, shape: Value | None) -> ListOfTensors:
-    """The list with the type of its elements, that of the result without its first axis if nothing else says it."""
+    """Return the list with the type of its elements, which is that of the result without its first axis if nothing else gives
+    it."""
     result = operation.results[0].type
     found = typed(items, operation) if shape is None else replace(
         items, element=items.element or element_type(shape, result_element(operation)))
@@ -107,7 +108,7 @@ def gather(e: Emitter, operation: Operation, items: ListOfTensors, indices: Valu
 
 @legalization("tf.TensorListConcatV2", "tf.TensorListConcat")
 def concat(e: Emitter, operation: Operation, items: ListOfTensors, *rest: Value) -> tuple[Value, Value]:
-    """The elements one after the other, and how long each is along its first axis."""
+    """Return the concatenated elements, and the extent of each along its first axis."""
     return concatenated(e, items)
 
 
@@ -149,7 +150,7 @@ def resize(e: Emitter, operation: Operation, items: ListOfTensors, size: Value) 
 
 
 def resized(e: Emitter, items: ListOfTensors, count: int) -> ListOfTensors:
-    """The first elements, or all and zeros behind them."""
+    """Return the first elements, or all of them followed by zeros."""
     if items.items is None or not count:
         return ListOfTensors(count, items.element)
     parts = cut(e, items.items, 0, min(count, items.count))
@@ -169,7 +170,7 @@ def concat_lists(e: Emitter, operation: Operation, a: ListOfTensors, b: ListOfTe
 
 @legalization("tf.TensorListScatter", "tf.TensorListScatterV2")
 def scatter(e: Emitter, operation: Operation, x: Value, indices: Value, shape: Value, *count: Value) -> ListOfTensors:
-    """A list as long as `count` says, or as the greatest index; elements that none names are zeros."""
+    """Return a list of length `count`, or as long as the greatest index needs; elements without an index are zeros."""
     given = integers(count[0], "the length of the list")[0] if count else -1
     size = given if given >= 0 else int(known(indices, "which elements are set").max(initial=-1)) + 1
     return scattered(e, ListOfTensors(size, TensorType(x.tensor.dims[1:], x.tensor.element)), x, indices)
@@ -181,7 +182,7 @@ def scatter_into(e: Emitter, operation: Operation, items: ListOfTensors, x: Valu
 
 
 def scattered(e: Emitter, items: ListOfTensors, x: Value, indices: Value) -> ListOfTensors:
-    """The list with the rows of x in the places that the indices name."""
+    """Return the list with the rows of x at the indices."""
     width = indices.tensor.size
     require(x.tensor.rank > 0 and x.tensor.dims[0] == width, f"{x.type} has no {width} rows")
     if items.element is None:
@@ -207,7 +208,7 @@ def split(e: Emitter, operation: Operation, x: Value, shape: Value, lengths: Val
 
 
 def split_rows(e: Emitter, x: Value, lengths: Value) -> ListOfTensors:
-    """Parts of equal length along the first axis."""
+    """Return parts of equal length along the first axis."""
     sizes = integers(lengths, "the lengths of the parts")
     if len(set(sizes)) != 1:
         raise Problem(f"a list of parts of lengths {list(sizes)} cannot be compiled", kind="unsupported",

@@ -1,7 +1,7 @@
 """Batch normalisation and local response normalisation.
 
 With constant statistics batch normalisation is one product and one sum per channel, whose constants are folded, unless a mean
-is so far from the scale that taking it off first is more exact; that is how it is done with any others.
+is so far from the scale that subtracting it first is more exact. Other statistics are always subtracted first.
 """
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .table import legalization
 from .windows import channels_first
 
 FAR = 16.0
-"""How many times the scale of the result a mean may be, for products with folded constants: what they round is a part in 2**24
-of it."""
+"""Maximum ratio of a mean to the scale of the result for products with folded constants: their rounding is a part in 2**24 of
+it."""
 
 
 @legalization("tf.FusedBatchNorm", "tf.FusedBatchNormV2", "tf.FusedBatchNormV3")
 def batch_norm(e: Emitter, operation: Operation, x: Value, scale: Value, offset: Value, mean: Value, variance: Value
                ) -> tuple[Datum, ...]:
-    """y, then mean and variance as the caller's running statistics want them and as the gradient does; what a sixth result
-    holds is TensorFlow's own affair."""
+    """Return y, then mean and variance for the caller's running statistics and for the gradient; a sixth result is internal to
+    TensorFlow."""
     channel = channel_axis(operation, x)
     wide = e.cast(x, scale.tensor.element)
     if flag(operation, "is_training"):
@@ -47,7 +47,7 @@ def channel_axis(operation: Operation, x: Value) -> int:
 
 
 def along(e: Emitter, vector: Value, x: Value, axis: int) -> Value:
-    """A number per channel, so that it broadcasts to x."""
+    """Return a vector of one number per channel, reshaped so that it broadcasts to x."""
     if vector.tensor.dims != (x.tensor.dims[axis],):
         raise Problem(f"the input has {x.tensor.dims[axis]} channels, {vector.type} is not one number for each", kind="shape")
     return e.reshape(vector, [n if a == axis else 1 for a, n in enumerate(x.tensor.dims)])
@@ -55,7 +55,7 @@ def along(e: Emitter, vector: Value, x: Value, axis: int) -> Value:
 
 def normalized(e: Emitter, x: Value, axis: int, scale: Value, offset: Value, mean: Value, variance: Value, epsilon: float
                ) -> Value:
-    """(x - mean) * scale / sqrt(variance + epsilon) + offset."""
+    """Return (x - mean) * scale / sqrt(variance + epsilon) + offset."""
     scale, offset, mean, variance = (along(e, v, x, axis) for v in (scale, offset, mean, variance))
     factor = e.product(scale, e("rsqrt", e.sum(variance, e.splat(epsilon, variance))))
     shift = e.difference(offset, e.product(mean, factor))
@@ -65,14 +65,14 @@ def normalized(e: Emitter, x: Value, axis: int, scale: Value, offset: Value, mea
 
 
 def is_near(factor: Value, mean: Value, scale: Value, offset: Value) -> bool:
-    """True if the mean is of the magnitude of what comes out."""
+    """True if the mean has the magnitude of the result."""
     f, m, s, o = (np.abs(np.asarray(v.constant, np.float64)) for v in (factor, mean, scale, offset))
     return bool((f * m <= FAR * (s + o)).all())
 
 
 # ---- training ----------------------------------------------------------------------------------------------------
 def statistics(e: Emitter, x: Value, axis: int) -> tuple[Value, Value]:
-    """Mean and variance of each channel, one axis [C] each."""
+    """Return mean and variance of each channel, one axis [C] each."""
     mean = average(e, x, axis)
     centred = e.difference(x, mean)
     variance = average(e, e.product(centred, centred), axis)
@@ -81,7 +81,7 @@ def statistics(e: Emitter, x: Value, axis: int) -> tuple[Value, Value]:
 
 
 def average(e: Emitter, x: Value, axis: int) -> Value:
-    """Over all axes but one."""
+    """Return the mean over all axes but one."""
     count = x.tensor.size // x.tensor.dims[axis]
     for other in range(x.tensor.rank):
         x = x if other == axis else e("reduce_sum", x, axis=other)
@@ -90,7 +90,7 @@ def average(e: Emitter, x: Value, axis: int) -> Value:
 
 def running_statistics(e: Emitter, operation: Operation, x: Value, axis: int, old: tuple[Value, Value],
                        own: tuple[Value, Value]) -> tuple[Value, Value]:
-    """The batch's mean and its unbiased variance, mixed with the old ones by `exponential_avg_factor`."""
+    """Return the batch's mean and its unbiased variance, mixed with the old ones by `exponential_avg_factor`."""
     count = x.tensor.size // x.tensor.dims[axis]
     unbiased = e.product(own[1], e.splat(count / max(count - 1, 1), own[1]))
     factor = number(operation, "exponential_avg_factor", 1.0)
@@ -104,7 +104,7 @@ def running_statistics(e: Emitter, operation: Operation, x: Value, axis: int, ol
 # ---- local response ----------------------------------------------------------------------------------------------
 @legalization("tf.LRN")
 def local_response(e: Emitter, operation: Operation, x: Value) -> Value:
-    """x / (bias + alpha * s) ** beta, s the sum of squares of the channels at most `depth_radius` away."""
+    """Return x / (bias + alpha * s) ** beta, s the sum of squares of the channels at most `depth_radius` away."""
     radius, bias, alpha, beta = (number(operation, *given) for given in
                                  (("depth_radius", 5), ("bias", 1), ("alpha", 1), ("beta", 0.5)))
     if x.tensor.rank != 4:
@@ -116,7 +116,8 @@ def local_response(e: Emitter, operation: Operation, x: Value) -> Value:
 
 
 def neighbours_sum(e: Emitter, x: Value, radius: int) -> Value:
-    """The sum of the channels at most `radius` away: a convolution along them, as if they were the columns of an image."""
+    """Return the sum of the channels at most `radius` away: a convolution along them, as if they were the columns of an
+    image."""
     n, height, width, channels = x.tensor.dims
     radius, element = min(radius, channels - 1), x.tensor.element
     rows = e.reshape(x, (n, height * width, channels, 1))

@@ -1,4 +1,4 @@
-"""Pools: the greatest or the mean of each window, padding not counted."""
+"""Pools: the greatest or the mean of each window, without the padding."""
 from __future__ import annotations
 
 from collections.abc import Callable

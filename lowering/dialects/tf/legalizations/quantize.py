@@ -1,8 +1,8 @@
-"""Quantisation as training sees it: numbers that a scale of a given number of bits can hold, in float32 throughout.
+"""Quantisation as simulated in training: numbers that a scale of a given number of bits can hold, in float32 throughout.
 
-The range is nudged so that zero is one of its steps. With a range that is known when compiling this is done here, with
-TensorFlow's own roundings; one that comes at run time is nudged by operators, where a quotient is a product by a reciprocal:
-a number half way between two steps may then fall on the other one.
+The range is nudged so that zero is one of its steps. A range that is known at compile time is nudged here, with TensorFlow's
+own roundings. Operators nudge a range that is known only at run time, and compute a quotient as a product by a reciprocal: a
+number half way between two steps may then round to the other one.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ F = np.float32
 
 @dataclass(frozen=True, slots=True)
 class NudgedRange:
-    """Where a nudged range begins and ends, the step, its inverse, and the number of steps below zero: values that broadcast
-    to what is quantised."""
+    """Bounds of a nudged range, the step, its inverse, and the number of steps below zero: values that broadcast to the
+    quantised tensor."""
     low: Value
     high: Value
     step: Value
@@ -39,7 +39,7 @@ def by_arguments(e: Emitter, operation: Operation, x: Value) -> Value:
 
 @legalization("tf.FakeQuantWithMinMaxVars", "tf.FakeQuantWithMinMaxVarsPerChannel")
 def by_values(e: Emitter, operation: Operation, x: Value, low: Value, high: Value) -> Value:
-    """With one range, or one for each element of the last axis. A range from 0 to 0 gives zeros."""
+    """Quantise with one range, or one for each element of the last axis. A range from 0 to 0 gives zeros."""
     for bound in (low, high):
         if bound.tensor.dims not in ((), x.tensor.dims[-1:]):
             raise Problem(f"a bound is {bound.type}, for {x.type}", kind="shape")
@@ -49,7 +49,7 @@ def by_values(e: Emitter, operation: Operation, x: Value, low: Value, high: Valu
 
 
 def steps(operation: Operation) -> tuple[F, F]:
-    """The first step and the last."""
+    """Return the first step and the last."""
     bits = int(number(operation, "num_bits", 8))
     if not 2 <= bits <= 16:
         raise Problem(f"num_bits is {bits}, it must be from 2 to 16", kind="attribute")
@@ -57,7 +57,7 @@ def steps(operation: Operation) -> tuple[F, F]:
 
 
 def nudged(e: Emitter, operation: Operation, low: Value, high: Value) -> NudgedRange:
-    """The range from `low` to `high`, moved by less than a step."""
+    """Return the range from `low` to `high`, moved by less than a step."""
     least, most = steps(operation)
     if low.constant is not None and high.constant is not None:
         return known(e, low.constant, high.constant, least, most)
@@ -71,7 +71,7 @@ def nudged(e: Emitter, operation: Operation, low: Value, high: Value) -> NudgedR
 
 
 def known(e: Emitter, low: np.ndarray, high: np.ndarray, least: F, most: F) -> NudgedRange:
-    """The same of constants, rounded as TensorFlow does."""
+    """Return the same range for constants, rounded as in TensorFlow."""
     with np.errstate(all="ignore"):
         step, inverse = ((high - low) / (most - least)).astype(F), ((most - least) / (high - low)).astype(F)
         raw = least - low / step
@@ -82,7 +82,7 @@ def known(e: Emitter, low: np.ndarray, high: np.ndarray, least: F, most: F) -> N
 
 
 def rounded(e: Emitter, x: Value, r: NudgedRange) -> Value:
-    """x at the nearest step of the range; what is half way between two goes up."""
+    """Return x rounded to the nearest step of the range, halves up."""
     inside = e.difference(e.arithmetic("maximum", e.arithmetic("minimum", x, r.high), r.low), r.low)
     return e.product(floor_half(e, e.difference(e.product(inside, r.inverse), r.zero)), r.step)
 

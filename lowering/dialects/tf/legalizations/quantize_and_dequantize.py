@@ -1,7 +1,7 @@
-"""QuantizeAndDequantize: numbers rounded to steps of which zero is one, by a scale from a range, or from what the tensor holds.
+"""QuantizeAndDequantize: numbers rounded to steps that include zero, by a scale from a given range, or from that of the tensor.
 
-The side of the range that needs the coarser steps decides the scale. A range that is known when compiling is worked out here,
-with TensorFlow's own roundings; others are by operators, whose quotients are products by reciprocals.
+The side of the range that needs the coarser steps decides the scale. A range that is known at compile time is computed here,
+with TensorFlow's own roundings; others by operators, whose quotients are products by reciprocals.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ...emitter import Emitter, integers
 from .table import legalization
 
 MAGIC = 1.5 * 2.0 ** 23
-"""A float32 of at most half of it, added to it, is rounded to a whole number, ties to even."""
+"""A number that rounds: adding it to a float32 of at most half its magnitude rounds the sum to a whole number, ties to even."""
 MOST_BITS = 22
 
 
 @dataclass(frozen=True, slots=True)
 class StepScale:
-    """Steps per unit, the step, and the range; they broadcast to what is rounded."""
+    """Steps per unit, the step, and the range; they broadcast to the rounded tensor."""
     scale: Value
     inverse: Value
     low: Value
@@ -33,7 +33,7 @@ class StepScale:
 
 @legalization("tf.QuantizeAndDequantizeV2", "tf.QuantizeAndDequantizeV3", "tf.QuantizeAndDequantizeV4")
 def quantize_and_dequantize(e: Emitter, operation: Operation, x: Value, low: Value, high: Value, *bits: Value) -> Value:
-    """V3 has the number of bits as an operand."""
+    """Round to steps. V3 has the number of bits as an operand."""
     least, most = steps(operation, bits)
     axis = int(number(operation, "axis", -1))
     given = bool(find(operation, "range_given") is not None and flag(operation, "range_given"))
@@ -47,7 +47,7 @@ def quantize_and_dequantize(e: Emitter, operation: Operation, x: Value, low: Val
 
 
 def steps(operation: Operation, operand: tuple[Value, ...]) -> tuple[int, int]:
-    """The least and the greatest number of steps."""
+    """Return the least and the greatest number of steps."""
     bits = integers(operand[0], "the number of bits")[0] if operand else int(number(operation, "num_bits", 8))
     signed = find(operation, "signed_input") is None or flag(operation, "signed_input")
     if not 1 + signed <= bits <= MOST_BITS:
@@ -59,7 +59,7 @@ def steps(operation: Operation, operand: tuple[Value, ...]) -> tuple[int, int]:
 
 
 def along(e: Emitter, bound: Value, x: Value, axis: int) -> Value:
-    """A bound for all, or one for each place of the axis, with the rank of x."""
+    """Return one bound, or one for each index of the axis, with the rank of x."""
     if bound.tensor.size == 1:
         return e.reshape(bound, (1,) * x.tensor.rank)
     if axis < 0 or bound.tensor.dims != (x.tensor.dims[axis],):
@@ -68,7 +68,7 @@ def along(e: Emitter, bound: Value, x: Value, axis: int) -> Value:
 
 
 def extreme(e: Emitter, which: str, x: Value, axis: int) -> Value:
-    """What the tensor holds, over all axes but one."""
+    """Return the extreme of the tensor over all axes but one."""
     for other in range(x.tensor.rank):
         x = x if other == axis else e(f"reduce_{which}", x, axis=other)
     return x

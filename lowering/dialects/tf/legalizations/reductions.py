@@ -1,6 +1,6 @@
-"""Reductions along axes that are known when compiling: Sum, Mean, Max, Min, Prod, All, Any, EuclideanNorm, L2Loss.
+"""Reductions along axes that are known at compile time: Sum, Mean, Max, Min, Prod, All, Any, EuclideanNorm, L2Loss.
 
-TOSA reduces one axis, which stays with extent 1. Axes that are neighbours become one first, which costs nothing.
+TOSA reduces one axis, which stays with extent 1. Adjacent axes are merged first, which costs nothing.
 """
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def distinct_axes(axis: Value, x: Value) -> tuple[int, ...]:
 
 
 def result_dims(operation: Operation, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
-    """Of the whole operation, where the axes stay only if it says so."""
+    """Return the extents of the result of the whole operation, which keeps the axes only with `keep_dims`."""
     keep = flag(operation, "keep_dims")
     return [1 if axis in axes else n for axis, n in enumerate(dims) if keep or axis not in axes]
 
 
 # ---- operations --------------------------------------------------------------------------------------------------
 def reduction(name: str, one: OneAxis, empty: Callable[[Value], float], native: int = 32) -> None:
-    """Floats of half size are reduced in f32, integers of fewer than `native` bits in i32, and bools not at all."""
+    """Register a reduction. Half floats are reduced in f32, integers of fewer than `native` bits in i32; bools are refused."""
     @legalization(name)
     def emit(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
         element = x.tensor.element
@@ -65,7 +65,7 @@ logical("tf.Any", operator("reduce_any"), False)
 
 @legalization("tf.Mean")
 def mean(e: Emitter, operation: Operation, x: Value, axis: Value) -> Value:
-    """The sum by the number of elements. A sum of integers has 64 bits, and their quotient loses its fraction."""
+    """Return the sum divided by the number of elements. A sum of integers has 64 bits, and the quotient truncates."""
     element, axes = x.tensor.element, distinct_axes(axis, x)
     count = math.prod(x.tensor.dims[a] for a in axes)
     if element.is_integer:
@@ -87,7 +87,7 @@ def euclidean_norm(e: Emitter, operation: Operation, x: Value, axis: Value) -> V
 
 @legalization("tf.L2Loss")
 def l2_loss(e: Emitter, operation: Operation, x: Value) -> Value:
-    """Half the sum of all squares."""
+    """Return half the sum of all squares."""
     wide = e.cast(x, working_type(x.tensor.element, False, True))
     found = reduced(e, e.product(wide, wide), range(x.tensor.rank), operator("reduce_sum"), 0)
     return e.cast(e.reshape(e.product(found, e.splat(0.5, found)), ()), x.tensor.element)

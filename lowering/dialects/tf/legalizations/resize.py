@@ -1,9 +1,10 @@
-"""Images on another grid.
+"""Resizes of images.
 
 TOSA's `resize` has its grid in whole numbers, output o at (o * d + offset) / n, and limits: no reduction to a sixteenth or
-less, n of at most 2048, not every element type. What is outside of them gathers the rows and columns that TensorFlow reads.
-Nearest neighbours are computed as TensorFlow does, in single precision, and `resize` is taken where it reads the same. Places
-between two inputs are exact in `resize`, while TensorFlow rounds them: for some hundred rows by a hundred thousandth of one.
+less, n of at most 2048, not every element type. Resizes beyond these limits gather the rows and columns that TensorFlow reads.
+Nearest neighbours are computed in single precision as in TensorFlow, and `resize` is used if it reads the same inputs.
+Coordinates between two inputs are exact in `resize`, while TensorFlow rounds them: for some hundred rows by a hundred
+thousandth of one.
 """
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ F = np.float32
 
 @dataclass(frozen=True, slots=True)
 class ResizedAxis:
-    """Rows, or columns: `before` in the input, `after` in the result, and how one lies on the other."""
+    """Rows, or columns: `before` in the input, `after` in the result, and their alignment."""
     before: int
     after: int
     align_corners: bool
@@ -35,27 +36,27 @@ class ResizedAxis:
 
     @property
     def step(self) -> F:
-        """From one output to the next, in the input: single precision, as TensorFlow has it."""
+        """Distance from one output to the next in the input: single precision, as in TensorFlow."""
         if self.align_corners and self.after > 1:
             return F(self.before - 1) / F(self.after - 1)
         return F(self.before) / F(self.after)
 
     def nearest(self) -> Array:
-        """The input that each output is."""
+        """Return the index of the input that each output equals."""
         at = np.arange(self.after, dtype=F)
         places = (at + F(0.5)) * self.step if self.half_pixel_centers else at * self.step
         whole = np.floor(places)
         return (whole + (places - whole >= 0.5) * self.align_corners).clip(0, self.before - 1).astype(np.int32)
 
     def between(self) -> tuple[Array, Array, Array]:
-        """The two inputs around each output, and how far it is from the first."""
+        """Return the two inputs around each output, and the distance from the first."""
         at = np.arange(self.after, dtype=F)
         places = (at + F(0.5)) * self.step - F(0.5) if self.half_pixel_centers else at * self.step
         low, last = np.floor(places), self.before - 1
         return (low.clip(0, last).astype(np.int32), np.ceil(places).clip(0, last).astype(np.int32), (places - low).astype(F))
 
     def grid(self, nearest: bool) -> tuple[int, int, int, int] | None:
-        """n, d, offset and border of `resize`; None where it has none."""
+        """Return n, d, offset and border of `resize`; None if it has none."""
         n, d, offset = self.spacing()
         if nearest and not self.align_corners:  # the input below, not the nearest: half an input earlier
             n, d, offset = 2 * n, 2 * d, 2 * offset - n if not self.half_pixel_centers else 2 * offset
@@ -67,7 +68,7 @@ class ResizedAxis:
         return (n, d, offset, border) if fits else None
 
     def spacing(self) -> tuple[int, int, int]:
-        """n, d and offset of the places that are interpolated at."""
+        """Return n, d and offset of the coordinates for interpolation."""
         if self.align_corners and self.after > 1:
             return self.after - 1, self.before - 1, 0
         if self.half_pixel_centers:
@@ -90,7 +91,7 @@ def nearest_neighbor(e: Emitter, operation: Operation, x: Value, size: Value) ->
 
 @legalization("tf.ResizeBilinear")
 def bilinear(e: Emitter, operation: Operation, x: Value, size: Value) -> Value:
-    """Of any type, into f32."""
+    """Resize images of any type bilinearly, into f32."""
     lines, x = lines_of(operation, x, size), e.cast(x, F32)
     grids = [line.grid(nearest=False) for line in lines]
     if None not in grids:
@@ -104,7 +105,7 @@ def bilinear(e: Emitter, operation: Operation, x: Value, size: Value) -> Value:
 
 
 def lines_of(operation: Operation, x: Value, size: Value) -> list[ResizedAxis]:
-    """Of the rows and of the columns of [N, H, W, C]."""
+    """Return the resized axes for the rows and columns of [N, H, W, C]."""
     if x.tensor.rank != 4:
         raise Problem(f"the images are {x.type}, a tensor of rank 4 is needed", kind="shape")
     counts = integers(size, "the size of the result")
@@ -117,7 +118,7 @@ def lines_of(operation: Operation, x: Value, size: Value) -> list[ResizedAxis]:
 
 
 def reads(grid: tuple[int, int, int, int], line: ResizedAxis) -> bool:
-    """True if `resize` takes the inputs that TensorFlow takes."""
+    """True if `resize` takes the same inputs as TensorFlow."""
     n, d, offset, _ = grid
     whole, rest = np.divmod(np.arange(line.after, dtype=np.int64) * d + offset, n)
     taken = np.where(2 * rest >= n, np.minimum(whole + 1, line.before - 1), np.maximum(whole, 0))

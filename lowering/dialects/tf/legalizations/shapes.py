@@ -1,5 +1,5 @@
-"""Tensors that are made of a shape or of constants: fill, range, broadcasts, permutations; and what has no shape at all when
-compiling, which is refused with the reason.
+"""Tensors computed from a shape or from constants: fill, range, broadcasts, permutations; and operations without a static
+shape, which are refused with the reason.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA_DEPENDENT = (
     "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "NonMaxSuppression", "NonMaxSuppressionV2", "SetDiff1D",
     "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5", "DynamicPartition", "BooleanMask", "ListDiff",
     "CombinedNonMaxSuppression", "RaggedRange", "SparseToDense")
-"""Operations whose results have as many elements as the data say."""
+"""Operations whose number of results' elements depends on data."""
 
 
 def data_dependent(e: Emitter, operation: Operation, *operands: object) -> None:
@@ -34,13 +34,13 @@ for name in DATA_DEPENDENT:
 
 @legalization("tf.Where")
 def where(e: Emitter, operation: Operation, x: Value) -> Value:
-    """The places of what is not zero, in a constant."""
+    """Return the indices of the elements of a constant that are not zero."""
     if x.constant is None:
         data_dependent(e, operation)
     return e.constant(np.argwhere(known(x, "the condition")).astype(np.int64))
 
 
-# ---- repeated --------------------------------------------------------------------------------------------------------
+# ---- broadcasts ------------------------------------------------------------------------------------------------------
 @legalization("tf.BroadcastTo")
 def broadcast_to(e: Emitter, operation: Operation, x: Value, shape: Value) -> Value:
     dims = integers(shape, "the shape")
@@ -61,7 +61,8 @@ def broadcast_args(e: Emitter, operation: Operation, a: Value, b: Value) -> Valu
 
 @legalization("tf.BroadcastGradientArgs")
 def broadcast_gradient_args(e: Emitter, operation: Operation, a: Value, b: Value) -> tuple[Value, ...]:
-    """The axes along which each of two shapes was broadcast: a gradient is summed over them. Axes of extent 1 in both count."""
+    """Return the axes along which each of two shapes was broadcast: a gradient is summed over them. Axes of extent 1 in both
+    count."""
     require(a.tensor.rank == b.tensor.rank == 1, f"shapes are lists, not {a.type} and {b.type}")
     shapes = [integers(v, "a shape") for v in (a, b)]
     rank = max(map(len, shapes))
@@ -96,7 +97,7 @@ def ones_like(e: Emitter, operation: Operation, x: Value) -> Value:
 # ---- sequences -------------------------------------------------------------------------------------------------------
 @legalization("tf.Range")
 def range_of(e: Emitter, operation: Operation, start: Value, limit: Value, delta: Value) -> Value:
-    """start + i * delta, rounded to the type as TensorFlow does."""
+    """Return start + i * delta, rounded to the type as in TensorFlow."""
     first, last, step = (known(v, f"the {what} of a range").reshape(()) for v, what in
                          ((start, "start"), (limit, "limit"), (delta, "step")))
     if not step:
@@ -130,7 +131,7 @@ def invert_permutation(e: Emitter, operation: Operation, order: Value) -> Value:
 
 @legalization("tf.ConcatOffset")
 def concat_offset(e: Emitter, operation: Operation, axis: Value, *shapes: Value) -> tuple[Value, ...]:
-    """Where each of several tensors begins in what they are together."""
+    """Return the offset of each of several tensors in their concatenation."""
     dims = [integers(shape, "a shape") for shape in shapes]
     at, start, found = wrapped(integers(axis, "the axis")[0], len(dims[0])), 0, []
     for extents in dims:

@@ -1,7 +1,7 @@
-"""Slices: of known places by SLICE and REVERSE, from places that are known at run time only by GATHER.
+"""Slices: at known indices by SLICE and REVERSE, at indices that are known only at run time by GATHER.
 
-What a slice takes of an axis is a `Part`: a start, a number of elements and a step. The extents of a result must be known when
-compiling. Where a start is not, x[i:i+2] has two elements still: both ends are traced back to what they are made of.
+The slice of one axis is a `Part`: a start, a number of elements and a step. The extents of a result must be known at compile
+time. If a start is unknown, x[i:i+2] still has two elements: both ends are traced back to their origins.
 """
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .table import legalization
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`count` elements of an axis, from `start` on in steps. A start that is a value is known at run time only."""
+    """`count` elements of an axis, from `start` on in steps. A start that is a value is known only at run time."""
     start: int | Value
     count: int
     step: int = 1
 
 
-# ---- vectors of which only some entries are known --------------------------------------------------------------------
+# ---- partially known vectors -----------------------------------------------------------------------------------------
 def entries(e: Emitter, vector: Value) -> list[Value]:
-    """The elements of a vector, one value of rank 0 each: constants where these are known, though the vector is not."""
+    """Return the elements of a vector, one value of rank 0 each: constants if they are known, even if the vector is not."""
     found = e.definitions.get(vector)
     if vector.constant is None and found is not None and found.op.name == "tosa.concat":
         return [entry for operand in found.operands for entry in entries(e, operand)]
@@ -42,7 +42,7 @@ def entries(e: Emitter, vector: Value) -> list[Value]:
 
 
 def traced(e: Emitter, value: Value) -> tuple[Value | None, int]:
-    """(what it is counted from, how far from there it is); counted from nothing if it is known."""
+    """Return (origin, offset from it) of a value; the origin of a known value is None."""
     if value.constant is not None:
         return None, int(value.constant.item())
     found = e.definitions.get(value)
@@ -62,14 +62,14 @@ def traced(e: Emitter, value: Value) -> tuple[Value | None, int]:
 
 
 def distance(e: Emitter, begin: Value, end: Value) -> int | None:
-    """end - begin, if that is known when compiling."""
+    """Return end - begin, if it is known at compile time."""
     (a, i), (b, j) = traced(e, begin), traced(e, end)
     return j - i if a is b else None
 
 
 # ---- taking parts ----------------------------------------------------------------------------------------------------
 def taken(e: Emitter, x: Value, parts: Sequence[Part]) -> Value:
-    """The given part of each axis."""
+    """Return the given part of each axis."""
     fixed = [p if isinstance(p.start, int) else Part(0, n) for p, n in zip(parts, x.tensor.dims)]
     x = fixed_parts(e, x, fixed)
     for axis, p in enumerate(parts):
@@ -94,14 +94,14 @@ def fixed_parts(e: Emitter, x: Value, parts: Sequence[Part]) -> Value:
 
 
 def low(p: Part) -> int:
-    """The lowest place of a part."""
+    """Return the lowest index of a part."""
     assert isinstance(p.start, int)
     return p.start if p.step > 0 else p.start + (p.count - 1) * p.step
 
 
 def every(e: Emitter, x: Value, axis: int, p: Part, n: int) -> Value:
-    """Every so-many-th element of an axis, upwards: the axis in two, of which one element of the second is taken. Whole rounds
-    may need a border."""
+    """Return every step-th element of an axis, in ascending order: split the axis in two and take one element of the second.
+    Whole groups may need a border."""
     step, first = abs(p.step), low(p)
     start = min(first, max(0, n - p.count * step))
     missing = max(0, start + p.count * step - n)
@@ -115,7 +115,7 @@ def every(e: Emitter, x: Value, axis: int, p: Part, n: int) -> Value:
 
 
 def rows_at(e: Emitter, x: Value, axis: int, p: Part) -> Value:
-    """A part whose start is known at run time; a place outside of the axis is taken for its nearest end."""
+    """Return a part whose start is known at run time; an index out of range reads the nearest end."""
     assert isinstance(p.start, Value)
     if not x.tensor.size or not p.count:
         return e.reshape(x, [*x.tensor.dims[:axis], p.count, *x.tensor.dims[axis + 1:]])
@@ -137,7 +137,7 @@ def slice_of(e: Emitter, operation: Operation, x: Value, begin: Value, size: Val
 
 
 def declared_dims(operation: Operation, rank: int) -> tuple[int | None, ...]:
-    """The extents that the text promises for a result of this rank."""
+    """Return the extents that the text declares for a result of this rank."""
     type = operation.results[0].type
     known = isinstance(type, TensorType) and type.shape is not None and len(type.shape) == rank
     return type.shape or () if known and isinstance(type, TensorType) else (None,) * rank
@@ -159,14 +159,14 @@ def slice_part(begin: Value, size: Value, n: int, declared: int | None) -> Part:
 # ---- StridedSlice ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class SliceEntry:
-    """One entry of begin, end and strides, and what the masks say of it."""
+    """One entry of begin, end and strides, and its masks."""
     begin: Value
     end: Value
     stride: int
     begin_masked: bool
     end_masked: bool
     kind: str
-    """ellipsis, new, shrink, or range."""
+    """Kind of the entry: ellipsis, new, shrink, or range."""
 
 
 def specs(e: Emitter, operation: Operation, begin: Value, end: Value, strides: Value) -> list[SliceEntry]:
@@ -185,7 +185,7 @@ def specs(e: Emitter, operation: Operation, begin: Value, end: Value, strides: V
 
 
 def strided(e: Emitter, operation: Operation, given: list[SliceEntry], dims: Sequence[int]) -> tuple[list[Part], list[int]]:
-    """The part of each axis of a tensor of these extents, and the extents of the result."""
+    """Return the part of each axis of a tensor of these extents, and the extents of the result."""
     used = sum(s.kind in ("range", "shrink") for s in given)
     require(used <= len(dims), f"a slice names {used} axes of a tensor of rank {len(dims)}")
     left = len(dims) - used
@@ -212,7 +212,7 @@ def strided(e: Emitter, operation: Operation, given: list[SliceEntry], dims: Seq
 
 
 def shrunk(e: Emitter, s: SliceEntry, n: int) -> Part:
-    """One element; a negative place counts from the end."""
+    """Return one element; a negative index counts from the end."""
     require(s.stride > 0, "an axis that is taken at one place has a negative stride")
     place = as_int(s.begin)
     if place is None:
@@ -222,13 +222,14 @@ def shrunk(e: Emitter, s: SliceEntry, n: int) -> Part:
 
 
 def from_start(e: Emitter, place: Value, n: int) -> Value:
-    """A place that counts from the end if it is negative."""
+    """Return an index that counts from the end if it is negative."""
     index = e.cast(place, I32)
     return e.select(e.arithmetic("greater", e.splat(0, index), index), e.sum(index, e.splat(n, index)), index)
 
 
 def ranged(e: Emitter, s: SliceEntry, n: int, declared: int | None) -> Part:
-    """As Python's slices. With a start that is known at run time only, all elements must lie inside the axis."""
+    """Return the part of a range, as in Python's slices. With a start that is known only at run time, all elements must be
+    inside the axis."""
     start, stop = as_int(s.begin), as_int(s.end)
     if (s.begin_masked or start is not None) and (s.end_masked or stop is not None):
         found = range(n)[slice(None if s.begin_masked else start, None if s.end_masked else stop, s.stride)]

@@ -1,6 +1,7 @@
-"""The table of legalizations, how a module adds to it, and how one is called.
+"""The table of legalizations, its registration function, and the calls of legalizations.
 
-A legalization's parameters say what it takes: a `Value` is a tensor of numbers, anything else may be a handle or a list, too.
+The types of a legalization's parameters declare its operands: a `Value` is a tensor of numbers, any other type may be a handle
+or a list, too.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ LEGALIZATIONS: dict[str, Legalization] = {}
 
 
 def legalization(*names: str) -> Callable[[Legalization], Legalization]:
-    """The function is what these operations are in TOSA."""
+    """Register the function as the legalization of these operations."""
     def add(function: Legalization) -> Legalization:
         for name in names:
             assert name not in LEGALIZATIONS, f"{name} has two legalizations"
@@ -35,7 +36,7 @@ def legalization(*names: str) -> Callable[[Legalization], Legalization]:
 
 
 def legalized(found: Legalization, e: Emitter, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
-    """The results of an operation; a Problem where it has other operands than it must have."""
+    """Return the results of an operation; raise a Problem if its operands are not those that the legalization takes."""
     name = spelling(operation)
     complex_numbers = takes_complex(name, operands)
     kinds, least, most = parameters(found)
@@ -58,14 +59,15 @@ def legalized(found: Legalization, e: Emitter, operation: Operation, operands: S
 
 
 def unfit(operands: Sequence[Datum], error: Exception) -> Problem:
-    """Ranks, shapes or numbers that the formulas of an operation stumble over: they are none that it takes."""
+    """Return the Problem of ranks, shapes or numbers that an operation's formulas fail on because the operation does not take
+    them."""
     given = ", ".join(map(described, operands)) or "nothing"
     return Problem(f"operands that are {given} do not fit together or to its attributes: {error}", kind="shape")
 
 
 @functools.cache
 def parameters(found: Legalization) -> tuple[tuple[str, ...], int, int]:
-    """What each operand is, and how many there are at least and at most."""
+    """Return the annotation of each operand, and the minimum and maximum number of operands."""
     own = list(inspect.signature(found).parameters.values())[2:]
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in own)
     needed = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in own)

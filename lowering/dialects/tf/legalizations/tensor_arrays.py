@@ -1,5 +1,5 @@
-"""Arrays of tensors (TensorArray*V3), which are lists. What changes them gives a new `flow`, a number that stands for the order
-of changes: here the flow is the list itself, and the handle is the list as it was made.
+"""Arrays of tensors (TensorArray*V3), which are lists. A change gives a new `flow`, a number that represents the order of
+changes: here the flow is the list itself, and the handle is the list at its creation.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def array_of(flow: Datum) -> ListOfTensors:
 
 
 def known_shape(operation: Operation, name: str, element: ElementType) -> TensorType | None:
-    """The type of elements whose shape is a property, if it is whole."""
+    """Return the type of elements whose shape is a property, if the shape is fully known."""
     dims = getattr(find(operation, name), "dims", None)
     if dims is None or any(n is None or n < 0 for n in dims):
         return None
@@ -34,7 +34,7 @@ def known_shape(operation: Operation, name: str, element: ElementType) -> Tensor
 
 
 def shaped(flow: Datum, operation: Operation) -> ListOfTensors:
-    """The array, with the shape that its reader gives."""
+    """Return the array, with the reader's shape."""
     items = array_of(flow)
     found = items.element or known_shape(operation, "element_shape", result_element(operation))
     return ListOfTensors(items.count, found, items.items)

@@ -21,7 +21,7 @@ formula("tf.Tan")(tan)
 
 
 def direct(operator: str, *names: str) -> None:
-    """These operations are one operator of TOSA, which takes half floats, too."""
+    """Register one operator of TOSA, which takes half floats, too, for these operations."""
     @legalization(*names)
     def emit(e: Emitter, operation: Operation, x: Value) -> Value:
         working_type(x.tensor.element, False, True)

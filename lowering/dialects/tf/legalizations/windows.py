@@ -1,7 +1,7 @@
-"""What convolutions and pools have in common: the order of their axes, and where their windows stand.
+"""The common base of convolutions and pools: the order of their axes, and the positions of their windows.
 
-TOSA has channels last, and wants the last place of a window to end where its input ends: TensorFlow drops what a stride leaves
-over, so the padding behind is taken back, and the input cropped where that is not enough.
+TOSA has channels last, and requires the last window to end where its input ends: TensorFlow drops the elements that a stride
+leaves over, so the trailing padding is reduced, and the input cropped if that is not enough.
 """
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ class AxisOrder:
 
     @staticmethod
     def of(operation: Operation, x: Value, spatial: int) -> AxisOrder:
-        """As `data_format` says, for an input that must have the spatial axes and two more."""
+        """Return the axis order of `data_format`, for an input that must have the spatial axes and two more."""
         if x.tensor.rank != spatial + 2:
             raise Problem(f"the input is {x.type}, a tensor of rank {spatial + 2} is needed", kind="shape")
         return AxisOrder(operation, spatial, channels_first(operation, spatial))
 
     def last(self, e: Emitter, x: Value) -> Value:
-        """x with the channels last."""
+        """Return x with the channels last."""
         return e.transpose(x, (0, *range(2, self.spatial + 2), 1)) if self.channels_first else x
 
     def as_written(self, e: Emitter, x: Value) -> Value:
-        """Back to the operation's own order."""
+        """Return x in the operation's own order."""
         return e.transpose(x, (0, self.spatial + 1, *range(1, self.spatial + 1))) if self.channels_first else x
 
     def inner(self, dims: Sequence[int]) -> tuple[int, ...]:
-        """Of one number for each axis, those of the spatial axes."""
+        """Return the entries of the spatial axes from a list with one number for each axis."""
         return tuple(dims[2:] if self.channels_first else dims[1:-1])
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """An attribute of one number for each axis, of which those of batch and channels are 1: the others."""
+        """Return the spatial entries of an attribute with one number for each axis, whose entries for batch and channels must
+        be 1."""
         found = integers(self.operation, name) or (1,) * (self.spatial + 2)
         if len(found) != self.spatial + 2 or min(found) < 1:
             raise Problem(f"{name} is {list(found)}: {self.spatial + 2} positive numbers are needed", kind="attribute")
@@ -52,12 +53,12 @@ class AxisOrder:
         return inner
 
     def window(self, extents: Sequence[int], kernel: Ints, dilations: Ints) -> Window:
-        """The window over an input of these extents, as `strides` and `padding` have it."""
+        """Return the window over an input of these extents, from `strides` and `padding`."""
         strides = self.numbers("strides")
         return Window(kernel, strides, dilations, self.pads(extents, reach(kernel, dilations), strides))
 
     def pads(self, extents: Sequence[int], reach: Sequence[int], strides: Sequence[int]) -> Pads:
-        """How the input is padded, for windows that reach so far."""
+        """Return the padding of the input, for windows with this reach."""
         match string(self.operation, "padding"):
             case "VALID":
                 return [(0, 0)] * self.spatial
@@ -80,7 +81,7 @@ class AxisOrder:
 
 
 def channels_first(operation: Operation, spatial: int) -> bool:
-    """True if channels come right behind the batch."""
+    """True if channels directly follow the batch."""
     found = find(operation, "data_format", "") or "last"
     if found in ("last", *(("NHWC",) if spatial == 2 else ("NDHWC",))):
         return False
@@ -91,7 +92,7 @@ def channels_first(operation: Operation, spatial: int) -> bool:
 
 
 def integers(operation: Operation, name: str) -> tuple[int, ...]:
-    """An attribute that is a list of integers; empty where there is none."""
+    """Return an attribute that is a list of integers; empty if it is absent."""
     found = find(operation, name) or ()
     if not all(isinstance(getattr(v, "value", None), int) for v in found):
         raise Problem(f"{name} must be a list of integers", kind="attribute")

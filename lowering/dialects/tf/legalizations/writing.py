@@ -1,5 +1,5 @@
-"""Tensors of which a slice is replaced, and gradients of slices: what is not replaced is kept, by CONCAT where the slice is a
-block and by GATHER where it is not.
+"""Tensors with a replaced slice, and gradients of slices: the other elements are kept, by CONCAT if the slice is a block and by
+GATHER if it is not.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .table import legalization
 
 @legalization("tf.TensorStridedSliceUpdate")
 def strided_update(e: Emitter, operation: Operation, x: Value, begin: Value, end: Value, strides: Value, value: Value) -> Value:
-    """x with a part of it replaced by `value`, which broadcasts."""
+    """Return x with a part of it replaced by `value`, which broadcasts."""
     parts, dims = strided(e, operation, specs(e, operation, begin, end, strides), x.tensor.dims)
     if not all(isinstance(p.start, int) for p in parts):
         raise Problem("what part is written must be known when compiling", kind="unsupported")
@@ -34,7 +34,7 @@ def strided_update(e: Emitter, operation: Operation, x: Value, begin: Value, end
 
 
 def replaced(e: Emitter, x: Value, start: Sequence[int], rows: Value) -> Value:
-    """x with a block of it replaced, axis by axis: what is before it, the block, what is behind it."""
+    """Return x with a block of it replaced, axis by axis: the elements before the block, the block, the elements after it."""
     axis = next((d for d in range(x.tensor.rank) if rows.tensor.dims[d] != x.tensor.dims[d]), None)
     if axis is None:
         return rows
@@ -44,7 +44,7 @@ def replaced(e: Emitter, x: Value, start: Sequence[int], rows: Value) -> Value:
 
 
 def replaced_apart(e: Emitter, x: Value, parts: Sequence[Part], rows: Value) -> Value:
-    """x with elements apart from each other replaced: each element of the result from x or from the rows behind it."""
+    """Return x with non-adjacent elements replaced: each element of the result comes from x or from the rows appended to it."""
     places = np.arange(x.tensor.size, dtype=np.int32).reshape(x.tensor.dims)
     chosen = tuple(slice(low(p), low(p) + (p.count - 1) * abs(p.step) + 1, abs(p.step)) for p in parts)
     places[chosen] = x.tensor.size + np.arange(rows.tensor.size, dtype=np.int32).reshape(rows.tensor.dims)
@@ -55,6 +55,6 @@ def replaced_apart(e: Emitter, x: Value, parts: Sequence[Part], rows: Value) -> 
 @legalization("tf.StridedSliceGrad")
 def strided_gradient(e: Emitter, operation: Operation, shape: Value, begin: Value, end: Value, strides: Value,
                      value: Value) -> Value:
-    """Zeros but for the slice."""
+    """Return zeros with the slice written into them."""
     zeros = e.zeros(TensorType(integers(shape, "the shape"), value.tensor.element))
     return strided_update(e, operation, zeros, begin, end, strides, value)

@@ -1,7 +1,7 @@
-"""What TensorFlow's operations mean, in NumPy, one function each, in a table by name.
+"""Reference semantics of TensorFlow's operations in NumPy, one function each, in a table by name.
 
-A reference takes the operation (for its attributes and the types of its results) and the values of its operands, and gives
-the values of its results. It is near the words of TensorFlow's documentation and shares nothing with the lowering to TOSA,
+A reference takes the operation (for its attributes and the types of its results) and the values of its operands, and returns
+the values of its results. It is close to the text of TensorFlow's documentation and shares no code with the lowering to TOSA,
 so that each can check the other. Numbers are arrays of the operands' dtypes; handles and lists are in `values`.
 """
 from __future__ import annotations

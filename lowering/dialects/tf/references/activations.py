@@ -55,7 +55,7 @@ def softsign(operation: Operation, x: Array) -> Array:
 
 @reference("tf.Softmax")
 def softmax(operation: Operation, x: Array) -> Array:
-    """Along the last axis."""
+    """Return the softmax along the last axis."""
     wide = x.astype(np.float64)
     e = np.exp(wide - wide.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True)).astype(x.dtype)

@@ -12,12 +12,12 @@ from .table import elementwise, reference
 
 
 def rounded(x: Array) -> Array:
-    """Half to even; integers are rounded already."""
+    """Return x rounded half to even; integers are rounded already."""
     return x if x.dtype.kind in "iu" else np.rint(x)
 
 
 def shifted(shift: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """A shift by an amount that is brought into the width of the type, as TensorFlow does it."""
+    """Return a shift whose amount is clamped to the width of the type, as in TensorFlow."""
     def function(x: Array, by: Array) -> Array:
         return shift(x, np.clip(by, 0, 8 * x.dtype.itemsize - 1))
     return function
@@ -74,7 +74,7 @@ def lgamma(operation: Operation, x: Array) -> Array:
 
 
 def each(x: Array, name: str) -> Array:
-    """A function of Python's `math` on each element, in 64 bits."""
+    """Apply a function of Python's `math` to each element, in 64 bits."""
     import math
     function = getattr(math, name)
 
@@ -94,7 +94,7 @@ def real_div(operation: Operation, x: Array, y: Array) -> Array:
 
 @reference("tf.Div", "tf.TruncateDiv")
 def truncate_div(operation: Operation, x: Array, y: Array) -> Array:
-    """Toward zero for integers."""
+    """Return the quotient; toward zero for integers."""
     if x.dtype.kind not in "iu":
         return x / y
     check_divisor(y)
@@ -103,7 +103,7 @@ def truncate_div(operation: Operation, x: Array, y: Array) -> Array:
 
 @reference("tf.TruncateMod", "tf.Mod")
 def truncate_mod(operation: Operation, x: Array, y: Array) -> Array:
-    """The remainder has the sign of x."""
+    """Return the remainder with the sign of x."""
     check_divisor(y)
     return np.fmod(x, y)
 
@@ -118,7 +118,7 @@ def floor_div(operation: Operation, x: Array, y: Array) -> Array:
 
 @reference("tf.FloorMod")
 def floor_mod(operation: Operation, x: Array, y: Array) -> Array:
-    """The remainder has the sign of y."""
+    """Return the remainder with the sign of y."""
     check_divisor(y)
     return np.mod(x, y)
 
@@ -179,7 +179,7 @@ def clip_by_value(operation: Operation, x: Array, low: Array, high: Array) -> Ar
 
 @reference("tf.Select")
 def select(operation: Operation, condition: Array, x: Array, y: Array) -> Array:
-    """A condition of rank 1 chooses whole rows."""
+    """Select elements; a condition of rank 1 selects whole rows."""
     if condition.ndim == 1 < x.ndim:
         condition = condition.reshape(-1, *[1] * (x.ndim - 1))
     return np.where(condition, x, y)
@@ -187,7 +187,7 @@ def select(operation: Operation, condition: Array, x: Array, y: Array) -> Array:
 
 @reference("tf.Cast")
 def cast(operation: Operation, x: Any) -> Any:
-    """Toward zero from floats to integers."""
+    """Convert elements; from floats to integers toward zero."""
     type = operation.results[0].type
     if not isinstance(x, np.ndarray) or not isinstance(type, TensorType):
         return x

@@ -11,7 +11,7 @@ from .table import reference
 
 
 def wide(x: Array) -> Array:
-    """64 bits, so that the order of sums does not matter, and integers wrap at the end."""
+    """Return x in 64 bits, so that the order of sums does not matter, and integers wrap at the end."""
     return x.astype(np.int64 if x.dtype.kind in "iu" else np.float64)
 
 
@@ -23,7 +23,7 @@ def matmul(operation: Operation, a: Array, b: Array) -> Array:
 
 @reference("tf.BatchMatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3")
 def batch_matmul(operation: Operation, a: Array, b: Array) -> Array:
-    """V3 may have a wider result than its operands."""
+    """Return the batched product; the result of V3 may be wider than its operands."""
     a, b = (np.swapaxes(x, -1, -2) if flag(operation, t) else x for x, t in ((a, "adj_x"), (b, "adj_y")))
     return (wide(a) @ wide(b)).astype(result_dtype(operation))
 

@@ -10,7 +10,7 @@ from .table import reference
 
 
 def one(k: Array) -> int:
-    """Which diagonal it is, if it is one."""
+    """Return the number of the one diagonal that k selects; raise a Problem if it selects several."""
     if k.size > 1 and k.reshape(-1)[0] != k.reshape(-1)[-1]:
         raise Problem("several diagonals at once are not known", kind="unsupported")
     return int(k.reshape(-1)[0])
@@ -45,7 +45,7 @@ def matrix_of_diagonal(operation: Operation, x: Array) -> Array:
 
 @reference("tf.MatrixDiagV2", "tf.MatrixDiagV3")
 def matrix_of_diagonal_at(operation: Operation, x: Array, k: Array, rows: Array, columns: Array, border: Array) -> Array:
-    """An extent of -1 is the least that holds the diagonal, both then the same."""
+    """Return matrices with a diagonal. An extent of -1 is the least that holds the diagonal; two of them are equal."""
     at, n = one(k), x.shape[-1]
     if int(rows) == -1 and int(columns) == -1:
         return matrices(x, n + abs(at), n + abs(at), at, border)
@@ -76,6 +76,6 @@ def matrix_set_diagonal_at(operation: Operation, x: Array, values: Array, k: Arr
 
 @reference("tf.MatrixBandPart", "tf.BatchMatrixBandPart")
 def band(operation: Operation, x: Array, lower: Array, upper: Array) -> Array:
-    """Zeros more than `lower` below and `upper` above the main diagonal; negative: no zeros on that side."""
+    """Set elements more than `lower` below and `upper` above the main diagonal to zero; a negative bound keeps that side."""
     result = x if int(lower) < 0 else np.triu(x, -int(lower))
     return result if int(upper) < 0 else np.tril(result, int(upper))

@@ -26,7 +26,7 @@ def axes_of(operation: Operation) -> tuple[int, ...]:
 
 @reference("tf.RFFT", "tf.RFFT2D")
 def of_real(operation: Operation, x: Array, length: Array) -> Array:
-    """NumPy cuts, or adds zeros, to the lengths as TensorFlow does."""
+    """Return the transform of real numbers. NumPy crops, or pads with zeros, to the lengths as TensorFlow does."""
     found = np.fft.rfftn(x.astype(np.float64), [int(n) for n in length], axes_of(operation))
     return np.asarray(found).astype(COMPLEX[x.dtype.name])
 

@@ -1,5 +1,5 @@
-"""Gradients of elementwise functions, as TensorFlow's operations of that name define them: from the operand of the function, or
-from its result, whichever is cheaper."""
+"""Gradients of elementwise functions, as TensorFlow's operations of that name define them: from the operand or the result of
+the function, whichever is cheaper."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     "RsqrtGrad": lambda y, g: g * -0.5 * y * y * y,
     "ReciprocalGrad": lambda y, g: -g * y * y,
     "InvGrad": lambda y, g: -g * y * y}
-"""In 64 bits; the order of the operands is TensorFlow's."""
+"""Gradients in 64 bits; the order of the operands is TensorFlow's."""
 
 
 def gradient(function: Callable[[Array, Array], Array], name: str) -> None:
@@ -45,6 +45,6 @@ def leaky_relu_gradient(operation: Operation, g: Array, x: Array) -> Array:
 
 @reference("tf.BiasAddGrad")
 def bias_add_gradient(operation: Operation, g: Array) -> Array:
-    """The sum over everything but the channels."""
+    """Return the sum over all axes but the channels."""
     channels = 1 if str(find(operation, "data_format", "NHWC")).startswith("NC") else g.ndim - 1
     return np.asarray(g.astype(np.float64).sum(tuple(a for a in range(g.ndim) if a != channels))).astype(g.dtype)

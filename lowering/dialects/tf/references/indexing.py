@@ -13,7 +13,7 @@ from .table import reference
 
 
 def checked(indices: Array, extent: int) -> Array:
-    """Indices in range: TensorFlow's CPU kernels refuse others."""
+    """Return indices after checking that they are in range: TensorFlow's CPU kernels refuse others."""
     if indices.size and (indices.min() < 0 or indices.max() >= extent):
         raise Problem(f"an index is outside of [0, {extent})", kind="argument")
     return indices
@@ -44,7 +44,7 @@ def gather_nd(operation: Operation, x: Array, indices: Array) -> Array:
 
 
 def places(x: Array, indices: Array) -> tuple[Any, ...]:
-    """The last axis of the indices as an index into the first axes."""
+    """Return the last axis of the indices as an index into the first axes."""
     return tuple(checked(indices[..., d], x.shape[d]) for d in range(indices.shape[-1]))
 
 
@@ -64,7 +64,7 @@ def tensor_scatter_update(operation: Operation, x: Array, indices: Array, update
 
 @reference("tf.OneHot")
 def one_hot(operation: Operation, indices: Array, depth: Array, on: Array, off: Array) -> Array:
-    """An index outside of the depth gives no one."""
+    """Return one-hot vectors; an index outside of the depth sets no element."""
     hot = np.asarray(indices[..., None] == np.arange(int(depth)))
     axis = int(number(operation, "axis"))
     return np.moveaxis(np.where(hot, on, off), -1, axis if axis >= 0 else hot.ndim + axis)
@@ -77,7 +77,7 @@ def where(operation: Operation, x: Array) -> Array:
 
 @reference("tf.StridedSlice")
 def strided_slice(operation: Operation, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """As Python's indexing, with five masks: bit i speaks of the i-th entry of begin, end and strides."""
+    """Slice as Python's indexing does, with five masks: bit i refers to the i-th entry of begin, end and strides."""
     def mask(name: str, i: int) -> bool:
         value = find(operation, name)
         return bool(int(getattr(value, "value", 0)) >> i & 1)

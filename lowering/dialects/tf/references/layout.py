@@ -11,7 +11,7 @@ from .table import reference
 
 
 def integers(operation: Operation, name: str) -> list[int]:
-    """A list of integers, empty where there is none."""
+    """Return a list of integers, empty if there is none."""
     return [int(v.value) for v in find(operation, name) or ()]
 
 
@@ -83,7 +83,7 @@ def ones_like(operation: Operation, x: Array) -> Array:
 
 @reference("tf.Range")
 def range_of(operation: Operation, start: Array, limit: Array, delta: Array) -> Array:
-    """Element i is start + i * delta, rounded as the type does it."""
+    """Return start + i * delta as element i, rounded in the type."""
     count = len(np.arange(start.item(), limit.item(), delta.item()))
     return np.asarray(start + np.arange(count).astype(start.dtype) * delta).astype(start.dtype)
 
@@ -127,7 +127,7 @@ def split(operation: Operation, axis: Array, x: Array) -> tuple[Array, ...]:
 
 @reference("tf.SplitV")
 def split_v(operation: Operation, x: Array, sizes: Array, axis: Array) -> tuple[Array, ...]:
-    """One size may be -1: the rest."""
+    """Split by sizes, one of which may be -1: the remainder."""
     found = [int(n) for n in sizes]
     if -1 in found:
         found[found.index(-1)] = x.shape[int(axis)] - sum(n for n in found if n >= 0)
@@ -136,7 +136,7 @@ def split_v(operation: Operation, x: Array, sizes: Array, axis: Array) -> tuple[
 
 @reference("tf.Slice")
 def slice_of(operation: Operation, x: Array, begin: Array, size: Array) -> Array:
-    """A size of -1: to the end."""
+    """Slice; a size of -1 reaches to the end."""
     return x[tuple(slice(int(b), None if n == -1 else int(b + n)) for b, n in zip(begin, size))]
 
 
@@ -184,7 +184,7 @@ def channels_last(operation: Operation, x: Array) -> Array:
 
 
 def as_written(operation: Operation, x: Array) -> Array:
-    """Back to the operation's own order of axes."""
+    """Return x in the operation's own order of axes."""
     return x if find(operation, "data_format", "NHWC") in ("NHWC", "NDHWC", "") else np.moveaxis(x, -1, 1)
 
 
@@ -219,7 +219,7 @@ def batch_to_space(operation: Operation, x: Array, block: Array, crops: Array) -
 
 @reference("tf.Bitcast")
 def bitcast(operation: Operation, x: Array) -> Array:
-    """Narrower numbers along a new last axis, or wider ones instead of the last."""
+    """Return narrower numbers along a new last axis, or wider ones in place of the last axis."""
     own, dtype = np.ascontiguousarray(x), result_dtype(operation)
     if dtype.itemsize < x.dtype.itemsize:
         return own.reshape(*x.shape, 1).view(dtype)

@@ -1,4 +1,4 @@
-"""Lists of tensors: values like any other, of which every change makes a new one."""
+"""Lists of tensors: values like any other; every change creates a new list."""
 from __future__ import annotations
 
 import numpy as np
@@ -13,14 +13,14 @@ from .table import reference
 
 
 def element_dtype(operation: Operation) -> np.dtype[np.generic]:
-    """The dtype of a list's elements, from the type of the result."""
+    """Return the dtype of a list's elements, from the type of the result."""
     type = operation.results[0].type
     subtypes = type.element.subtypes if isinstance(type, TensorFlowTensor) else ()
     return subtypes[0].element.dtype if subtypes and isinstance(subtypes[0], TensorType) else np.dtype(np.float32)
 
 
 def shape_of(shape: Array) -> tuple[int, ...]:
-    """An element's shape; -1 where an extent is not known, and as a scalar where the rank is not."""
+    """Return an element's shape; -1 for an unknown extent, and a scalar operand for an unknown rank."""
     return tuple(int(n) for n in shape) if shape.ndim else ()
 
 
@@ -78,7 +78,7 @@ def in_range(items: TensorList, index: Array) -> int:
 
 
 def element(items: TensorList, at: int, shape: tuple[int, ...]) -> Array:
-    """An element; zeros where it was never set."""
+    """Return an element; zeros if it was never set."""
     found = items.items[at]
     if found is not None:
         return found

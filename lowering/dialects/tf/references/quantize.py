@@ -1,4 +1,4 @@
-"""Quantisation as training sees it: numbers that a scale of a given number of bits can hold."""
+"""Quantisation as simulated in training: numbers that a scale of a given number of bits can hold."""
 from __future__ import annotations
 
 import numpy as np
@@ -10,8 +10,8 @@ from .table import reference
 
 
 def fake_quantized(operation: Operation, x: Array, low: Array, high: Array, divides: bool) -> Array:
-    """The range is nudged so that zero is one of its steps. With `divides` by the step, else times its inverse, as TensorFlow's
-    kernels have it: they differ half way between two steps."""
+    """Return x quantised to a range that is nudged so that zero is one of its steps. With `divides` divide by the step, else
+    multiply by its inverse, as TensorFlow's kernels do: they differ half way between two steps."""
     least, most = np.float32(flag(operation, "narrow_range")), np.float32((1 << int(number(operation, "num_bits"))) - 1)
     low, high = (np.asarray(v, np.float32) for v in (low, high))
     with np.errstate(all="ignore"):
@@ -43,7 +43,7 @@ def by_channels(operation: Operation, x: Array, low: Array, high: Array) -> Arra
 
 @reference("tf.QuantizeAndDequantizeV2", "tf.QuantizeAndDequantizeV3", "tf.QuantizeAndDequantizeV4")
 def quantize_and_dequantize(operation: Operation, x: Array, low: Array, high: Array, *operand: Array) -> Array:
-    """In steps of a scale that the range's coarser side says; without a range of its own that of the tensor."""
+    """Return x in steps of a scale that the coarser side of the range decides; without a given range that of the tensor."""
     def says(name: str, default: bool) -> bool:
         return default if find(operation, name) is None else flag(operation, name)
     bits = int(operand[0]) if operand else int(number(operation, "num_bits", 8))

@@ -1,4 +1,4 @@
-"""Reductions along axes that an operand names."""
+"""Reductions along axes from an operand."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from .table import REFERENCES, reference
 
 
 def axes_of(x: Array, axis: Array) -> tuple[int, ...]:
-    """Axes without signs or repetitions."""
+    """Return axes without signs or repetitions."""
     return tuple(dict.fromkeys(int(a) % max(x.ndim, 1) for a in np.asarray(axis).reshape(-1))) if x.ndim else ()
 
 
@@ -24,14 +24,14 @@ def reduction(function: Callable[..., Array], *names: str) -> None:
 
 
 def wide(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Sums of floats in 64 bits, of integers as they wrap."""
+    """Return a reduction that sums floats in 64 bits and integers with wraparound."""
     def apply(x: Array, **options: object) -> Array:
         return function(x if x.dtype.kind in "iu" else x.astype(np.float64), **options)
     return apply
 
 
 def mean(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    """Of integers the sum has 64 bits, and the quotient loses its fraction."""
+    """Return the mean; for integers the sum has 64 bits, and the quotient truncates."""
     if x.dtype.kind in "iu":
         count = max(int(np.prod([x.shape[a] for a in axis])), 1)
         total = np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=np.int64))
@@ -55,7 +55,7 @@ reduction(np.any, "tf.Any")
 
 @reference("tf.ArgMax", "tf.ArgMin")
 def arg(operation: Operation, x: Array, axis: Array) -> Array:
-    """The first of equal ones; a NaN is never taken before a number that is greater."""
+    """Return the first index of equal extremes; a NaN is never chosen before a number."""
     most = operation.op.spelling == "tf.ArgMax"  # type: ignore[attr-defined]
     type = operation.results[0].type
     dtype = type.element.dtype if isinstance(type, TensorType) else np.dtype(np.int64)
@@ -66,7 +66,7 @@ def arg(operation: Operation, x: Array, axis: Array) -> Array:
 
 @reference("tf.Cumsum", "tf.Cumprod")
 def cumulative(operation: Operation, x: Array, axis: Array) -> Array:
-    """Running sums or products; `exclusive` without the element itself, `reverse` from the end."""
+    """Return running sums or products; `exclusive` without the element itself, `reverse` from the end."""
     is_sum, at = operation.op.spelling == "tf.Cumsum", int(axis) % x.ndim  # type: ignore[attr-defined]
     values = np.flip(x, at) if flag(operation, "reverse") else x
     if flag(operation, "exclusive"):

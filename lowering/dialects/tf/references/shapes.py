@@ -57,7 +57,7 @@ def batch_to_space_of_squares(operation: Operation, x: Array, crops: Array) -> A
 
 @reference("tf.BroadcastGradientArgs")
 def broadcast_gradient_args(operation: Operation, a: Array, b: Array) -> tuple[Array, Array]:
-    """The axes that are 1 or missing in each of two shapes; none if the shapes are equal."""
+    """Return the axes that are 1 or missing in each of two shapes; none if the shapes are equal."""
     x, y = a.tolist(), b.tolist()
     rank = max(len(x), len(y))
     x, y = [1] * (rank - len(x)) + x, [1] * (rank - len(y)) + y

@@ -28,7 +28,7 @@ def digamma(operation: Operation, x: Array) -> Array:
 
 
 def digamma_of(x: float) -> float:
-    """By the recurrence up to 40, where the asymptotic series has all digits; NaN at its poles."""
+    """Compute digamma by the recurrence up to 40, where the asymptotic series has all digits; NaN at its poles."""
     if not math.isfinite(x) or (x <= 0 and x == math.floor(x)):
         return x if x == math.inf else math.nan
     if x < 0:
@@ -41,7 +41,7 @@ def digamma_of(x: float) -> float:
 
 @reference("tf.TopKV2")
 def top_k(operation: Operation, x: Array, k: Array) -> tuple[Array, Array]:
-    """The greatest along the last axis, equal ones in the order of their places."""
+    """Return the greatest elements along the last axis, equal ones in the order of their indices."""
     places = np.argsort(-x.astype(np.float64) if x.dtype.kind not in "iu" else np.invert(x), axis=-1, kind="stable")
     places = places[..., :int(k)]
     return np.take_along_axis(x, places, -1), places.astype(np.int32)

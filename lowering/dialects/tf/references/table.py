@@ -1,4 +1,4 @@
-"""The table of references, and how a module adds to it."""
+"""The table of references, and its registration functions."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ REFERENCES: dict[str, Reference] = {}
 
 
 def reference(*names: str) -> Callable[[Reference], Reference]:
-    """The function is the meaning of these operations."""
+    """Register the function as the reference of these operations."""
     def add(function: Reference) -> Reference:
         REFERENCES.update(dict.fromkeys(names, function))
         return function
@@ -21,7 +21,7 @@ def reference(*names: str) -> Callable[[Reference], Reference]:
 
 
 def elementwise(function: Callable[..., Array], *names: str) -> None:
-    """These operations apply a function of arrays, with NumPy's broadcasting, which is TensorFlow's."""
+    """Register a function of arrays for these operations, with NumPy's broadcasting, which is TensorFlow's."""
     def apply(operation: Operation, *arrays: Array) -> Array:
         return function(*arrays)
     REFERENCES.update(dict.fromkeys(names, apply))

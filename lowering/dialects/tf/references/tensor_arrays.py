@@ -1,4 +1,4 @@
-"""Arrays of tensors, as lists that the flow carries; and what of lists reads or writes several elements at once."""
+"""Arrays of tensors, as lists that the flow carries, and the list operations that read or write several elements at once."""
 from __future__ import annotations
 
 from typing import Any

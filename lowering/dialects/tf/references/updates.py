@@ -1,4 +1,4 @@
-"""Tensors of which a part is replaced or combined with updates."""
+"""Tensors with parts replaced or combined with updates."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,8 @@ def strided_update(operation: Operation, x: Array, begin: Array, end: Array, str
 
 
 def scatter(name: str, combine: np.ufunc) -> None:
-    """An update is combined with what is at its place, each one where several have one place."""
+    """Register a scatter that combines each update with the element at its index, one after the other if several have one
+    index."""
     @reference(name)
     def combined(operation: Operation, x: Array, indices: Array, updates: Array) -> Array:
         result = x.copy()
@@ -42,7 +43,7 @@ def strided_gradient(operation: Operation, shape: Array, begin: Array, end: Arra
 
 FOLDS = {"Sum": (np.add, lambda t: 0), "Prod": (np.multiply, lambda t: 1), "Max": (np.maximum, lambda t: least(t)),
          "Min": (np.minimum, lambda t: -least(t) if t.kind == "f" else np.iinfo(t).max)}
-"""How two parts become one, and what no part at all is, of a NumPy type."""
+"""The combining function, and its result for an empty segment of a NumPy type."""
 
 
 def least(t: np.dtype[Any]) -> Any:
@@ -66,7 +67,7 @@ for _name in FOLDS:
 
     @reference(f"tf.Segment{_name}")
     def _sorted(operation: Operation, x: Array, segments: Array, _name: str = _name) -> Array:
-        """Segments without parts are 0, but for products."""
+        """Combine sorted segments; empty segments are 0, except for products."""
         found = folded(_name, x, segments, int(segments[-1]) + 1)
         if _name in ("Max", "Min"):
             found[[i not in segments for i in range(len(found))]] = 0

@@ -1,4 +1,4 @@
-"""Convolutions, pools, batch normalisation, resizing: what reads a window of the input for each element."""
+"""Convolutions, pools, batch normalisation, resizing: operations that read a window of the input for each element."""
 from __future__ import annotations
 
 import itertools
@@ -16,14 +16,14 @@ from .table import reference
 
 
 def spatial(operation: Operation, name: str, rank: int) -> list[int]:
-    """The entries of a list with one for each axis that are of the spatial axes; ones where there is no list."""
+    """Return the entries of the spatial axes from a list with one entry for each axis; ones if there is no list."""
     found = integers(operation, name) or [1] * (rank + 2)
     return found[2:] if str(find(operation, "data_format", "NHWC")).startswith("NC") else found[1:-1]
 
 
 def paddings(operation: Operation, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int]
              ) -> list[tuple[int, int]]:
-    """Before and behind each spatial axis. SAME: as many outputs as steps, what is odd goes behind."""
+    """Return the padding before and after each spatial axis. SAME: as many outputs as steps, with the odd element after."""
     match string(operation, "padding"):
         case "VALID":
             return [(0, 0)] * len(sizes)
@@ -40,7 +40,7 @@ def paddings(operation: Operation, sizes: Sequence[int], window: Sequence[int], 
 
 def taps(x: Array, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
          ) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """For each place in the window, what all outputs read there."""
+    """Yield each offset in the window with the elements that all outputs read there."""
     counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(x.shape[1:-1], window, strides, dilations)]
     for place in itertools.product(*map(range, window)):
         yield place, x[(slice(None), *(slice(p * d, p * d + (c - 1) * s + 1, s)
@@ -72,7 +72,7 @@ def convolution(operation: Operation, x: Array, filter: Array) -> Array:
 
 @reference("tf.Conv2DBackpropInput")
 def convolution_transposed(operation: Operation, sizes: Array, filter: Array, x: Array) -> Array:
-    """What a convolution with these strides, of an input of `sizes`, would take from there to here, back."""
+    """Return the gradient of a convolution with these strides, with respect to an input of shape `sizes`."""
     image = channels_last(operation, x).astype(np.float64)
     strides, dilations = spatial(operation, "strides", 2), spatial(operation, "dilations", 2)
     shape = channels_last(operation, np.empty(tuple(int(n) for n in sizes), np.bool_)).shape
@@ -100,7 +100,7 @@ def max_pool(operation: Operation, x: Array) -> Array:
 
 @reference("tf.AvgPool", "tf.AvgPool3D")
 def avg_pool(operation: Operation, x: Array) -> Array:
-    """Of the elements that are there: padding does not count."""
+    """Return the mean of the elements in each window; padding does not count."""
     image, rank = channels_last(operation, x).astype(np.float64), x.ndim - 2
     window, strides = spatial(operation, "ksize", rank), spatial(operation, "strides", rank)
     around = [(0, 0), *paddings(operation, image.shape[1:-1], window, strides), (0, 0)]
@@ -112,7 +112,7 @@ def avg_pool(operation: Operation, x: Array) -> Array:
 
 @reference("tf.FusedBatchNorm", "tf.FusedBatchNormV2", "tf.FusedBatchNormV3")
 def batch_norm(operation: Operation, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> tuple[Array, ...]:
-    """With the statistics that it is given, or, training, those of the batch."""
+    """Normalise with the given statistics, or in training with those of the batch."""
     image = channels_last(operation, x).astype(np.float64)
     over, running, saved = tuple(range(image.ndim - 1)), (mean, variance), (mean, variance)
     if flag(operation, "is_training"):
@@ -133,7 +133,7 @@ def batch_norm(operation: Operation, x: Array, scale: Array, offset: Array, mean
 
 @reference("tf.LRN")
 def local_response(operation: Operation, x: Array) -> Array:
-    """By a power of the sum of squares of the channels at most `depth_radius` away."""
+    """Divide by a power of the sum of squares of the channels at most `depth_radius` away."""
     radius, bias, alpha, beta = (number(operation, *given) for given in
                                  (("depth_radius", 5), ("bias", 1.0), ("alpha", 1.0), ("beta", 0.5)))
     squares = x.astype(np.float64) ** 2
@@ -143,7 +143,7 @@ def local_response(operation: Operation, x: Array) -> Array:
 
 @reference("tf.ResizeNearestNeighbor", "tf.ResizeBilinear")
 def resize(operation: Operation, x: Array, size: Array) -> Array:
-    """[N, H, W, C] to another height and width."""
+    """Resize [N, H, W, C] to another height and width."""
     nearest = operation.op.spelling == "tf.ResizeNearestNeighbor"  # type: ignore[attr-defined]
     result = x if nearest else x.astype(np.float32)
     for axis, count in ((1, int(size[0])), (2, int(size[1]))):
@@ -159,9 +159,9 @@ def resize(operation: Operation, x: Array, size: Array) -> Array:
 
 
 def sampled(operation: Operation, extent: int, count: int, nearest: bool) -> Array:
-    """Where along an axis each output reads."""
+    """Return the coordinate along an axis that each output reads."""
     aligned, half = flag(operation, "align_corners"), flag(operation, "half_pixel_centers")
-    single = np.float32  # as TensorFlow computes it: what lies on an edge goes where it puts it
+    single = np.float32  # as TensorFlow computes it: elements on an edge round the same way
     step = single(extent - 1) / single(count - 1) if aligned and count > 1 else single(extent) / single(count)
     at = np.arange(count, dtype=single)
     found = (at + single(0.5)) * step - single(0 if nearest else 0.5) if half else at * step
