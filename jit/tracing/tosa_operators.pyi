@@ -239,10 +239,10 @@ def reciprocal(x: Operand) -> Tensor:
     """1 / x. Of f64, the reciprocal of RSQRT is a square root, correctly rounded, where one kernel computes both."""
 
 def reduce_all(x: Operand, *, axis: int) -> Tensor:
-    """Whether all are true."""
+    """True if all are true."""
 
 def reduce_any(x: Operand, *, axis: int) -> Tensor:
-    """Whether any is true."""
+    """True if any is true."""
 
 def reduce_max(x: Operand, *, axis: int, nan_mode: str = ...) -> Tensor:
     """The greatest."""
