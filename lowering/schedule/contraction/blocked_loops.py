@@ -1,6 +1,6 @@
-"""Products of matrices in blocks (`cache_blocking`): for a block of columns, for a block of K, panels are packed where they
-are not constant; then tile by tile of rows, packed where the choice says so, come the sums of each panel. Between blocks of K
-sums wait in scratch, in the order of their use; each has its terms in the same order as without blocks.
+"""Matrix products in cache blocks (`cache_blocking`): for each block of columns and each block of K, pack the panels that are
+not constant; then compute the sums of each panel, tile by tile of rows, packed if the choice says so. Between blocks of K the
+sums are spilled to scratch, in the order of their use; each sum adds its terms in the same order as without blocks.
 """
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from .pattern import Contraction
 from .prefetch import Prefetching
 
 MAX_UNROLLED_TERMS = 8
-"""Terms of one row that are unrolled, at most."""
+"""Maximum number of terms of one row that are unrolled."""
 COPIED_TILES = 8
-"""Tiles whose rows are packed at a time where rows are neighbours in memory: these are then whole lines of a cache."""
+"""Number of tiles whose rows are packed at a time if rows are contiguous: packing then reads whole cache lines."""
 MAX_PREFETCHED_ROWS = 2
-"""Rows of the next tile that are prefetched beside one panel."""
+"""Maximum rows of the next tile that are prefetched with each panel."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelGroup:
-    """Panels of one shape, of `size` columns, from column `start` on; those of a block are packed from column `offset` on,
-    padding counted."""
+    """Panels of one shape, of `size` columns each, from column `start` on. The panels of a block are packed from column
+    `offset` on, padding included."""
     start: int
     size: int
     vectors: tuple[Piece, ...]
@@ -50,18 +50,18 @@ class PanelGroup:
 
     @property
     def width(self) -> int:
-        """Columns with padding."""
+        """Number of columns of a panel, padding included."""
         return width_of(self.vectors)
 
 
 GroupRun = Callable[[Place, PanelGroup, Each], None]
-"""Runs for the panels of one shape: where the first begins, and what runs something for the number of each."""
+"""A callback for the panels of one shape: the place of the first panel, the group, and a loop over the panel numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockLoops:
-    """The loops over blocks. A block of columns has some of the panels `main`, which `panels` numbers; the last one has `rest`,
-    too. `terms` are those of a block of K, `tiles` the tiles of rows of each height that are packed together."""
+    """The loops over blocks. A block of columns has some of the `main` panels, which `panels` numbers; the last block has
+    `rest`, too. `terms` are the terms of a block of K, `tiles` the tiles of rows of each height that are packed together."""
     pattern: Contraction
     panels: Terms
     terms: Terms
@@ -71,7 +71,7 @@ class BlockLoops:
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, blocks: CacheBlocks, cut: Cut, rows: int) -> BlockLoops:
-        """For these panels, and tiles of at most `rows` rows."""
+        """Return the loops for these panels, and tiles of at most `rows` rows."""
         (k,), ((t, vectors), *others) = pattern.reduce.axes, cut
         each = min(blocks.panels, t.count)
         main = PanelGroup(t.start, t.size, vectors, 0)
@@ -83,7 +83,7 @@ class BlockLoops:
 
     @property
     def layout(self) -> PanelLayout:
-        """How the panels of a block lie that are packed for it."""
+        """Layout of the panels that are packed for a block."""
         rest: Cut = [(Tiles(self.rest.start, self.rest.size, 1), self.rest.vectors)] if self.rest else []
         return PanelLayout([(Tiles(0, self.main.size, self.panels.size), self.main.vectors), *rest], self.terms.size)
 
@@ -94,7 +94,7 @@ class BlockLoops:
         self.terms.over_blocks(lambda: body(place))
 
     def groups_of_tiles(self, place: Place, body: Run) -> None:
-        """The tiles of rows that are packed together: where the first one is."""
+        """Write a loop over the groups of tiles that are packed together, with the place of the first tile of each."""
         for t, tiles in self.tiles:
             here = replace(place, rows=t.size)
             tiles.over_blocks(lambda: body(self.row(here, tiles.start * t.size + t.start)))
@@ -103,11 +103,11 @@ class BlockLoops:
         self.tiles_of(place).loop(lambda tile: body(replace(self.row(place, tile * place.rows), tile=tile)))
 
     def tiles_of(self, place: Place) -> Terms:
-        """Those of the place's height."""
+        """Return the tiles that have the place's number of rows."""
         return next(tiles for t, tiles in self.tiles if t.size == place.rows)
 
     def row(self, place: Place, row: Affine) -> Place:
-        """The place `row` rows further."""
+        """Return the place `row` rows further."""
         m = self.pattern.m
         return place.moved({m: place.at.get(m, START) + row}) if m else place
 
@@ -121,7 +121,7 @@ class BlockLoops:
         self.over_shapes(place, of_shape)
 
     def over_shapes(self, place: Place, body: GroupRun) -> None:
-        """The panels of each shape that the block of columns has."""
+        """Run `body` for the panels of each shape in the block of columns."""
         main, rest, n = self.main, self.rest, self.pattern.n
         body(replace(place.moved({n: self.panels.start * main.size + main.start}), vectors=main.vectors, panel=main.size), main,
              self.panels.loop)
@@ -132,8 +132,8 @@ class BlockLoops:
 
 @dataclass(frozen=True, slots=True)
 class BlockedTiles:
-    """Register tiles of a block of K, by steps of `kernel`; between blocks, if there are several, sums wait in `sums`.
-    `packing` packs panels that are neither constant nor read where they lie, `rows` those of a tile, if they are packed."""
+    """The register tiles of a block of K, computed by steps of `kernel`. If there are several blocks, `sums` holds the sums
+    between them. `packing` packs panels that are neither constant nor read in place, `rows` the rows of a tile, if packed."""
     b: Builder
     pattern: Contraction
     blocks: CacheBlocks
@@ -159,12 +159,12 @@ class BlockedTiles:
 
     @property
     def steps_at_once(self) -> int:
-        """Steps whose elements of a row are loaded at once, where they lie together and all blocks have whole ones."""
+        """Number of steps whose row elements are loaded at once, if contiguous and if all blocks have whole groups of steps."""
         times, terms = self.kernel.step.unroll, self.loops.terms
         return 1 if (self.rows and self.rows.interleaved) or terms.axis.extent % times or terms.size % times else times
 
     def initial(self, place: Place) -> list[Operand]:
-        """The sums of the block of K before; zeros, which are stored first where there is none."""
+        """Return the sums of the previous block of K, or zeros; in the first of several blocks, store the zeros first."""
         types = [Type(self.pattern.reduce.dtype, piece.lanes) for piece in place.vectors] * place.rows
         if self.sums is None:
             return [Literal(0, t) for t in types]
@@ -177,14 +177,14 @@ class BlockedTiles:
             self.b.store(self.sums, self.waiting(place, v), x)
 
     def waiting(self, place: Place, vector: int) -> Affine:
-        """Where the sums of a vector wait: those of a tile are neighbours, and so are a row of tiles."""
+        """Return the offset of a vector's spilled sums: those of a tile are contiguous, and so are those of a row of tiles."""
         row, piece = divmod(vector, len(place.vectors))
         start = place.at[self.pattern.m] if self.pattern.m else START
         tile = start * self.loops.layout.columns + place.column * place.rows
         return tile + row * width_of(place.vectors) + place.vectors[piece].start
 
     def step(self, place: Place, term: Affine, sums: Sequence[Operand]) -> list[Operand]:
-        """One step of K for all sums of a tile."""
+        """Write one step of K for all sums of a tile."""
         k = self.loops.terms.axis
         here = replace(place.moved({k: self.loops.terms.start + term}), term=term)
         self.prefetch(here)
@@ -193,8 +193,8 @@ class BlockedTiles:
         return self.kernel.products(replace(here, column=here.at[self.pattern.n]), here.at[k], sums)
 
     def prefetch(self, place: Place) -> None:
-        """Ask for what comes next: term by term, so evenly that nothing waits for it. For the rows of the next tile, a row or
-        two beside each panel; for the sums of the next panel."""
+        """Prefetch data for the next tiles, spread evenly over the terms: of the rows of the next tile, one or two with each
+        panel, and the sums of the next panel."""
         if place.panel != self.loops.main.size or not self.blocks.filled:
             return
         m = self.pattern.m
@@ -207,7 +207,7 @@ class BlockedTiles:
             self.b.prefetch(self.sums, self.waiting(place, 0) + size + place.term * -(-size // self.blocks.depth))
 
     def rows_prefetched(self, place: Place, stride: int) -> list[Affine]:
-        """Rows of the next tile; where rows are neighbours in memory the first is enough."""
+        """Return the rows of the next tile to prefetch; if rows are contiguous in memory, the first is enough."""
         if stride in (0, 1):
             return [START]
         each = self.loops.panels.size
@@ -224,7 +224,7 @@ class BlockedTiles:
 
 
 def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
-    """The loops: see `macro_kernel`."""
+    """Write the loops: see `macro_kernel`."""
     blocks, cut = choice.blocks, choice.cut(pattern.n.extent, target)
     assert blocks
     loops = BlockLoops.of(b, pattern, blocks, cut, choice.tile.rows)
@@ -236,7 +236,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
 
 def blocked_tiles(b: Builder, pattern: Contraction, choice: ContractionChoice, blocks: CacheBlocks, loops: BlockLoops, cut: Cut,
                   target: Target) -> BlockedTiles:
-    """What is packed, and what is done with it."""
+    """Return the tiles with the packing of their operands."""
     depth, name, dtype, packing, rows, sums = blocks.depth, pattern.nest.name, pattern.reduce.dtype, None, None, None
     writer = EpilogueWriter(b, target, pattern.nest, pattern.reduce, choice.tile.rows * loops.main.width)
     if choice.packing == "compiling":

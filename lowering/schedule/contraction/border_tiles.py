@@ -1,8 +1,8 @@
-"""How the rows of a contraction are cut into tiles where its window leaves the input at the border.
+"""The tiling of a contraction's rows when its window leaves the input at the border.
 
-Either the tiles at the border have their windows unrolled, which is much code; or the rows at the border are computed one
-by one, where loops' bounds say what of the window is inside. For these, several panels are taken together, because one
-row of few vectors waits for its own sums.
+Either the tiles at the border have their windows unrolled, which is much code; or the rows at the border are computed one by
+one, with loop bounds that select the part of the window inside. Single rows take several panels together, because one row of
+few vectors waits for its own sums.
 """
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from ..nest.tile_axis import Cut, Piece, Tiles, balanced, over, peel, repeating
 from .register_tile import Tile
 
 MAX_SLOWDOWN_CYCLES, MAX_BORDER_SLOWDOWN_CYCLES = 4000, 30_000
-"""How many cycles longer all may take for the smaller code; for one that is so much smaller that each line saves enough."""
+"""Maximum additional cycles for the smaller code, and the same for code that is so much smaller that each line saves enough."""
 PACKED_TILE_LINES = 60
-"""Lines of LLVM's text that pack the rows of a tile."""
+"""Number of lines of LLVM's text that pack the rows of a tile."""
 MAX_SUMS_OF_A_ROW = 6
-"""Independent sums of a single row: this number is enough to hide the latency of one addition."""
+"""Maximum number of independent sums of a single row, which is enough to hide the latency of one addition."""
 MAX_SUMS_BESIDE = 5
-"""Of a single row: how often its sums are there, at most."""
+"""Maximum number of copies of the sums of a single row."""
 MAX_FEWER_ROWS = 3
-"""Rows that overlapping tiles of one size may have less than the register tile."""
+"""Maximum number of rows by which overlapping tiles of one size may be smaller than the register tile."""
 MAX_ROW_VECTORS = 8
-"""Vectors of a single row: as many as make two sums start each cycle, with some to spare."""
+"""Maximum vectors of a single row: enough to start two sums each cycle, with some to spare."""
 
 
 def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut: Cut, passes: int, target: Target,
             tested: bool = False, code: TileCode | None = None, again: bool = False, fractions: Sequence[float] = (),
             packed_rows: float | None = None) -> list[Tiles]:
-    """The tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
-    rows in any case; `cut` is how these cut the columns, `passes` how often all is done. With `tested` some rows at the border
-    are none, so that they are tested one by one; where rows may be computed `again`, all tiles may be alike. `fractions` says
-    how much of each row's window is inside. Where rows are packed, tiles may meet conditions wherever they are, as each row is
-    tested in that number of cycles at each step."""
+    """Return the tiles of `extent` rows, of which those `inside` meet no condition. With `single` the border goes by single
+    rows in any case. `cut` is the single rows' cut of the columns, `passes` the number of repetitions of everything. With
+    `tested` some rows at the border do not exist, so that rows there are tested one by one. If rows may be computed `again`,
+    all tiles may be alike. `fractions` are the fractions of each row's window that are inside. If rows are packed, tiles
+    anywhere may meet conditions, since each row is tested in `packed_rows` cycles at each step."""
     low, high = inside
     last = code.last if code else 1
 
@@ -45,7 +45,7 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
         return sum(lasting(t, tile, cut, target, last) * mean(fractions, t) for t in tiles)
 
     def cheap(found: Sequence[list[Tiles]]) -> list[Tiles]:
-        """What costs least, its cycles and its code."""
+        """Return the tiles that cost least in cycles and code."""
         return cheapest(found, cycles, lambda tiles: lines(tiles, inside, cut, code), code.passes, code.share,
                         SLOWDOWN_CYCLES if high - low == extent else MAX_BORDER_SLOWDOWN_CYCLES) if code else found[0]
 
@@ -74,13 +74,13 @@ def heights(extent: int, inside: tuple[int, int], tile: Tile, single: bool, cut:
 
 
 def mean(fractions: Sequence[float], tiles: Tiles) -> float:
-    """The fraction of the windows of these rows that is inside."""
+    """Return the mean fraction of these rows' windows that is inside."""
     rows = fractions[tiles.start:tiles.end]
     return sum(rows) / len(rows) if rows else 1
 
 
 def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: TileCode) -> int:
-    """Lines of the code of tiles: each size once, and each at the border that is no single row."""
+    """Return the lines of code of tiles: those of each size once, and those of each border tile that is no single row."""
     vectors = max(len(pieces) for _, pieces in cut)
     alike = {t.size for t in tiles if t.size == 1 or inside[0] <= t.start <= t.end <= inside[1]}
     at_border = [t.size for t in tiles if t.size > 1 and not inside[0] <= t.start <= t.end <= inside[1]]
@@ -90,13 +90,13 @@ def lines(tiles: Sequence[Tiles], inside: tuple[int, int], cut: Cut, code: TileC
 def one_by_one(extent: int, inside: tuple[int, int], tile: Tile,
                cheap: Callable[[Sequence[list[Tiles]]], list[Tiles]] = lambda found: found[0], again: bool = False
                ) -> list[Tiles]:
-    """Single rows at the border; `cheap` chooses."""
+    """Return tiles with single rows at the border, chosen by `cheap`."""
     return cheap(single_at_ends(extent, inside, tile, again))
 
 
 def single_at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool = False) -> list[list[Tiles]]:
-    """Single rows at the border; at both ends as many, so that these share their code, if there are some. What is inside may be
-    tiles of one size and more single rows."""
+    """Return tilings with single rows at the border, equally many at both ends if there are some at both, so that the ends
+    share their code. The inside may be tiles of one size and more single rows."""
     low, high = inside
     both = max(low, extent - high)
     if low and high < extent and 2 * both < extent:
@@ -114,7 +114,7 @@ def single_at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool
 
 
 def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> list[list[Tiles]]:
-    """Tiles at the border that are no larger than it."""
+    """Return tilings with one tile at each border, as large as the border."""
     low, high = inside
     ends, middle = (Tiles(0, low, 1), Tiles(high, extent - high, 1)), high - low
     found = [balanced(middle, tile.rows), *(
@@ -124,13 +124,13 @@ def at_ends(extent: int, inside: tuple[int, int], tile: Tile, again: bool) -> li
 
 
 def with_middle(extent: int, low: int, high: int, middle: Sequence[Tiles]) -> list[Tiles]:
-    """Single rows but in the middle."""
+    """Return the tiles `middle` with single rows before and after them."""
     tiles = [Tiles(low + t.start, t.size, t.count, t.again) for t in middle]
     return [t for t in (Tiles(0, 1, low), *tiles, Tiles(high, 1, extent - high)) if t.count]
 
 
 def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Tiles], None]) -> None:
-    """Run for the start of each tile of rows; as many single rows at one end as at the other share their code."""
+    """Call `run` with the start of each tile of rows; equally many single rows at both ends share their code."""
     first, last = lines[0], lines[-1]
     if len(lines) < 3 or (first.size, first.count) != (1, last.count) or last.size != 1:
         over(b, lines, run)
@@ -141,7 +141,7 @@ def over_both_ends(b: Builder, lines: Sequence[Tiles], run: Callable[[Affine, Ti
 
 
 def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) -> float:
-    """Cycles of one step of K for some rows and all columns; `last` is how many steps the last axis has."""
+    """Return the cycles of one step of K for some rows and all columns; `last` is the number of steps of the last axis."""
     vectors = sum(t.count * len(pieces) for t, pieces in cut)
     loading = rows.count * target.costs.tile_prices.panel_vector_cycles * vectors
     if rows.size == 1:
@@ -150,20 +150,20 @@ def lasting(rows: Tiles, tile: Tile, cut: Cut, target: Target, last: int = 1) ->
 
 
 def alone(vectors: int, last: int, target: Target) -> float:
-    """Cycles of one step of a single row."""
+    """Return the cycles of one step of a single row."""
     beside = sums_beside(vectors, last)
     return tile_step_cycles(beside, vectors, target) / beside
 
 
 def sums_beside(vectors: int, last: int, most: int = MAX_SUMS_BESIDE) -> int:
-    """How many sums of a single row run beside each other, so that none waits for the one before: as many steps of the last
-    axis, of which it has a multiple of that; `most` fit the registers."""
+    """Return the number of independent copies of a single row's sums, so that no addition waits for the one before. Each copy
+    takes every n-th step of the last axis, whose steps are a multiple of n; `most` copies fit the registers."""
     return max(n for n in range(1, min(MAX_SUMS_BESIDE, most) + 1)
                if last % n == 0 and (n == 1 or n * vectors <= MAX_SUMS_OF_A_ROW))
 
 
 def grouped_panels(cut: Cut, most: int = MAX_ROW_VECTORS) -> Cut:
-    """The columns of single rows: several panels at a time, of `most` vectors together."""
+    """Return the columns of single rows: several panels at a time, of at most `most` vectors together."""
     return [grouped(t, vectors, most) for t, vectors in cut]
 
 

@@ -1,6 +1,6 @@
-"""Cache blocking: how a large product of matrices (GEMM) is cut so that what is read again stays in a cache. K is cut into
-blocks (KC of BLIS), for which the rows of a register tile lie in the first-level cache, and the columns into blocks (NC) whose
-panels lie in the second. A heuristic by pattern and target; `blocked_loops` writes the loops.
+"""Cache blocking of a large matrix product (GEMM), so that data that is read again stays in a cache. K is cut into blocks (KC
+of BLIS), for which the rows of a register tile fit the first-level cache, and the columns into blocks (NC) whose panels fit the
+second-level cache. A heuristic by pattern and target; `blocked_loops` writes the loops.
 """
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .pattern import Contraction
 from .register_tile import Tile
 
 MIN_RECOMPUTED_PANELS = 3
-"""Panels for which a value of a is computed again and again."""
+"""Minimum number of panels for which recomputing the values of a is too much."""
 MIN_UNPACKED_TERMS, UNPACKED_TERMS = 8, 32
-"""Terms of K in a block where b is not packed: all columns of each are read, as memory gives neighbours fastest. The first
-where nothing is read again."""
+"""Terms of K in a block if b is not packed: all columns of each term are read, because contiguous reads are fastest. The first
+number is for blocks in which nothing is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheBlocks:
-    """`depth` elements of K and `panels` panels of columns at a time. `copied` says whether the rows of a tile are copied
-    first, next to each other, and along which axis they are contiguous: "k" or "m". `filled` says whether panels are packed
-    first, if they are not constant."""
+    """Blocks of `depth` elements of K and `panels` panels of columns. `copied` is the axis, "k" or "m", along which the rows of
+    a tile are contiguous in a copy made first, or None without a copy. With `filled`, panels that are not constant are packed
+    first."""
     depth: int
     panels: int
     copied: str | None = None
@@ -36,8 +36,8 @@ class CacheBlocks:
 
 
 def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, target: Target) -> CacheBlocks | None:
-    """Blocks where b is much for the second-level cache, and so is a, or b comes while running, or where many panels would
-    compute a again and again; else None. With few rows b is read as it lies."""
+    """Return blocks if b is large for the second-level cache, and a is large, too, or b is not constant; or if many panels
+    would recompute a; else None. With few rows b is read in place."""
     size = ITEM_SIZES[pattern.reduce.dtype]
     a, b = pattern.rows * pattern.depth * size, pattern.n.extent * pattern.depth * size
     if not can_block(pattern, lanes, constant, target):
@@ -59,26 +59,26 @@ def choose_blocks(pattern: Contraction, tile: Tile, lanes: int, constant: bool, 
 
 
 def can_block(pattern: Contraction, lanes: int, constant: bool, target: Target) -> bool:
-    """True if K is one axis, all of it is summed everywhere, and panels are filled for one product only."""
+    """True if K is one axis, every sum covers all of K, and panels are packed for one product only."""
     whole = len(pattern.reduce.axes) == 1 and not pattern.reduce.where and not pattern.nest.where
     return whole and lanes > 1 and target.has_cache and (constant or pattern.outer == pattern.batch)
 
 
 def contiguous(pattern: Contraction) -> bool:
-    """True if columns of b are neighbours in memory, and terms are not."""
+    """True if columns of b are contiguous in memory."""
     return all(x.index[0].coefficient(pattern.n) == 1 and not x.index[0].hidden for x in loads(pattern.b))
 
 
 def even(extent: int, most: int, step: int) -> int:
-    """The size, a multiple of `step`, of as few blocks as there must be of at most about `most`."""
+    """Return the size, a multiple of `step`, of as few blocks as possible of about at most `most`."""
     count = -(-extent // most)
     size = -(-extent // count)
     return -(-size // step) * step
 
 
 def copied(pattern: Contraction, tile: Tile, costs: Costs) -> str | None:
-    """Along which axis rows are copied, if that is better than to read them where they lie: where a value is computed, where K
-    does not run along memory, or where rows fall into the same sets of the cache."""
+    """Return the axis along which rows are copied, or None if rows are better read in place. Copies are better if a value is
+    computed, if K is not contiguous in memory, or if rows map to the same cache sets."""
     (k,) = pattern.reduce.axes
     if pattern.m is None:
         return None
@@ -91,7 +91,7 @@ def copied(pattern: Contraction, tile: Tile, costs: Costs) -> str | None:
 
 
 def most_in_a_set(stride: int, rows: int, costs: Costs) -> int:
-    """Of the cache lines in which `rows` rows, `stride` bytes from one to the next, begin: the most that fall in one set."""
+    """Return the maximum number of cache lines in one set, of the lines in which `rows` rows, `stride` bytes apart, begin."""
     lines = {r * stride // costs.cache_line_bytes for r in range(rows)}
     sets = [line % (costs.cache_set_stride_bytes // costs.cache_line_bytes) for line in lines]
     return max(sets.count(s) for s in sets)

@@ -1,4 +1,4 @@
-"""How a contraction is done, as data, and what all choices of it go by: the pattern, the machine, and what code costs."""
+"""The choice of a contraction's lowering, as data, and the criteria of all choices: pattern, machine, and code size."""
 from __future__ import annotations
 
 import math
@@ -21,18 +21,19 @@ from .pattern import Contraction
 from .register_tile import Tile, of_sums, panels
 
 MAX_PADDED_PLACES = 512
-"""Places of a kernel of which padding leaves some out, each with code of its own in products of four bytes: with more, none."""
+"""Maximum taps of a padded kernel for products of four bytes, where each tap has code of its own."""
 MIN_OUTER_ITERATIONS = 16
-"""Iterations of the outer loops that are enough to divide among threads."""
+"""Minimum iterations of the outer loops that are enough to divide among threads."""
 MAX_UNDIVIDED_TERMS = 30_000
-"""Terms, for a lane, of a product that no threads divide: two of `Costs.task_grain_cycles`."""
+"""Maximum terms per lane of a product that threads do not divide: two of `Costs.task_grain_cycles`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContractionChoice:
-    """`step` is how one step of K is done: "fma", "multiply", "dot2", "dot4", "dot8", "dual", "pairs", "bytes", "dot", "widen",
-    "tiles", "bf16x6", "bf16x3". `packing` is when b is packed: "compiling", "running" or "never". With `columns_first` each
-    panel stays in the cache while all rows pass, or those of a `group`; `prefetching` says whether panels are prefetched."""
+    """The lowering of a contraction. `step` is the kind of a step of K: "fma", "multiply", "dot2", "dot4", "dot8", "dual",
+    "pairs", "bytes", "dot", "widen", "tiles", "bf16x6", "bf16x3". `packing` is the time when b is packed: "compiling",
+    "running" or "never". With `columns_first` each panel stays in the cache while all rows, or those of a `group`, pass. With
+    `prefetching`, panels are prefetched."""
     tile: Tile
     lanes: int
     step: str
@@ -41,12 +42,12 @@ class ContractionChoice:
     blocks: CacheBlocks | None = None
     prefetching: bool = False
     group: int | None = None
-    """Rows of a product of bytes that are packed together; None: all, where columns come first, else those of a tile."""
+    """Rows of a product of bytes that are packed together. None: all rows if columns come first, else those of a tile."""
     wide_weights: bool = False
-    """True if weights of bytes are kept as numbers of 16 bits."""
+    """True if byte weights are stored as 16-bit numbers."""
 
     def cut(self, columns: int, target: Target) -> Cut:
-        """The panels of the columns, and the vectors of each."""
+        """Return the panels of the columns, and the vectors of each panel."""
         least = min(4, self.lanes) if self.step in ("dot2", "dot4", "dot8") else 1
         return [(t, pieces(t.size, self.lanes, target.has_masked, least)) for t in panels(columns, self.lanes, self.tile)]
 
@@ -61,7 +62,7 @@ class ContractionChoice:
 
 
 def in_pairs(pattern: Contraction, target: Target) -> bool:
-    """True if weights can lie two in a byte, which are of neighbouring columns."""
+    """True if the weights of two neighbouring columns fit in one byte."""
     if not target.keeps_int4 or is_float(pattern.reduce.dtype) or pattern.n.extent % 2:
         return False
     return have_four_bits(constant(pattern.b, (*pattern.batch, pattern.n, *pattern.reduce.axes)))
@@ -72,25 +73,25 @@ def lanes_of_sums(pattern: Contraction, target: Target) -> int:
 
 
 def packing_of(pattern: Contraction) -> str:
-    """When b is packed, if it is."""
+    """Return the time when b is packed, if it is packed."""
     return "compiling" if is_constant(pattern.b) else "running"
 
 
 def has_byte_products(pattern: Contraction, target: Target) -> bool:
-    """True if four products of bytes are done at a time in each lane."""
+    """True if each lane computes four products of bytes at a time."""
     return (target.dot_product is not None and bytes_of(pattern) is not None and lanes_of_sums(pattern, target) >= 4
             and places_with_conditions(pattern) <= MAX_PADDED_PLACES)
 
 
 def machine(pattern: Contraction, step: str, target: Target) -> Target:
-    """The machine as products see it that are done so: those of bytes share their registers with pointers."""
+    """Return the target as products of this step see it: products of bytes share their registers with pointers."""
     if step == "bytes":
         return replace(target, vector_registers=target.integer_registers)
     return of_sums(pattern.reduce.dtype, target) if step == "multiply" else target
 
 
 def code_of(pattern: Contraction, group: int = 1) -> TileCode:
-    """What the code of a tile costs, beside its work."""
+    """Return the parameters of the code size of a tile."""
     steps = pattern.depth * pattern.iterations * math.prod(a.extent for a in pattern.outer)
     taps = math.prod(a.extent for a in PaddingConditions.of(pattern.reduce, pattern.m, pattern.n).tapped)
     last = pattern.reduce.axes[-1].extent if group == 1 else -(-pattern.depth // group)
@@ -99,19 +100,19 @@ def code_of(pattern: Contraction, group: int = 1) -> TileCode:
 
 
 def places_with_conditions(pattern: Contraction) -> int:
-    """How many places of K "dot4" distinguishes at most, each with code of its own."""
+    """Return the maximum number of positions of K for which "dot4" needs code of their own, because of conditions."""
     return math.prod(a.extent for a in pattern.reduce.axes if any(w.index.coefficient(a) for w in pattern.reduce.where))
 
 
 def may_repeat(pattern: Contraction, lanes: int) -> bool:
-    """True if rows may be computed twice: their outputs could not lie where something is that is read with the sums, and
-    the iterations of a loop may do so."""
+    """True if rows may be computed twice: their outputs cannot overlay anything that is read with the sums, and iterations of
+    a loop may overlap."""
     read = [x for x in loads_beside(pattern.nest.value, pattern.reduce) if x.buffer.data is None]
     return has_outer_iterations(pattern, lanes) and not any(pattern.m in x.index[0].axes for x in read)
 
 
 def has_outer_iterations(pattern: Contraction, lanes: int) -> bool:
-    """True if other loops than that over rows are there to be divided among threads, or there is little to divide."""
+    """True if threads can divide other loops than the loop over rows, or there is little work to divide."""
     iterations = pattern.iterations * math.prod(a.extent for a in pattern.outer)
     return (
         iterations >= MIN_OUTER_ITERATIONS
@@ -120,12 +121,12 @@ def has_outer_iterations(pattern: Contraction, lanes: int) -> bool:
 
 
 def aliased(pattern: Contraction, target: Target) -> bool:
-    """True if all rows of a tile fall into the same few sets of the first-level cache, and do not lie in the second."""
+    """True if all rows of a tile map to the same few sets of the first-level cache, and exceed the second-level cache."""
     stride = target.costs.cache_set_stride_bytes
     return pattern.m is not None and any(x.index[0].coefficient(pattern.m) * ITEM_SIZES[x.dtype] % stride == 0
                                       and bytes_read(pattern, x) > target.l2_bytes for x in loads(pattern.a))
 
 
 def bytes_read(pattern: Contraction, x: Load) -> int:
-    """Bytes of a buffer that all rows read, at most."""
+    """Return the maximum number of bytes of a buffer that all rows read."""
     return min(x.buffer.nbytes, pattern.passes * pattern.depth * ITEM_SIZES[x.dtype])

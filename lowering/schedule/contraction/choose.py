@@ -1,6 +1,6 @@
-"""How a contraction is done by vectors: the register tile of its micro-kernel, when b is packed, the order of loops, cache
-blocks. A heuristic: it follows from the pattern, the machine and what code costs (`target.costs`). Other micro-kernels choose
-for themselves (`micro_kernels`).
+"""The choice of a contraction's lowering by vectors: the register tile of its micro-kernel, the time when b is packed, the
+order of loops, cache blocks. A heuristic from the pattern, the machine and the cost of code (`target.costs`). Other
+micro-kernels make their own choice (`micro_kernels`).
 """
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from .recognise import contiguous, recognise
 from .register_tile import Tile, choose_tile, ranked_tiles
 
 MAX_TRIED_TILES = 5
-"""Tiles that a measured search tries."""
+"""Maximum number of tiles that a measured search tries."""
 MAX_TERMS_FOR_LESS_CODE = 1 << 23
-"""Terms of a product in cache blocks: with more it has the fastest tile, whatever its code."""
+"""Maximum terms of a product in cache blocks for which code size matters; a larger product has the fastest tile."""
 
 
 def choose_vectors(pattern: Contraction, constraints: Constraints) -> ContractionChoice:
-    """A tile of sums in vector registers, one element of K at a time: of floats (fma), or of integers."""
+    """Return a choice with a tile of sums in vector registers, of floats (fma) or integers, one element of K at a time."""
     target, packing, step = constraints.target, packing_of(pattern), "fma" if is_float(pattern.reduce.dtype) else "multiply"
     two_in_a_byte = packing == "compiling" and in_pairs(pattern, target)
     lanes = 1 if two_in_a_byte else lanes_of_sums(pattern, target)
@@ -57,7 +57,7 @@ def choose_vectors(pattern: Contraction, constraints: Constraints) -> Contractio
         return ContractionChoice(tile, lanes, step, packing, False)
     soon = packing == "compiling" and is_worthwhile(pattern, tile.rows, target)
     found = None if pattern.lines else in_blocks(pattern, lanes, packing == "compiling", target)
-    if found and not (soon and (is_near(pattern, target) or not found[1].copied)):  # panels prefetched need no blocks
+    if found and not (soon and (is_near(pattern, target) or not found[1].copied)):  # prefetched panels need no blocks
         whole, blocks = found
         when = packing if packing == "compiling" else "running" if blocks.filled else "never"
         return ContractionChoice(whole, lanes, step, when, False, blocks)
@@ -66,7 +66,7 @@ def choose_vectors(pattern: Contraction, constraints: Constraints) -> Contractio
 
 
 def others(pattern: Contraction, choice: ContractionChoice, target: Target) -> Iterator[ContractionChoice]:
-    """The same with the other tiles that the cost model thinks most of, with the other order of loops, and without blocks."""
+    """Yield variants of a choice: with the best other tiles of the cost model, the other order of loops, or without blocks."""
     if choice.step not in ("fma", "multiply", "dot2", "dot4"):
         return
     if choice.blocks is None:
@@ -81,8 +81,8 @@ def others(pattern: Contraction, choice: ContractionChoice, target: Target) -> I
 
 
 def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) -> tuple[Tile, CacheBlocks] | None:
-    """The tile and the blocks of a product for which blocks are better; a smaller tile for less work, if its blocks are
-    alike."""
+    """Return the tile and the blocks of a product, or None if it is better without blocks. Small products take a smaller tile
+    if its blocks are alike."""
     def tile(code: TileCode | None) -> Tile:
         return choose_tile(pattern.rows, pattern.n.extent, lanes, target, False, target.costs.blocked_tile_prices, code)
 
@@ -99,14 +99,14 @@ def in_blocks(pattern: Contraction, lanes: int, constant: bool, target: Target) 
 
 
 def is_near(pattern: Contraction, target: Target) -> bool:
-    """True if rows are in the second-level cache as tiles read them: no copy of them is better."""
+    """True if rows stay in the second-level cache and are contiguous along K, so that a copy of them is no better."""
     return isinstance(pattern.a, Load) and bytes_read(pattern, pattern.a) <= target.l2_bytes and all(
         pattern.a.index[0].coefficient(k) in (0, 1) for k in pattern.reduce.axes)
 
 
 def run_interleaved(nests: Sequence[Nest], target: Target) -> bool:
-    """True if the pieces of a nest are contractions that can run over the places where conditions on their outer axes and their
-    rows hold, and over just the values of K that these leave; others may be without sums."""
+    """True if all pieces of a nest with sums are contractions that can run over exactly the points where conditions on their
+    outer axes and rows hold, and over exactly the values of K that the conditions leave."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
     return all(runs_interleaved(nest, target) for nest in sums)
 

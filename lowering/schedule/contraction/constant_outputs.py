@@ -1,7 +1,7 @@
-"""Outputs whose sums have no terms: a border wider than a window, the places between the windows of a transposed convolution.
-All of them have the same value, but for the last axis (a bias). Where it pays, that is written to the whole result first, by
-one loop over memory as it lies, and the pieces with sums come after it; else each piece has loops of its own, whose bounds are
-much code for little work. `schedule.schedule` asks for it once a nest is cut into pieces.
+"""Outputs whose sums have no terms: a border wider than a window, the gaps between the windows of a transposed convolution.
+Their value depends on the last axis (a bias) at most. If it pays, one contiguous loop first writes this value to the whole
+result, and the pieces with sums follow; else each piece has loops of its own, whose bounds are much code for little work.
+`schedule.schedule` uses this module after it has cut a nest into pieces.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..nest.split_nest import collapse
 from ..vectorize.epilogue import operations
 
 LOOP_LINES, BOUND_LINES, VECTOR_LINES = 6, 16, 4
-"""Lines of LLVM's text of a loop, of the bounds that a condition gives it, and of a vector's store. Counted."""
+"""Lines of LLVM's text for a loop, for the loop bounds that a condition adds, and for the store of a vector. Counted."""
 
 
 def with_background(nest: Nest, pieces: Sequence[Nest], target: Target) -> Sequence[Nest]:
-    """The pieces of a nest; instead of those without sums, one of all outputs at the beginning, where that is less code."""
+    """Return the pieces of a nest, with those without sums replaced by one first piece of all outputs, if that is less code."""
     if len(pieces) < 2 or (value := without_sum(nest)) is None:
         return pieces
     constant = [piece for piece in pieces if is_same(piece.value, value)]
@@ -35,12 +35,12 @@ def with_background(nest: Nest, pieces: Sequence[Nest], target: Target) -> Seque
 
 
 def sums_of(value: Expr) -> list[Reduce | Guard]:
-    """The sums, and what is left of a sum of one term: that it may be none."""
+    """Return the sums, and the guards that remain of sums of at most one term."""
     return [e for e in nodes(value) if isinstance(e, (Reduce, Guard))]
 
 
 def without_sum(nest: Nest) -> Expr | None:
-    """The value of a nest with one sum where this has no terms; None where other axes than the last tell what it is."""
+    """Return the value of a nest with one sum if that has no terms; None if the value depends on axes other than the last."""
     match sums_of(nest.value):
         case [Reduce(identity=nothing) | Guard(outside=Const(value=nothing)) as found]:
             rewriter = Rewriter({})
@@ -54,14 +54,14 @@ def without_sum(nest: Nest) -> Expr | None:
 
 
 def is_same(value: Expr, background: Expr) -> bool:
-    """True if the value of a piece is that without a sum: a term has a load, or an operation, of its own."""
+    """True if a piece's value is the value without a sum: a term would add a load or an operation."""
     if sums_of(value) or len(list(nodes(value))) != len(list(nodes(background))):
         return False
     return {x.buffer for x in loads(value)} == {x.buffer for x in loads(background)}
 
 
 def is_better(whole: Nest, constant: Sequence[Nest], others: Sequence[Nest], target: Target) -> bool:
-    """True if the lines that are saved are worth the outputs that are written twice; without sums it must not be slower."""
+    """True if the saved lines of code are worth the outputs that are written twice; without sums it must not be slower."""
     saved, share = sum(map(lines, constant)) - lines(whole), share_of(others[0].value)
     before, beside = (sum(cycles(piece, target) for piece in pieces) for pieces in (constant, others))
     slower = cycles(whole, target) - before
@@ -71,12 +71,12 @@ def is_better(whole: Nest, constant: Sequence[Nest], others: Sequence[Nest], tar
 
 
 def lines(nest: Nest) -> int:
-    """About how many lines the code of a nest without sums has."""
+    """Return the approximate lines of code of a nest without sums."""
     return LOOP_LINES * len(nest.axes) + BOUND_LINES * len(nest.where) + VECTOR_LINES + operations(nest.value)
 
 
 def cycles(nest: Nest, target: Target) -> float:
-    """About how long a nest takes: its sums, at two terms a cycle, what is done with them, and its stores."""
+    """Return the approximate cycles of a nest: its sums, at two terms a cycle, their epilogue, and the stores."""
     *outer, n = nest.axes or (Axis("one", 1),)
     lanes, rows = target.lanes(max(4, ITEM_SIZES[nest.out.dtype])), math.prod(a.extent for a in outer)
     terms = math.prod(a.extent for e in sums_of(nest.value) if isinstance(e, Reduce) for a in e.axes)

@@ -1,4 +1,4 @@
-"""The strategy of a contraction: of the machine's micro-kernels the first that fits.
+"""The strategy for contractions: use the first of the machine's micro-kernels that fits.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .recognise import recognise
 
 @dataclass(frozen=True, slots=True)
 class ContractionStrategy(Strategy):
-    """A contraction, of the pattern `pattern`, by a micro-kernel."""
+    """The strategy that computes a contraction by a micro-kernel."""
     nest: Nest
     target: Target
     pattern: Contraction
@@ -51,7 +51,7 @@ class ContractionStrategy(Strategy):
 
 
 def lower_vectors(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
-    """One element of K at a time; in blocks of K and of columns where operands are too large for the caches."""
+    """Write a product by one element of K at a time, in blocks of K and of columns if operands are too large for the caches."""
     (blocked_loops if choice.blocks else register_tiles).lower(b, pattern, choice, target, rows)
 
 
@@ -67,11 +67,11 @@ MICRO_KERNELS: Mapping[str, tuple[Choose, Lower]] = {
     "dot": (vector_dot.choose, vector_dot.lower),
     "widen": (widening.choose, register_tiles.lower),
     "vectors": (choose_vectors, lower_vectors)}
-"""By the name in `Target.micro_kernels`: when a contraction is done so, and what writes its loops."""
+"""Functions by the name in `Target.micro_kernels`: one makes the choice or returns None, the other writes the loops."""
 
 
 def of_pattern(pattern: Contraction, constraints: Constraints) -> ContractionStrategy:
-    """The strategy for a contraction that is recognised: of the machine's micro-kernels the first that is chosen."""
+    """Return the strategy for a recognised contraction, with the first of the machine's micro-kernels that fits."""
     for name in constraints.target.micro_kernels:
         choose, _ = MICRO_KERNELS[name]
         if choice := choose(pattern, constraints):

@@ -1,6 +1,6 @@
-"""Matrix times vector (GEMV): sums over k of a[m, k] * x[k] where the terms of a row are neighbours in memory: some rows of a
-large matrix at a time, so that memory is read in as many places at once, and x once for all of them. The lanes of a vector
-hold neighbouring terms.
+"""Matrix times vector (GEMV): sums over k of a[m, k] * x[k] where the terms of a row are contiguous. Several rows of a large
+matrix are processed at a time, so that memory is read in as many streams at once, and x is read once for all these rows. The
+lanes of a vector hold neighbouring terms.
 """
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 from ..vectorize.vectorize import Vectorizer
 
 MAX_ROWS, VECTORS_OF_A_ROW = 8, 2
-"""Rows at a time, and vectors of terms of each: as many sums as hide the latency of one."""
+"""Maximum number of rows at a time, and number of vectors of terms of each row: enough sums to hide the latency of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixVectorChoice:
-    """`rows` at a time, `vectors` of `lanes` terms of each."""
+    """The choice of `rows` rows at a time, and `vectors` vectors of `lanes` terms of each row."""
     rows: int
     vectors: int
     lanes: int
@@ -39,7 +39,7 @@ class MatrixVectorChoice:
 
 @dataclass(frozen=True, slots=True)
 class Gemv(Strategy):
-    """A matrix by a vector, along the rows of the matrix."""
+    """The strategy for a matrix times a vector, along the rows of the matrix."""
     nest: Nest
     target: Target
     choice: MatrixVectorChoice
@@ -62,7 +62,7 @@ class Gemv(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class GemvPattern:
-    """The reduction, its axis, the factor that rows differ in, and the other one."""
+    """The pattern: the reduction, its axis, the factor that differs between rows, and the other factor."""
     reduce: Reduce
     k: Axis
     a: Expr
@@ -81,15 +81,15 @@ def pattern_of(nest: Nest) -> GemvPattern | None:
 
 
 def plain(x: Load, m: Axis, k: Axis) -> bool:
-    """True if terms are neighbours, and what is read at all is known."""
+    """True if terms are contiguous or equal, and the index is plain, with rows at least K elements apart."""
     i = x.index[0]
     return all(isinstance(t, Axis) for t, _ in i.terms) and i.coefficient(k) in (0, 1) and (
         i.coefficient(m) == 0 or abs(i.coefficient(m)) >= k.extent)
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> MatrixVectorChoice | None:
-    """Where rows have vectors of terms. Integers whose products take longer than their loads: only where the matrix is more
-    than the second-level cache holds."""
+    """Return a choice if rows have vectors of terms, else None. Products of integers take longer than their loads, so for these
+    the matrix must exceed the second-level cache."""
     inner = nest.axes[1:] if rows else nest.axes
     pattern = pattern_of(nest) if inner and not nest.where else None
     if pattern is None or not target.has_cache:
@@ -121,7 +121,7 @@ def lower(b: Builder, nest: Nest, choice: MatrixVectorChoice, target: Target, ro
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums of some rows, which are at `places`."""
+    """The sums of the rows at `places`."""
     b: Builder
     target: Target
     pattern: GemvPattern
@@ -142,7 +142,7 @@ class Sums:
         return self.loop(extent % lanes, 1, extent - extent % lanes, totals, 1)
 
     def loop(self, iterations: int, each: int, start: int, sums: list[Operand], lanes: int) -> list[Operand]:
-        """The terms from `start` on, `each` an iteration, in vectors of `lanes` lanes."""
+        """Add the terms from `start` on, `each` terms an iteration, in vectors of `lanes` lanes."""
         if not iterations:
             return sums
         axis, count = Axis(self.pattern.k.name, iterations), len(self.places)
@@ -155,7 +155,7 @@ class Sums:
         return list(self.b.loop(axis, body, sums))
 
     def step(self, k: Affine, sums: Sequence[Operand], lanes: int) -> list[Operand]:
-        """One vector of terms for each row."""
+        """Add one vector of terms for each row."""
         x = self.value(self.pattern.x, {**self.at, self.pattern.k: k}, lanes)
         return [self.accumulate(total, self.value(self.pattern.a, {**place, self.pattern.k: k}, lanes), x)
                 for total, place in zip(sums, self.places)]

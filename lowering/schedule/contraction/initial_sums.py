@@ -1,4 +1,4 @@
-"""What a sum of integers is added to first of all: constants that its accumulators can as well start from."""
+"""Initial values of integer sums: constants that the epilogue adds, and from which accumulators can start instead."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from ..nest.loop_nest import Nest, free_axes
 
 
 def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, tuple[Expr, ...]]:
-    """The expression whose value the sums have if they start from constants, and the expression of these, of some of `axes`;
-    the reduction itself and nothing where there are none. Integers only: sums of floats depend on their order."""
+    """Return the expression whose value the sums have if they start from constants, and these constants, which depend on `axes`
+    only. Without such constants, return the reduction itself and none. Integers only: float sums depend on their order."""
     total: Expr = reduce
     constants: list[Expr] = []
     every = [] if is_float(reduce.dtype) else list(nodes(nest.value))
@@ -30,7 +30,7 @@ def biased(nest: Nest, reduce: Reduce, axes: Sequence[Axis]) -> tuple[Expr, tupl
 
 
 def sum_of(constants: Sequence[Expr], axes: tuple[Axis, ...]) -> Array:
-    """What the sums start from, [axes]."""
+    """Return the initial values of the sums, [axes]."""
     total = np.zeros([a.extent for a in axes], np.int64)
     for e in constants:
         total += np.asarray(constant(e, axes)).astype(np.int64)

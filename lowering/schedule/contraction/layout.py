@@ -1,5 +1,5 @@
-"""How the packed second operand of a product lies in memory, as data: panels [panel][k / step][limb][step / kr][nr][kr]. From
-one description constants are packed (NumPy), loops that pack know where they store, and micro-kernels where they load.
+"""The memory layout of the packed second operand of a product, as data: panels [panel][k / step][limb][step / kr][nr][kr]. This
+one description serves NumPy, which packs constants, the loops that pack at run time, and the micro-kernels that load.
 """
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..nest.tile_axis import Cut, Piece
 
 @dataclass(frozen=True, slots=True)
 class PanelLayout:
-    """`cut` are the panels, each as wide as its vectors (NR): columns that these have beyond those that exist are padding. A
-    panel has `depth` elements of K, with what fills it up, of which `group` (KR) lie together. A number that is split has
-    `limbs`, which lie one behind the other for each `step` elements of K."""
+    """The layout of panels. `cut` are the panels, each as wide as its vectors (NR); columns beyond the existing ones are
+    padding. A panel has `depth` elements of K, padding included, of which `group` (KR) are contiguous. A split number has
+    `limbs` limbs, which follow one another for each `step` elements of K."""
     cut: Cut
     depth: int
     group: int = 1
@@ -28,26 +28,26 @@ class PanelLayout:
 
     @property
     def columns(self) -> int:
-        """Columns of all panels, padding included."""
+        """Number of columns of all panels, padding included."""
         return sum(t.count * width_of(vectors) for t, vectors in self.cut)
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """Number of elements."""
         return self.columns * self.depth * self.limbs
 
     def place(self, column: Affine, k: Affine, width: int, limb: int = 0) -> Affine:
-        """Where the elements of K from k on lie (a multiple of `step`) of the panel that begins with a column, `width` columns
-        wide."""
+        """Return the offset of the elements of K from k on (a multiple of `step`) in the panel that begins with `column` and is
+        `width` columns wide."""
         place = column * (self.depth * self.limbs) + k * (width * self.limbs)
         return place + limb * self.step * width if limb else place
 
     def packed(self, data: Array, dtype: str) -> Array:
-        """[batch, limb, n, k] so, [batch, elements]; what is missing is 0. Each element is written once."""
+        """Return [batch, limb, n, k] packed as [batch, elements], with zeros for padding. Write each element once."""
         batch, limbs, _, terms = data.shape
         step = self.step if limbs > 1 else self.depth
         filled = data if terms == self.depth else np.pad(data, ((0, 0), (0, 0), (0, 0), (0, self.depth - terms)))
-        flat = empty((batch, self.size), numpy_dtype(dtype))  # aligned, so that code reads it where it is
+        flat = empty((batch, self.size), numpy_dtype(dtype))  # aligned, so that code reads it in place
         end = 0
         for t, vectors in self.cut:
             width, active = width_of(vectors), sum(p.active for p in vectors)
@@ -61,5 +61,5 @@ class PanelLayout:
 
 
 def width_of(vectors: Sequence[Piece]) -> int:
-    """Columns of a panel, padding included."""
+    """Return the number of columns of a panel, padding included."""
     return sum(piece.lanes for piece in vectors)

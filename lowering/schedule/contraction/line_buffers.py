@@ -1,9 +1,8 @@
-"""Line buffers, for windows over bytes: what a row of outputs reads of the input is copied to scratch once, line by line, with
-the zero point where the window leaves the input. Then the bytes that an output takes of a line are one run, which the
-micro-kernel reads where it lies: nothing is copied for each output, none of them meets a condition, and windows that overlap
-share their copy.
+"""Line buffers for windows over bytes: the input of a row of outputs is copied to scratch once, line by line, with the zero
+point where the window leaves the input. The bytes that an output takes of a line are then one run, which the micro-kernel reads
+in place: nothing is copied for each output, no output meets a condition, and overlapping windows share their copy.
 
-K has a run of bytes for each line. What fills a run up to whole groups of the micro-kernel is what comes next in the line, by
+K has a run of bytes for each line. A run is filled up to whole groups of the micro-kernel by the next bytes of the line, with
 weights of 0.
 """
 from __future__ import annotations
@@ -27,25 +26,26 @@ from .pack_a import Value, run_of, store_run
 from .pattern import Contraction, LineBuffers
 
 MAX_RUN_BYTES = 32
-"""Bytes that an output takes of a line, at most, where rows are widened from lines: copying longer runs for each output is
-little beside its products. Counted: lines of longer ones took 0 to 6 % fewer instructions on Cortex-M4."""
+"""Maximum bytes that an output takes of a line, if rows are widened from lines: a copy of a longer run for each output costs
+little beside the output's products. Counted: lines of longer runs took 0 to 6 % fewer instructions on Cortex-M4."""
 MAX_FEW_LINES_BYTES = 512
-"""Of all lines of a row, there: what they save is little beside memory. Counted: of the first layer of MobileNetV1 with 96 x 96
-places, whose lines have 873 bytes, 0.1 % of the network's instructions on Cortex-M4."""
+"""Maximum bytes of all lines of a row in that case: larger lines save little for their memory. Counted: for the first layer of
+MobileNetV1 with 96 x 96 positions, whose lines have 873 bytes, 0.1 % of the network's instructions on Cortex-M4."""
 MAX_LINES_BYTES = 2048
-"""Of all lines of a row, where there is no cache and bytes are multiplied one by one: then nothing is taken away from each byte
-of a row any longer. Counted: convolutions of 3 x 3 took 0.75 to 0.93 of the instructions on Cortex-M3, on RV32 0.87 to 1.04."""
+"""Maximum bytes of all lines of a row, without a cache and with bytes multiplied one by one: lines then save the subtraction
+from each byte of a row. Counted: convolutions of 3 x 3 took 0.75 to 0.93 of the instructions on Cortex-M3, on RV32 0.87 to
+1.04."""
 LINES_L1_PART = 2
-"""Where there is a cache, lines take at most half of the first-level one."""
+"""Divisor: on machines with a cache, lines take at most half of the first-level cache."""
 MIN_ROWS = 4
-"""Outputs of a row for which a copy is worth it."""
+"""Minimum outputs of a row for which a copy is worth it."""
 SLACK_BYTES = 16
-"""Behind the last line, where lanes of vectors are factors: a whole vector is loaded wherever a run has bytes."""
+"""Bytes after the last line, if products take lanes of vectors: these load a whole vector anywhere in a run."""
 START = Affine()
 
 
 def with_lines(pattern: Contraction, target: Target) -> Contraction | None:
-    """The same contraction, of line buffers; None where these are no gain or cannot be."""
+    """Return the contraction with line buffers; None if these are impossible or no gain."""
     group, found = group_of(target), byte(pattern.a)
     if group is None or found is None or pattern.m is None or pattern.rows < MIN_ROWS or not is_constant(pattern.b):
         return None
@@ -61,16 +61,16 @@ def with_lines(pattern: Contraction, target: Target) -> Contraction | None:
 
 
 def group_of(target: Target) -> int | None:
-    """Bytes of a run that are multiplied at a time; None where lines are no gain, or nobody has measured. Counted: on
-    Cortex-M55 keyword spotting took 4 % more instructions, and a third more memory, as its kernels were then tiled by rows
-    otherwise."""
+    """Return the bytes of a run that are multiplied at a time; None if lines are no gain, or have not been measured. Counted:
+    on Cortex-M55 keyword spotting took 4 % more instructions, and a third more memory, because its kernels were then tiled
+    differently by rows."""
     if target.dot_product == "s8s8":
         return GROUP
     return 1 if target.has_widening_products or target.vector_bytes == 1 else None
 
 
 def is_worthwhile(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> bool:
-    """True if windows have no gap between them or between their columns, and rows cannot be read as they are."""
+    """True if there is no gap between windows or between their columns, and rows cannot be read in place."""
     length, step = math.prod(a.extent for a in run), x.index[0].coefficient(pattern.m)
     lines = pattern.reduce.axes[:-len(run)]
     overlap = any(2 * abs(x.index[0].coefficient(a)) < length_of(pattern, x, run) for a in lines if a not in x.index[0].hidden)
@@ -79,7 +79,7 @@ def is_worthwhile(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> bool:
 
 
 def is_small(lines: LineBuffers | None, run: tuple[Axis, ...], target: Target) -> bool:
-    """True if the copy is little for the machine."""
+    """True if the copy is small for the machine."""
     assert lines
     if target.has_cache:
         return lines.buffer.nbytes <= target.l1_bytes // LINES_L1_PART
@@ -89,8 +89,8 @@ def is_small(lines: LineBuffers | None, run: tuple[Axis, ...], target: Target) -
 
 
 def places_inside(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> range | None:
-    """The places of a line that the input has, counted from the first that a row reads. None where a condition is not one on
-    lines or on places of a line."""
+    """Return the range of positions of a line that the input has, counted from the first position that a row reads. Return None
+    if a condition is neither on lines nor on positions of a line."""
     assert pattern.m
     along, low, high = {pattern.m, *run}, 0, length_of(pattern, x, run)
     for w in pattern.reduce.where:
@@ -107,12 +107,12 @@ def places_inside(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> range
 
 
 def length_of(pattern: Contraction, x: Load, run: tuple[Axis, ...]) -> int:
-    """Bytes of a line that the windows of a row of outputs have."""
+    """Return the bytes of a line that the windows of a row of outputs cover."""
     return x.index[0].coefficient(pattern.m) * (pattern.rows - 1) + math.prod(a.extent for a in run)
 
 
 def is_run_of_weights(pattern: Contraction, run: tuple[Axis, ...]) -> bool:
-    """True if weights of a run lie evenly, too, and no condition is on them alone."""
+    """True if the weights of a run are evenly spaced, too, and no condition is on weights alone."""
     inner = [math.prod(a.extent for a in run[i + 1:]) for i in range(len(run))]
     even = all(y.index[0].coefficient(a) == y.index[0].coefficient(run[-1]) * n and not set(run) & y.index[0].hidden
                for y in loads(pattern.b) for a, n in zip(run, inner))
@@ -121,7 +121,7 @@ def is_run_of_weights(pattern: Contraction, run: tuple[Axis, ...]) -> bool:
 
 def reading_lines(pattern: Contraction, x: Load, zero_point: int, run: tuple[Axis, ...], inside: range, group: int,
                   slack: int) -> Contraction:
-    """The contraction, with what is copied for it."""
+    """Return the contraction that reads line buffers, with the description of the buffers."""
     nest, reduce, m = pattern.nest, pattern.reduce, pattern.m
     assert m
     terms = math.prod(a.extent for a in run)
@@ -149,13 +149,13 @@ def product(body: Expr, pattern: Contraction, a: Expr, b: Expr) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class LineCopy:
-    """Fills the line buffers of a contraction."""
+    """The copy that fills the line buffers of a contraction."""
     b: Builder
     target: Target
     lines: LineBuffers
 
     def fill(self, at: At) -> None:
-        """All lines of a row of outputs."""
+        """Fill all lines of a row of outputs."""
         nested(self.b, self.lines.axes, at, self.line)
         end = math.prod(a.extent for a in self.lines.axes) * self.lines.length
         self.store(Affine.of(end), range(self.lines.buffer.size - end), self.outside)
@@ -182,12 +182,12 @@ class LineCopy:
         return Literal(self.lines.fill, Type(self.lines.buffer.dtype, lanes))
 
     def store(self, start: Affine, places: range, value: Value) -> None:
-        """These places of the line that begins at `start`."""
+        """Store these positions of the line that begins at `start`."""
         store_run(self.b, self.target, self.lines.buffer, start, places, value)
 
 
 def line_copies(b: Builder, pattern: Contraction, target: Target) -> list[Loop]:
-    """What fills line buffers, at each place of the outer axes, if the pattern has them."""
+    """Return the loop that fills line buffers at each point of the outer axes; none if the pattern has no line buffers."""
     if pattern.lines is None:
         return []
     b.scratch(pattern.lines.buffer)

@@ -1,5 +1,5 @@
-"""The macro-kernel of a contraction: the loops around its micro-kernel, as BLIS has them, each written once. What computes a
-product puts them into its order, with the packing of operands between them, as a list; `run` writes it. Outermost first:
+"""The macro-kernel of a contraction: the loops around its micro-kernel, as in BLIS, each written once. Each kind of product
+lists its loops, with the packing of operands between them, in its own order; `run` writes the list. Outermost first:
 
     batches, pack b, places, rows, pack a, panels               register tiles: the rows of a tile pass all panels
     batches, pack b, pack a, panels, places, rows               register tiles: a panel passes all rows
@@ -27,11 +27,11 @@ START = Affine()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the loops are. A tile begins `at` a place and has `rows` rows, of each of `lines` places of an outer axis; its
-    columns are the `vectors` of panels that are `panel` columns wide, of which the first is packed as column `column`. Around
-    it is a group of `columns` columns from `first` on, cut into panels by `cut`. `term` is a step of a block of K, or the
-    number of the block, `tile` the number of the tile among those whose rows are packed together, `number` that of the panel
-    among those that are done together."""
+    """The current position of the loops. A tile begins at the point `at` and has `rows` rows for each of `lines` positions of
+    an outer axis; its columns are the `vectors` of panels that are `panel` columns wide, the first of which is packed as column
+    `column`. The tile is in a group of `columns` columns from `first` on, cut into panels by `cut`. `term` is a step of a block
+    of K, or the number of the block; `tile` is the number of the tile among those whose rows are packed together; `number` is
+    the number of the panel among those that are computed together."""
     at: At
     rows: int = 1
     lines: int = 1
@@ -46,17 +46,17 @@ class Place:
     number: Affine = START
 
     def moved(self, at: At) -> Place:
-        """The same with these axes somewhere else."""
+        """Return the same place with these axes changed."""
         return replace(self, at={**self.at, **at})
 
 
 Run = Callable[[Place], None]
 Loop = Callable[[Place, Run], None]
-"""Runs something for each of its places inside of a place."""
+"""A loop that calls a body for each place inside a given place."""
 
 
 def run(loops: Sequence[Loop], body: Run, place: Place | None = None) -> None:
-    """The loops, the first outermost, around a body."""
+    """Write the loops, the first outermost, around a body."""
     here = place or Place({})
     if loops:
         loops[0](here, lambda inner: run(loops[1:], body, inner))
@@ -65,7 +65,7 @@ def run(loops: Sequence[Loop], body: Run, place: Place | None = None) -> None:
 
 
 def packing(fill: Run) -> Loop:
-    """Packs an operand before what is inside."""
+    """Return a loop that packs an operand before its body."""
     def before(place: Place, body: Run) -> None:
         fill(place)
         body(place)
@@ -73,7 +73,7 @@ def packing(fill: Run) -> Loop:
 
 
 def finishing(finish: Run) -> Loop:
-    """Makes outputs of sums after what is inside."""
+    """Return a loop that turns sums into outputs after its body."""
     def after(place: Place, body: Run) -> None:
         body(place)
         finish(place)
@@ -82,24 +82,24 @@ def finishing(finish: Run) -> Loop:
 
 @dataclass(frozen=True, slots=True)
 class MacroKernel:
-    """The loops for a pattern."""
+    """The loops of a pattern."""
     b: Builder
     pattern: Contraction
 
     def places(self, axes: tuple[Axis, ...], rows: RowRange | None = None, where: Sequence[Range] | None = None) -> Loop:
-        """A loop for each of these outer axes, the first over `rows` only."""
+        """Return a loop for each of these outer axes, the first over `rows` only."""
         conditions = self.pattern.nest.where if where is None else where
         return lambda place, body: nested(self.b, axes, place.at, lambda at: body(replace(place, at=at)), rows, conditions)
 
     def outer(self, separate: bool, rows: RowRange | None, without: Axis | None = None) -> tuple[Loop, Loop]:
-        """The loops over the batches, if these are to be `separate`, and those over other outer axes but `without`."""
+        """Return the loops over the batches, if these are `separate`, and over the other outer axes except `without`."""
         batch, outer = self.pattern.batch, self.pattern.outer
         first = tuple(a for d, a in enumerate(outer) if a in batch or (rows and d == 0 and batch)) if separate else ()
         rest = tuple(a for a in outer if a not in first and a is not without)
         return self.places(first, rows if first else None), self.places(rest, None if first else rows)
 
     def columns(self, groups: Sequence[tuple[Tiles, Cut]]) -> Loop:
-        """Groups of columns, each with its panels."""
+        """Return the loop over groups of columns, each with its panels."""
         def each(place: Place, body: Run) -> None:
             for t, cut in groups:
                 over(self.b, [t], lambda start, t: body(
@@ -107,8 +107,8 @@ class MacroKernel:
         return each
 
     def panels(self, cut: Cut | None = None, single: Cut | None = None, is_packed: bool = False) -> Loop:
-        """The panels of a cut, or those of a group of columns, of which only those of the group are packed at a time if it
-        `is_packed`. Beside a single row stand those of `single`, which are several together."""
+        """Return the loop over the panels of a cut, or of a group of columns; with `is_packed`, only the panels of the group
+        are packed at a time. A single row takes the panels of `single`, which join several."""
         def each(place: Place, body: Run) -> None:
             panels = cut or place.cut or []
             for (t, vectors), (panel, _) in zip(single if single and place.rows == 1 else panels, panels):
@@ -116,14 +116,14 @@ class MacroKernel:
         return each
 
     def panel(self, place: Place, start: Affine, size: int, vectors: tuple[Piece, ...], is_packed: bool) -> Place:
-        """A panel of a group, `start` columns from its first one on."""
+        """Return the place of a panel, `start` columns after the first column of its group."""
         n = self.pattern.n
         return replace(place, at={**place.at, n: place.first + start}, column=start if is_packed else place.first + start,
                        vectors=vectors, panel=size)
 
     def rows(self, tiles: Sequence[Tiles], both_ends: bool = False, first: Affine = START) -> Loop:
-        """Tiles of rows, from `first` on; those of which all fail a condition are none. With `both_ends` as many single rows at
-        one end as at the other share their code."""
+        """Return the loop over tiles of rows, from `first` on, without tiles that fail a condition. With `both_ends`, equally
+        many single rows at both ends share their code."""
         def each(place: Place, body: Run) -> None:
             (over_both_ends if both_ends else over)(self.b, tiles, lambda start, t: tested(place, start, t, body))
 
@@ -141,12 +141,12 @@ class MacroKernel:
         return each
 
     def along(self, axis: Axis, tiles: Sequence[Tiles]) -> Loop:
-        """Tiles of an axis, rows or places around them, without conditions."""
+        """Return the loop over tiles of an axis (the rows, or an outer axis), without conditions."""
         return lambda place, body: over(self.b, tiles, lambda start, t: body(
             replace(place, at={**place.at, axis: start}, rows=t.size)))
 
     def equal_rows(self, tiles: Tiles) -> Loop:
-        """Tiles of one size for the rows that there are, more here and fewer there."""
+        """Return the loop over tiles of one size for the existing rows, whose number varies between points."""
         def each(place: Place, body: Run) -> None:
             m, conditions = self.pattern.m, [w.substitute(place.at) for w in self.pattern.tested]
             assert m

@@ -1,8 +1,8 @@
-"""What all products on a matrix unit (AMX) share, whose tiles have up to 16 rows of 16 sums: how rows and columns are cut into
-blocks of them, and what is the same in all rows of a block when outputs are made of its sums.
+"""Common code of all products on a matrix unit (AMX), whose tiles have up to 16 rows of 16 sums: the cut of rows and columns
+into blocks of tiles, and the epilogue values that are equal in all rows of a block.
 
-All blocks have the same number of rows, so that tiles keep their shapes, whose setting takes hundreds of cycles: the last block
-computes some rows again.
+All blocks have the same number of rows, so that tiles keep their shapes, because setting these takes hundreds of cycles: the
+last block recomputes some rows.
 """
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from ..vectorize.vectorize import Vectorizer
 from .pattern import Contraction
 
 LANES = 16
-"""Sums in a row of a tile register."""
+"""Number of sums in a row of a tile register."""
 MAX_ROWS = 2 * TILE_ROWS
-"""Rows of a block: those of two tile registers."""
+"""Maximum rows of a block: those of two tile registers."""
 MAX_SETTLED_BLOCKS = 6
-"""Blocks of rows whose conditions are settled one by one while compiling."""
+"""Maximum number of blocks of rows whose conditions are settled one by one at compile time."""
 
 
 def rows_of(pattern: Contraction) -> int:
-    """Rows of m in a block."""
+    """Return the number of rows of m in a block."""
     return -(-pattern.rows // -(-pattern.rows // MAX_ROWS))
 
 
 def starts(extent: int, rows: int) -> list[int]:
-    """Where blocks begin; the last one ends with the axis."""
+    """Return the starts of blocks; the last block ends with the axis."""
     return [*range(0, extent - rows, rows), extent - rows]
 
 
 def border_blocks(pattern: Contraction) -> list[int]:
-    """Starts of blocks of which some rows meet conditions, and some do not."""
+    """Return the starts of blocks of which some rows meet conditions, and some do not."""
     if pattern.m is None:
         return []
     rows = rows_of(pattern)
@@ -48,8 +48,8 @@ def border_blocks(pattern: Contraction) -> list[int]:
 
 
 def blocks_of(extent: int, rows: int, border: Sequence[int] = (), again: bool = False) -> list[Tiles]:
-    """Blocks of `rows` rows; those that begin at `border` each on their own, and the last one, where it computes rows again,
-    unless that may be done in the iterations of one loop."""
+    """Return blocks of `rows` rows. Blocks that begin at `border` are separate, and so is a last block that recomputes rows,
+    unless iterations of one loop may do that (`again`)."""
     alone, result = set(border), list[Tiles]()
     for start in starts(extent, rows):
         last = result[-1] if result else None
@@ -61,21 +61,21 @@ def blocks_of(extent: int, rows: int, border: Sequence[int] = (), again: bool = 
 
 
 def panels_of(extent: int, width: int = LANES) -> Cut:
-    """Panels of `width` columns, then the remainder, in vectors of a tile's row."""
+    """Return panels of `width` columns, then the remainder, in vectors of the size of a tile's row."""
     return [(t, tuple(Piece(s, LANES, min(LANES, t.size - s)) for s in range(0, t.size, LANES)))
             for t in chunks(extent, width)]
 
 
 def is_plain(pattern: Contraction, known: Expr) -> bool:
-    """True if sums are outputs, if `known` is what they are the values of, and whole tiles of them."""
+    """True if sums, which are values of `known`, are outputs in whole tiles."""
     nest, m = pattern.nest, pattern.m
     straight = m is not None and m not in nest.index.hidden and nest.index.coefficient(m) > 0
     return nest.value is known and straight and pattern.n.extent % LANES == 0
 
 
 def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iterator[Expr]:
-    """The largest subexpressions of a value, under arithmetic, that are the same for all places of the axes `around`, where
-    `known` is known."""
+    """Yield the largest subexpressions of a value, under arithmetic, that do not vary along the axes `around`, given the value
+    of `known`."""
     stack, seen = [value], set[int]()
     while stack:
         e = stack.pop()
@@ -90,7 +90,7 @@ def unchanging(value: Expr, around: frozenset[Axis | None], known: Expr) -> Iter
 
 def outside_rows(b: Builder, target: Target, pattern: Contraction, at: At, piece: Piece, around: frozenset[Axis | None],
                  known: Expr) -> Vectorizer:
-    """What is the same in all rows of a vector of outputs, computed."""
+    """Compute the values that are equal in all rows of a vector of outputs."""
     n = pattern.n
     v = Vectorizer(b, target, {**at, n: at[n] + piece.start}, n, piece.lanes, piece.active)
     for e in unchanging(pattern.nest.value, around, known):

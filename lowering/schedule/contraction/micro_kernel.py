@@ -1,6 +1,7 @@
 """The micro-kernel of a contraction, the sum over K of a[m, k] * b[n, k] for one register tile (MR rows, NR columns): its sums
-stay in registers while a loop runs over K, KR elements at a step; b comes from panels, and what is read of a row of a goes with
-all vectors of columns. `MicroKernel` is what all of them share, a `Step` what each does on its own: `micro_kernels` has these.
+stay in registers while a loop runs over K, KR elements a step; b comes from panels, and an element of a row of a is multiplied
+with all vectors of columns. `MicroKernel` is the common part of all micro-kernels; each has a `Step` of its own in
+`micro_kernels`.
 """
 from __future__ import annotations
 
@@ -27,20 +28,20 @@ from .pattern import Contraction
 from .prefetch import Prefetching
 
 MIN_SUMS_OF_ONE_STEP = 6
-"""With at least this number of sums one step of K hides the cost of its loop; unrolling more would only be more code."""
+"""Minimum number of sums for which one step of K hides the cost of its loop: further unrolling would only add code."""
 Finish = Callable[[Place, OutputBlock, Sequence[Operand]], None]
-"""What becomes of the sums of a tile."""
+"""The epilogue: the use of a tile's sums."""
 
 
 class Step(Protocol):
-    """How one step of K is done, and with what operands. `axes` and `conditions` are K and its conditions as the step sees
-    them; `group` (KR) is how many elements of K it takes."""
+    """One step of K and its operands. `axes` and `conditions` are K and its conditions as the step sees them; `group` (KR) is
+    the number of elements of K in a step."""
     @property
     def panels(self) -> Panels: ...
 
     @property
     def fills(self) -> Callable[[At], None] | None:
-        """What packs panels for the batch at a place, if that is not done while compiling."""
+        """Function that packs panels for the batch at a point, or None if they are packed at compile time or not at all."""
 
     @property
     def packs_rows(self) -> bool:
@@ -51,11 +52,11 @@ class Step(Protocol):
 
     @property
     def test_cycles(self) -> float | None:
-        """What a test of a row costs, where rows are packed."""
+        """Cycles of a test of a row, if rows are packed."""
 
     @property
     def known(self) -> Expr:
-        """What the sums are, in the value of the nest."""
+        """Subexpression of the nest's value that the sums are the values of."""
 
     @property
     def axes(self) -> tuple[Axis, ...]: ...
@@ -68,20 +69,20 @@ class Step(Protocol):
 
     @property
     def unroll(self) -> int:
-        """Steps that an iteration of the loop over K has at least."""
+        """Minimum number of steps in an iteration of the loop over K."""
 
     def initial(self, at: At, row: int, piece: Piece) -> Operand:
-        """What the sums of a vector, in a row of the tile, start from."""
+        """Return the initial sums of a vector in a row of the tile."""
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        """The element of a (or a group of them), broadcast to a number of lanes."""
+        """Return a function that broadcasts the element of a (or a group of elements) to a number of lanes."""
 
     def accumulate(self, total: Operand, row: Operand, column: Operand) -> Operand: ...
 
 
 @dataclass(frozen=True, slots=True)
 class MicroKernel:
-    """The sums of one tile, and what is done with them. Few sums of a single row run `beside` each other."""
+    """The sums of one tile and their epilogue. With `beside`, a single row has several copies of its few sums."""
     b: Builder
     pattern: Contraction
     step: Step
@@ -91,14 +92,14 @@ class MicroKernel:
     beside: bool = True
 
     def tile(self, place: Place) -> None:
-        """One tile of rows by some vectors of columns."""
+        """Write one tile of rows by some vectors of columns."""
         block = OutputBlock(place.at, self.pattern.m, place.rows, self.pattern.n, place.vectors)
         inits = [self.step.initial(block.place(row, piece.start), row, piece) for row, piece in block.vectors]
         self.finish(place, block, self.sums(place, block, inits))
 
     def sums(self, place: Place, block: OutputBlock, inits: Sequence[Operand]) -> Sequence[Operand]:
-        """The loops over K. Conditions on rows are settled for the tile; those of a single row are bounds of the loops, and if
-        it has few sums, several steps are summed beside each other."""
+        """Write the loops over K and return the sums. Conditions on rows are settled for the tile; those of a single row are
+        loop bounds, and if it has few sums, several steps are summed independently."""
         conditions, rows = self.step.conditions, place.rows
         places = [block.place(row, 0) for row in range(rows)]
         failing = unsettled(conditions.rows, (places[0], places[-1]))
@@ -122,19 +123,19 @@ class MicroKernel:
         return [self.added(sums[i::n]) for i in range(n)]
 
     def most_beside(self, vectors: tuple[Piece, ...]) -> int:
-        """How many times the sums of a row fit the registers, beside a vector of b."""
+        """Return the number of copies of a row's sums that fit the registers, with one vector of b."""
         each = sum(max(1, piece.lanes // self.target.lanes(4)) for piece in vectors)
         return max(1, (self.target.vector_registers - 1) // each)
 
     def added(self, sums: Sequence[Operand]) -> Operand:
-        """The sum of some."""
+        """Return the total of the sums."""
         total = sums[0]
         for x in sums[1:]:
             total = self.b.op("add", total, x)
         return total
 
     def products(self, place: Place, k: Affine, sums: Sequence[Operand], failing: Sequence[Range] = ()) -> list[Operand]:
-        """One step of K for all sums of the tile; a row of which a condition fails has no term."""
+        """Write one step of K for all sums of the tile; a row for which a condition fails has no term."""
         result, vectors = list(sums), place.vectors
         columns = self.step.panels.load(self.b, self.target, place, k)
         self.prefetching.panel(place.at, k, place.rows, vectors)
@@ -152,12 +153,12 @@ class MicroKernel:
 
 
 def epilogue(writer: EpilogueWriter) -> Finish:
-    """Outputs are made of the sums."""
+    """Return the epilogue that turns the sums into outputs."""
     return lambda place, block, sums: writer.write(block, sums)
 
 
 def in_vectors(b: Builder, lanes: int, finish: Finish) -> Finish:
-    """The same for sums in vectors of more lanes, which are cut."""
+    """Return the epilogue for sums in vectors of more than `lanes` lanes, which are split."""
     def cut(place: Place, block: OutputBlock, sums: Sequence[Operand]) -> None:
         pieces = [[Piece(p.start + first, min(lanes, p.lanes), max(0, min(p.active - first, lanes)))
                    for first in range(0, p.lanes, lanes)] for p in block.pieces]

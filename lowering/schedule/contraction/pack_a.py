@@ -1,6 +1,6 @@
-"""Pack A: copies the rows of a register tile of bytes to scratch, so that any convolution of bytes becomes a plain product of
-matrices (the im2col of one tile): K lies flat in memory, the zero point stands where a condition fails, zeros fill K up.
-The micro-kernels of bytes read the rows there.
+"""Pack A: copy the rows of a register tile of bytes to scratch, so that any convolution of bytes becomes a plain matrix product
+(the im2col of one tile). K is flat in memory, with the zero point where a condition fails, and zeros as padding. The
+micro-kernels of bytes read the rows there.
 """
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .pattern import Contraction
 
 START = Affine()
 WORD, COPIED_VECTORS = 4, 4
-"""Elements that are copied at a time where there are no vectors: bytes of a register. Vectors in an iteration of a loop that
-copies."""
+"""Number of elements that are copied at a time without vectors: the bytes of a register. Number of vectors in an iteration of a
+copy loop."""
 Value = Callable[[Affine, int, int], Operand]
-"""What belongs at places of a run: from one on, so many lanes, of which some are active."""
+"""Function that returns the values of a run from a position on, given the lanes and the active lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowPacking:
-    """Where rows of `x` go: `depth` elements each, `stride` apart. Where these are `stored` as other bytes than they are, as
-    signed or as unsigned ones, they become 128 less or more; as int16, less their zero point. Where b has a zero point, `terms`
-    holds what it adds to each row's sums."""
+    """The packing of rows of `x`, each of `depth` elements, `stride` elements apart. If the bytes are `stored` with the other
+    signedness, 128 is subtracted or added; if as int16, the zero point is subtracted. If b has a zero point, `terms` holds its
+    contribution to each row's sums."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -47,15 +47,15 @@ class RowPacking:
     factor: int = 0
     terms: Buffer | None = None
     first: Affine = START
-    """Where the first row goes."""
+    """Number of the first row in the buffer."""
     fills: bool = True
-    """True if `pack` fills K up; else `fill_up` does, once for all tiles."""
+    """True if `pack` pads K; else `fill_up` does, once for all tiles."""
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, x: Load, zero_points: tuple[int, int], rows: int, depth: int, stride: int,
            target: Target, stored: str | None = None, fills: bool = True) -> RowPacking:
-        """With scratch for `rows` rows, of the type of signed bytes where it is said how they are `stored`. `zero_points` are
-        those of a and b."""
+        """Return a packing with scratch for `rows` rows. The scratch has type int8 if bytes are `stored` as uint8.
+        `zero_points` are those of a and b."""
         name, size, dtype = pattern.nest.name, (rows - 1) * stride + depth, "int8" if stored == "uint8" else stored or x.dtype
         buffer = b.scratch(Buffer(f"{name}.rows", dtype, (size,), "scratch"))
         terms = b.scratch(Buffer(f"{name}.terms", "int32", (rows,), "scratch")) if zero_points[1] else None
@@ -63,8 +63,8 @@ class RowPacking:
                           terms, fills=fills)
 
     def pack(self, at: At, rows: int) -> None:
-        """buffer[r, k] = a[m + r, k]; the zero point where a condition fails. Rows whose conditions hold for all of K
-        are copied in longer runs than those around."""
+        """Write buffer[r, k] = a[m + r, k], or the zero point where a condition fails. Rows whose conditions hold for all of K
+        are copied in longer runs than the rows before and after them."""
         where = [w for w in self.pattern.reduce.where if w not in self.pattern.inside and any(
             w.substitute(self.pattern.row_at(at, r)).known is not True for r in (0, rows - 1))]
         self.pack_rows(at, rows, where)
@@ -74,13 +74,13 @@ class RowPacking:
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: self.term(self.first + start))
 
     def fill_up(self, rows: int) -> None:
-        """Zeros behind the elements of rows."""
+        """Write zeros after the elements of each row."""
         if rest := self.depth - self.pattern.depth:
             over(self.b, [Tiles(0, 1, rows)], lambda row, _: self.run(
                 0, self.first + row, Affine.of(self.pattern.depth), rest))
 
     def pack_rows(self, at: At, rows: int, where: Sequence[Range]) -> None:
-        """Rows that meet conditions, and those between; one by one where it is not known which do."""
+        """Pack the rows that meet conditions, and those between them; row by row if it is unknown which rows do."""
         if rows > 1 and self.pattern.m and at[self.pattern.m].terms and any(map(self.on_rows, where)):
             over(self.b, [Tiles(0, 1, rows)], lambda start, _: replace(self, first=self.first + start).lines(
                 self.pattern.row_at(at, start), range(1), where))
@@ -93,8 +93,8 @@ class RowPacking:
                 self.lines(at, span, conditions)
 
     def lines(self, at: At, rows: range, where: Sequence[Range]) -> None:
-        """These rows. Axes of K in conditions on them are unrolled, so that these are settled when compiling; others are
-        tested once for many elements."""
+        """Pack these rows. Axes of K in conditions on rows are unrolled, so that the conditions are settled at compile time;
+        other conditions are tested once for many elements."""
         axes = self.pattern.reduce.axes
         unrolled = [a for a in axes if any(w.index.coefficient(a) for w in where if self.on_rows(w))]
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in where)])
@@ -109,7 +109,7 @@ class RowPacking:
 
     @property
     def test_cycles(self) -> float:
-        """What tests of a row take, for each element of K."""
+        """Cycles of the tests of a row, for each element of K."""
         axes = self.pattern.reduce.axes
         run = self.run_of([a for a in axes if any(w.index.coefficient(a) for w in self.pattern.reduce.where)])
         return self.target.costs.condition_test_cycles / math.prod(a.extent for a in run)
@@ -118,11 +118,11 @@ class RowPacking:
         return self.pattern.m is not None and bool(w.index.coefficient(self.pattern.m))
 
     def run_of(self, excluded: Sequence[Axis]) -> tuple[Axis, ...]:
-        """The last axes of K, as many as lie in memory as one run; none of the `excluded`."""
+        """Return the last axes of K that form one contiguous run in memory, without the `excluded`."""
         return run_of(self.x, self.pattern.reduce.axes, excluded)
 
     def cases(self, at: At, rows: range, where: Sequence[Range]) -> list[tuple[range, tuple[Range, ...] | None]]:
-        """Neighbouring rows with the conditions that must be tested for them; None where one fails for sure."""
+        """Return groups of neighbouring rows with the conditions to test for them; None instead if a condition always fails."""
         result: list[tuple[range, tuple[Range, ...] | None]] = []
         if not where:
             return [(rows, ())]
@@ -138,7 +138,7 @@ class RowPacking:
 
     def pack_axes(self, at: At, rows: range, condition: tuple[Range, ...] | None, looped: Sequence[Axis],
                   run: tuple[Axis, ...]) -> None:
-        """Copy, or fill, these rows for all values of the axes `looped`."""
+        """Copy these rows, or fill them with the zero point, for all values of the axes `looped`."""
         length = math.prod(a.extent for a in run)
 
         def step(at: At, _: Sequence[Operand]) -> tuple[()]:
@@ -154,7 +154,7 @@ class RowPacking:
         reduce_loops(self.b, tuple(looped), bounds, at, (), step, unroll=1, short=0)
 
     def copy(self, at: At, rows: range, length: int, inside: bool) -> None:
-        """One run of each row."""
+        """Copy one run of each row."""
         k = number_of(self.pattern.reduce.axes, at)
 
         def line(row: Affine, _: Tiles) -> None:
@@ -164,7 +164,7 @@ class RowPacking:
         over(self.b, [Tiles(rows.start, 1, len(rows))], line)
 
     def run(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
-        """Elements of a row from k on: from a place in memory, or a number."""
+        """Store elements of a row from k on: from an offset in memory, or a constant."""
         def value(place: Affine, lanes: int, active: int) -> Operand:
             type = Type(self.buffer.dtype, lanes)
             if isinstance(source, int):
@@ -181,14 +181,14 @@ class RowPacking:
 
     @property
     def filled(self) -> int:
-        """The zero point as it is stored."""
+        """Zero point as it is stored."""
         if self.stored == "int16":
             return 0
         value = self.zero_point + 128 * (self.stored != self.x.dtype) * (1 if self.stored == "uint8" else -1)
         return (value + 128) % 256 - 128 if self.buffer.dtype == "int8" else value
 
     def term(self, row: Affine) -> None:
-        """What b's zero point adds to the sums of a row: factor * its sum."""
+        """Store the contribution of b's zero point to the sums of a row: factor * the sum of the row."""
         assert self.terms
         lanes = max(1, self.target.vector_bytes // 4)
 
@@ -204,7 +204,7 @@ class RowPacking:
 
 
 def store_run(b: Builder, target: Target, buffer: Buffer, start: Affine, places: range, value: Value) -> None:
-    """Store what belongs at some places of a run, which begins at `start`, in vectors."""
+    """Store the values of these positions of a run, which begins at `start`, in vectors."""
     lanes = max(WORD, target.lanes(ITEM_SIZES[buffer.dtype]))
 
     def some(first: Affine, t: Tiles) -> None:
@@ -216,7 +216,7 @@ def store_run(b: Builder, target: Target, buffer: Buffer, start: Affine, places:
 
 
 def run_of(x: Load, axes: tuple[Axis, ...], excluded: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The last axes of K, as many as lie in memory as one run; none of the `excluded`."""
+    """Return the last axes of K that form one contiguous run in memory, without the `excluded`."""
     i = x.index[0]
     first = len(axes) if axes[-1] in excluded else len(axes) - 1
     while 0 < first < len(axes) and axes[first - 1] not in excluded and (

@@ -1,9 +1,8 @@
-"""Pack B: the second operand of a product, packed so that a micro-kernel reads it from beginning to end: panels [K /
-group][width][group], one after the other, the columns of a panel in the order of its vectors, missing ones filled up
-with zeros.
+"""Pack B: the second operand of a product, packed so that a micro-kernel reads it sequentially: panels [K /
+group][width][group], one after the other, the columns of a panel in the order of its vectors, with zeros for missing columns.
 
-Data that is known is packed while compiling, in the narrowest integer type that holds it, or as float16 where the target keeps
-that, or by two in a byte; other data by loops, into scratch memory (`pack_panels`); or it is read where it lies.
+Constants are packed at compile time, in the narrowest integer type that holds them, or as float16 if the target keeps that, or
+two to a byte. Other data is packed by loops into scratch (`pack_panels`), or read in place.
 """
 from __future__ import annotations
 
@@ -28,16 +27,16 @@ from .macro_kernel import Place
 from .pattern import Contraction
 
 LEAST_NIBBLES = 128
-"""Fewer weights of four bits save less than the code that takes them apart."""
+"""Minimum number of 4-bit weights: fewer save less memory than the code that unpacks them takes."""
 INT32 = Type("int32", 1)
 PACKED = ".packed"
-"""What names of packed weights end in."""
+"""Suffix of the names of packed weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """How a tile reads b: from `buffer`, packed as the layout says, batch by batch; or, where there is none, from `source`
-    itself. `axes` are K as panels have it."""
+    """The panels from which a tile reads b: `buffer`, packed by `layout`, batch by batch; or `source` itself if there is no
+    buffer. `axes` are the axes of K in the panels."""
     n: Axis
     axes: tuple[Axis, ...]
     dtype: str
@@ -47,15 +46,15 @@ class Panels:
     batch: tuple[Axis, ...] = ()
 
     def number_of_batch(self, at: At) -> Affine:
-        """Which batch it is, of those that are packed."""
+        """Return the number of the batch among the packed batches."""
         return number_of(self.batch, at)
 
     def place(self, at: At, column: Affine, k: Affine, width: int, limb: int = 0) -> Affine:
-        """Where the elements of K from k on are, of the panel that begins with a column of those that are packed."""
+        """Return the offset of the elements of K from k on, in the panel that begins with a packed column."""
         return self.layout.place(column, k, width, limb) + self.number_of_batch(at) * self.layout.size
 
     def load(self, b: Builder, target: Target, place: Place, k: Affine) -> list[Operand]:
-        """The vectors of columns of a tile, for the step of K from k on."""
+        """Return the vectors of columns of a tile for the step of K from k on."""
         if self.buffer is None:
             return [self.direct(b, target, place.at, piece) for piece in place.vectors]
         width = sum(piece.lanes for piece in place.vectors if piece.start < place.panel)
@@ -66,7 +65,7 @@ class Panels:
         return result
 
     def vector(self, b: Builder, buffer: Buffer, start: Affine, column: int, lanes: int) -> Operand:
-        """Columns of a panel, from a column on; `start` is where those of the panel are."""
+        """Return columns of a panel, from a column on; `start` is the offset of the panel's columns."""
         return self.widened(b, b.load(buffer, start + column * self.layout.group, lanes * self.layout.group))
 
     def direct(self, b: Builder, target: Target, at: At, piece: Piece) -> Operand:
@@ -78,18 +77,18 @@ class Panels:
 
 
 class NibblePanels(Panels):
-    """A byte has the numbers of two columns, the first one below."""
+    """Panels with the numbers of two columns in each byte, the first column in the low half."""
     __slots__ = ()
 
     def vector(self, b: Builder, buffer: Buffer, start: Affine, column: int, lanes: int) -> Operand:
-        """The number of a column; panels begin with a byte, as their widths are even."""
+        """Return the number of a column; panels begin with a whole byte, because their widths are even."""
         byte = b.op("cast", b.load(buffer, divided(start + column // 2 * 2, 2), 1), type=INT32)
         upper = b.op("shl", byte, Literal(24 if column % 2 else 28, INT32))
         return self.widened(b, b.op("ashr", upper, Literal(28, INT32)))
 
 
 def packed(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> Panels:
-    """Panels of constant data, which is stored in fewer bytes where the `target` keeps it so."""
+    """Return panels of constant data, in fewer bytes if the `target` keeps narrow data."""
     source, n, axes, batch = pattern.b, pattern.n, pattern.reduce.axes, pattern.batch
     layout, dtype = PanelLayout(cut, pattern.depth), pattern.reduce.dtype
     make = functools.partial(in_panels, n=n, axes=axes, batch=batch, layout=layout,
@@ -100,8 +99,8 @@ def packed(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> Panels
 
 def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...], layout: PanelLayout, dtype: str,
               keeps_int4: bool) -> Made:
-    """The elements of the panels; with `keeps_int4` two to a byte where that can be. Whether they have four bits decides how
-    panels are cut, too."""
+    """Return the elements of the panels, two to a byte with `keeps_int4` if possible, and whether the elements have four bits,
+    which also decides the cut into panels."""
     data = constant(b, (*batch, n, *axes)).reshape(-1, 1, n.extent, layout.depth)
     stored = narrowest(data, dtype)
     flat = layout.packed(data, stored)
@@ -112,28 +111,28 @@ def in_panels(b: Expr, n: Axis, axes: tuple[Axis, ...], batch: tuple[Axis, ...],
 
 
 def have_four_bits(data: Array) -> bool:
-    """True if integers are those of int4, and enough to be worth it."""
+    """True if all integers fit int4, and there are enough of them to be worth it."""
     return data.size >= LEAST_NIBBLES and data.dtype.kind == "i" and int(data.min()) >= -8 and int(data.max()) < 8
 
 
 def has_even_panels(cut: Cut) -> bool:
-    """True if two columns that share a byte are of one panel."""
+    """True if two columns that share a byte are always in one panel."""
     return all(t.start % 2 == 0 and t.size % 2 == 0 and width_of(vectors) % 2 == 0 for t, vectors in cut)
 
 
 def has_nibbles(buffer: Buffer) -> bool:
-    """True if a constant has two numbers in a byte: of packed weights, only those have bytes without a sign."""
+    """True if a constant has two numbers in a byte: among packed weights, only these have unsigned bytes."""
     return buffer.role == "constant" and buffer.dtype == "uint8" and buffer.name.endswith(PACKED)
 
 
 def divided(index: Affine, by: int) -> Affine:
-    """A fraction of an index that is a multiple of a number."""
+    """Return an index, which must be a multiple of `by`, divided by `by`."""
     assert index.const % by == 0 and all(c % by == 0 for _, c in index.terms), f"{index} may be no multiple of {by}"
     return Affine(tuple([(term, c // by) for term, c in index.terms]), index.const // by)
 
 
 def narrowest(data: Array, dtype: str) -> str:
-    """The smallest integer type that holds the data; floats stay as they are."""
+    """Return the smallest integer type that holds the data; a float type stays as it is."""
     if is_float(dtype):
         return dtype
     low, high = int(data.min()), int(data.max())
@@ -146,7 +145,7 @@ def unpacked(pattern: Contraction) -> Panels:
 
 
 def narrow(b: Expr) -> Expr:
-    """b without a conversion to a wider type at the end, which can as well be done where it is used."""
+    """Return b without a final conversion to a wider integer type, which can be done at each use instead."""
     match b:
         case Cast(arg=arg, dtype=dtype, bits=False) if not is_float(dtype) and not is_float(arg.dtype) and (
                 ITEM_SIZES[arg.dtype] < ITEM_SIZES[dtype]):

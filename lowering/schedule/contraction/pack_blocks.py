@@ -1,5 +1,4 @@
-"""Pack A for products in cache blocks: copies of the rows of a tile, or of some, for a block of K, in scratch that stays in a
-cache."""
+"""Pack A for products in cache blocks: copy the rows of one or more tiles, for a block of K, to cached scratch."""
 from __future__ import annotations
 
 from ....runtime.records import dataclass
@@ -19,8 +18,8 @@ from .row_lanes import lanes_of_row
 
 @dataclass(frozen=True, slots=True)
 class PackedRows:
-    """The rows of a tile of `source`, [row][term] in `scratch`, or those of some tiles, [tile][term][row], where rows are
-    `interleaved`; `m` are its rows, `terms` those of the block."""
+    """The packed rows of a tile of `source`, [row][term] in `scratch`, or of several tiles, [tile][term][row], if rows are
+    `interleaved`. `m` is the axis of rows, `terms` are the terms of the block."""
     b: Builder
     target: Target
     scratch: Buffer
@@ -32,7 +31,7 @@ class PackedRows:
 
     @staticmethod
     def size(rows: int, tiles: int, depth: int, lanes: int, interleaved: bool) -> int:
-        """Elements of scratch for `rows` rows of `depth` terms."""
+        """Return the elements of scratch for `rows` rows of `depth` terms."""
         return rows * (tiles * depth if interleaved else row_stride(depth, lanes))
 
     def fill(self, at: At, rows: int, tiles: Each) -> None:
@@ -44,7 +43,7 @@ class PackedRows:
             self.b.loop(row, lambda: self.along(at, Affine.of(row)))
 
     def across(self, at: At, term: Affine, rows: int, tiles: Each) -> None:
-        """One term of all rows."""
+        """Copy one term of all rows."""
         def tile(number: Affine) -> None:
             for piece in pieces(rows, self.lanes, self.target.has_masked):
                 place = {**at, self.m: at[self.m] + number * rows + piece.start, self.terms.axis: self.terms.start + term}
@@ -55,7 +54,7 @@ class PackedRows:
         tiles(tile)
 
     def along(self, at: At, row: Affine) -> None:
-        """All terms of one row."""
+        """Copy all terms of one row."""
         here, start, k = {**at, self.m: at[self.m] + row}, row * row_stride(self.terms.size, self.lanes), self.terms.axis
 
         def copy_vector(term: Affine, piece: Piece) -> None:
@@ -70,7 +69,8 @@ class PackedRows:
         self.terms.tail(self.lanes, rest)
 
     def lanes_of(self, place: Place, row: int) -> tuple[Operand, int] | None:
-        """The vector that has an element of a row of the tile, of other rows or terms, too, and which lane it is."""
+        """Return a vector that contains an element of a row of the tile, and the element's lane; other lanes hold other rows or
+        terms. Return None if there is no such vector."""
         if self.scratch.dtype != "float32":
             return None
         if not self.interleaved:
@@ -84,12 +84,12 @@ class PackedRows:
         return self.b.load(self.scratch, start, count), row - first
 
     def load(self, place: Place, row: int) -> Operand:
-        """One element of a row of the tile."""
+        """Load one element of a row of the tile."""
         if self.interleaved:
             return self.b.load(self.scratch, (place.tile * self.terms.size + place.term) * place.rows + row)
         return self.b.load(self.scratch, place.term + row * row_stride(self.terms.size, self.lanes))
 
 
 def row_stride(depth: int, lanes: int) -> int:
-    """From one row to the next: not a multiple of many lines of a cache."""
+    """Return the stride of rows in elements: no multiple of many cache lines."""
     return (depth // lanes | 1) * lanes + (2 * lanes if depth // lanes % 2 else 0)

@@ -1,6 +1,6 @@
-"""Pack B while running, into scratch. One packer for every micro-kernel: places are the layout's, and a group of K of the
-columns of a vector is read as it lies, or turned in registers. What is stored of it is a subclass's: elements as they are,
-here; groups of bytes with the sums of columns (`int8.pack_b`); limbs, and which are out of range (`bf16_split.pack_b`).
+"""Pack B at run time, into scratch. One packer for every micro-kernel: the layout gives the offsets, and a group of K of the
+columns of a vector is read in place, or transposed in registers. Subclasses store different data: plain elements, here; groups
+of bytes with the sums of columns (`int8.pack_b`); limbs, with flags for values out of range (`bf16_split.pack_b`).
 """
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from .pack_b import Panels, narrow
 from .pattern import Contraction
 
 GATHER_LINES = 500
-"""Lines of LLVM's text that put vectors together from elements that are far apart. Counted."""
+"""Number of lines of LLVM's text that assemble vectors from elements that are far apart. Counted."""
 SINGLE_PACK_CYCLES, SINGLE_FLOAT8_PACK_CYCLES = 0.5, 8
-"""How much longer an element takes that is packed alone; a float of a byte, which is converted alone. Chosen."""
+"""Additional cycles of an element that is packed singly, and of an 8-bit float, which is converted singly. Chosen."""
 Each = Callable[[Callable[[Affine], Sequence[Operand] | None]], object]
-"""Runs something for the number of each panel or tile."""
+"""A loop that calls a function with the number of each panel or tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelPacking:
-    """Packs `source`, whose columns are `n`, into `buffer`. `k` is the axis of K along which groups lie."""
+    """The packing of `source`, whose columns are `n`, into `buffer`. `k` is the axis of K along which groups run."""
     b: Builder
     target: Target
     source: Expr
@@ -47,13 +47,13 @@ class PanelPacking:
     buffer: Buffer
 
     def rows(self, at: At, piece: Piece, count: int = 1) -> Iterator[Operand]:
-        """`count` elements of K from at[k] on, each of the columns of a vector from at[n] on."""
+        """Yield vectors of the columns from at[n] on, for each of `count` elements of K from at[k] on."""
         for place in ({**at, self.k: at[self.k] + i} for i in range(count)):
             yield Vectorizer(self.b, self.target, place, self.n, piece.lanes, piece.active).vector(self.source)
 
     def turned(self, at: At, piece: Piece, active: int) -> Sequence[Operand]:
-        """As many groups of K from at[k] on as a vector has columns, of which `active` elements exist: they lie along K, and
-        change places with columns in registers. Columns that do not exist are 0."""
+        """Return vectors of columns, one for each group of K from at[k] on, up to as many groups as a vector has columns;
+        `active` elements of K exist. Load vectors along K and transpose them in registers. Columns that do not exist are 0."""
         lanes, group = piece.lanes, self.layout.group
         type = Type(self.source.dtype if group == 1 else "int32", lanes)
         lines: list[Operand] = [Literal(0, type)] * lanes
@@ -64,17 +64,17 @@ class PanelPacking:
         return iteration(self.b, lines)[:-(-active // group)]
 
     def place(self, column: Affine, first: Affine | int, k: Affine, width: int) -> Affine:
-        """Where the elements of K from k on lie, of the panel that begins with a column, `width` columns wide, and in it of the
-        columns from `first` on."""
+        """Return the offset of the elements of K from k on, of the columns from `first` on, in the panel that begins with
+        `column` and is `width` columns wide."""
         return self.layout.place(column, k, width) + first * self.layout.group
 
 
 @dataclass(frozen=True, slots=True)
 class PlainPacking(PanelPacking):
-    """Elements as they are, of floats and of integers."""
+    """The packing of plain elements, of floats and of integers."""
 
     def row(self, at: At, column: Affine, k: Affine, vectors: Sequence[Piece], width: int) -> None:
-        """One element of K of the columns of some vectors of a panel, which begins where `at` is."""
+        """Pack one element of K of the columns of some vectors of a panel, which begins at the point `at`."""
         for piece, count in repeated(vectors, scattered(self.source, self.n)):
             number = Axis("vector", count)
 
@@ -86,7 +86,7 @@ class PlainPacking(PanelPacking):
             self.b.loop(number, store)
 
     def singly(self, at: At, column: Affine, k: Affine, vectors: Sequence[Piece], width: int) -> None:
-        """The same, element by element."""
+        """Pack one element of K of these columns, element by element."""
         columns, (*_, last) = sum(piece.active for piece in vectors), vectors
         if width > columns:
             self.b.store(self.buffer, self.place(column, last.start, k, width), Literal(0, Type(self.buffer.dtype, last.lanes)))
@@ -95,19 +95,19 @@ class PlainPacking(PanelPacking):
 
 @dataclass(frozen=True, slots=True)
 class BlockPacking(PlainPacking):
-    """The same for panels in vectors of `lanes` columns, and the terms of a block."""
+    """The packing of plain elements for the terms of a block, with panels in vectors of `lanes` columns."""
     terms: Terms
     lanes: int
 
     @property
     def is_along_k(self) -> bool:
-        """True if terms lie next to each other in memory, and columns do not."""
+        """True if terms are contiguous in memory, and columns are not."""
         found = [x.index[0] for x in loads(self.source)]
         return self.lanes >= 4 and all(i.coefficient(self.k) in (0, 1) for i in found) and any(
             i.coefficient(self.n) not in (0, 1) for i in found)
 
     def fill_block(self, at: At, each: Each, size: int, vectors: tuple[Piece, ...], offset: int) -> None:
-        """Panels of `size` columns from at[n] on; scratch has them from column `offset` on."""
+        """Pack panels of `size` columns from at[n] on, to scratch from column `offset` on."""
         width, terms, lanes = width_of(vectors), self.terms, self.lanes
         turned = [p for p in vectors if self.is_along_k and p.lanes == lanes]
         others = [p for p in vectors if p not in turned]
@@ -136,8 +136,8 @@ class BlockPacking(PlainPacking):
 
 
 def pack_at_run_time(b: Builder, pattern: Contraction, cut: Cut, target: Target) -> tuple[Panels, Callable[[At], None]]:
-    """Panels in scratch memory, and what fills them for the batch at a place, for the values of K for which the conditions on b
-    hold."""
+    """Return panels in scratch, and a function that packs them for the batch at a point, for the values of K for which the
+    conditions on b hold."""
     source, n, axes, layout = narrow(pattern.b), pattern.n, pattern.reduce.axes, PanelLayout(cut, pattern.depth)
     scratch = b.scratch(Buffer(f"{pattern.nest.name}.packed", source.dtype, (layout.size,), "scratch"))
     packing = PlainPacking(b, target, source, n, axes[-1], layout, scratch)
@@ -155,21 +155,21 @@ def pack_at_run_time(b: Builder, pattern: Contraction, cut: Cut, target: Target)
 
 
 def over_panels(b: Builder, cut: Cut, run: Callable[[Affine, tuple[Piece, ...]], None]) -> None:
-    """Run for the first column of each panel, and its vectors."""
+    """Call `run` with the first column of each panel, and its vectors."""
     for t, vectors in cut:
         over(b, [t], lambda start, _: run(start, vectors))
 
 
 def is_packed_singly(source: Expr, n: Axis, layout: PanelLayout) -> bool:
-    """True if elements that are far apart are packed one by one, which is little code: where that takes hardly longer."""
+    """True if elements that are far apart are packed one by one, which is little code, because that takes hardly longer."""
     slower = SINGLE_FLOAT8_PACK_CYCLES if any(ITEM_SIZES[x.dtype] == 1 and is_float(x.dtype) for x in loads(source)) else (
         SINGLE_PACK_CYCLES)
     return scattered(source, n) and n.extent * layout.depth * slower <= price_of(share_of(source)) * GATHER_LINES
 
 
 def repeated(vectors: Sequence[Piece], alike: bool) -> list[tuple[Piece, int]]:
-    """The vectors one by one; or, where those that are `alike` share their code, the first of each kind and how many
-    follow each other."""
+    """Return the vectors one by one; or, with `alike`, the first vector of each run of equal size, and the length of the run,
+    so that the vectors of a run share their code."""
     if not alike:
         return [(piece, 1) for piece in vectors]
     groups = [list(group) for _, group in itertools.groupby(vectors, lambda piece: (piece.lanes, piece.active))]
@@ -177,7 +177,8 @@ def repeated(vectors: Sequence[Piece], alike: bool) -> list[tuple[Piece, int]]:
 
 
 def depth_of_panels(b: Builder, pattern: Contraction) -> int:
-    """How many of the open loops panels depend on: they are packed before the others, unless these store what is packed."""
+    """Return the number of open loops that panels depend on. Panels are packed outside the others, unless these store the
+    source."""
     if any(x.buffer.role == "scratch" for x in loads(pattern.b)):
         return b.depth
     outer = {*free_axes(pattern.b), *(a for w in pattern.inside for a in w.index.axes)} - {pattern.n, *pattern.reduce.axes}

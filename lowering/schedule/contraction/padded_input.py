@@ -1,8 +1,9 @@
-"""Windows that leave their input at a border, made plain: the input of a small contraction is copied to scratch as numbers of
-the sums' type, with a border of zeros (a halo). Then no row of a tile meets a condition, the border has no code of its own, and
-narrow floats are converted once and not at each use. `schedule.schedule` asks for it before a nest is cut into pieces.
+"""Padded copies for windows that leave their input at a border: the input of a small contraction is copied to scratch in the
+type of the sums, with a border of zeros (a halo). Then no row of a tile meets a condition, the border has no code of its own,
+and narrow floats are converted once and not at each use. `schedule.schedule` uses this module before it cuts a nest into
+pieces.
 
-A zero adds nothing to a sum of finite weights, so that the weights have to be known.
+A zero adds nothing to a sum only if the weights are finite, so the weights must be constants.
 """
 from __future__ import annotations
 
@@ -36,19 +37,19 @@ from .contraction_strategies import ContractionStrategy, of_pattern
 from .recognise import recognise as contraction_of
 
 COPY_L2_PART = 8
-"""The copy takes at most 1/8 of the second-level cache."""
+"""Divisor: the copy takes at most 1/8 of the second-level cache."""
 MAX_HALO_FACTOR = 3
-"""The copy is at most this many times as large as what there is of the input."""
+"""Maximum ratio of the size of the copy to the part of the input that it holds."""
 MAX_TERMS = 1 << 24
-"""Of more products the code of borders is a small part, and a copy that converts nothing takes time."""
+"""Maximum terms for a copy that converts nothing: with more, the code of borders is a small part, and the copy takes time."""
 MIN_TILE_ROWS_WITHOUT_HALO = 9
-"""From this number of rows on, a tile converts narrow floats in so much code that a copy, which needs no halo, is shorter."""
+"""Minimum rows of a tile for a copy without a halo: with these, conversions of narrow floats take more code than the copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaddedInput(Strategy):
-    """The copy, what fills it, and the contraction that reads it, for each place of the axes `outer`; the product is by these
-    weights. A whole kernel."""
+    """The strategy for a whole kernel: for each point of the axes `outer`, `fill` writes `copy`, and the contraction `inner`
+    reads it. `weights` are the other factor."""
     nest: Nest
     target: Target
     weights: Expr
@@ -73,7 +74,7 @@ class PaddedInput(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One of the input's: the index that is read along it, and what of it the copy holds, [low, high)."""
+    """A dimension of the input: the index with which it is read, its extent, and the range [low, high) that the copy holds."""
     index: Affine
     extent: int
     low: int
@@ -81,13 +82,13 @@ class Dimension:
 
     @property
     def inside(self) -> range:
-        """The places that exist."""
+        """Range of positions that exist in the input."""
         return range(max(self.low, 0), min(self.high, self.extent))
 
 
 @dataclass(frozen=True, slots=True)
 class SumOfProducts:
-    """The sum of products of a nest whose loads have an index for each dimension; `a` reads the input, `b` the weights."""
+    """The sum of products of a nest whose loads have one index for each dimension. `a` reads the input, `b` the weights."""
     nest: Nest
     reduce: Reduce
     a: Expr
@@ -107,22 +108,22 @@ class SumOfProducts:
 
     @property
     def row(self) -> Axis:
-        """The axis of a tile's rows."""
+        """Axis of a tile's rows."""
         return self.nest.axes[-2]
 
     def dimension_of(self, w: Range) -> int | None:
-        """Which dimension a condition keeps in range."""
+        """Return the dimension that a condition keeps in range, or None."""
         return next((d for d, (i, n) in enumerate(zip(self.read.index, self.read.buffer.shape))
                      if (w.low, w.high, w.index.const) == (0, n, i.const) and dict(w.index.terms) == dict(i.terms)), None)
 
     def haloed(self) -> tuple[Range, ...]:
-        """The conditions that a halo makes true: on rows, and those that no loop of the sum could take as its bound."""
+        """Return the conditions that a halo makes true: those on rows, and those that can bound no loop of the sum."""
         return tuple(w for w in self.reduce.where if self.dimension_of(w) is not None and (
             self.row in w.index.axes or not w.index.axes & set(self.reduce.axes)))
 
 
 def is_finite(b: Expr) -> bool:
-    """True if b is data, of finite numbers."""
+    """True if b is constant data of finite numbers."""
     match b:
         case (Load() as x) | Cast(Load() as x, bits=False):
             with np.errstate(invalid="ignore"):  # floats of 8 bits that are NaN
@@ -131,12 +132,12 @@ def is_finite(b: Expr) -> bool:
 
 
 def is_plain(x: Load) -> bool:
-    """True if there is an affine index for each dimension."""
+    """True if each dimension has an affine index."""
     return len(x.index) == len(x.buffer.shape) and all(isinstance(t, Axis) for i in x.index for t, _ in i.terms)
 
 
 def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
-    """The padded copy for a kernel whose rows meet conditions, where it is small."""
+    """Return the padded copy for a kernel whose rows meet conditions, if the copy is small; else None."""
     axes = tuple(a for a in kernel.axes if a.extent != 1)
     if len(axes) < 2 or any(x.buffer is kernel.out for x in loads(kernel.value)):
         return None
@@ -149,7 +150,7 @@ def recognise(kernel: Kernel, constraints: Constraints) -> PaddedInput | None:
 
 
 def is_worthwhile(p: SumOfProducts) -> bool:
-    """True if rows meet conditions; or narrow floats are converted again at each place of a window."""
+    """True if rows meet conditions, or narrow floats are converted again at each position of a window."""
     summed = set(p.reduce.axes)
     if p.read.dtype == p.reduce.dtype and math.prod(a.extent for a in (*p.nest.axes, *p.reduce.axes)) > MAX_TERMS:
         return False
@@ -159,7 +160,7 @@ def is_worthwhile(p: SumOfProducts) -> bool:
 
 
 def of_product(nest: Nest, p: SumOfProducts, constraints: Constraints) -> PaddedInput | None:
-    """The same for a sum of products, of a kernel that is a nest."""
+    """Return the padded copy for a sum of products, of a kernel with this nest, or None."""
     target = constraints.target
     where = [w for w in p.reduce.where if w not in p.haloed()]
     outer = tuple(a for a in p.nest.axes[:-2] if is_outer(p, a))
@@ -181,7 +182,7 @@ def of_product(nest: Nest, p: SumOfProducts, constraints: Constraints) -> Padded
 
 
 def is_outer(p: SumOfProducts, axis: Axis) -> bool:
-    """True if all that is read moves on with this axis alone."""
+    """True if the whole input that is read moves with this axis alone."""
     moved = [i for i in p.read.index if axis in i.axes]
     return len(moved) == 1 and moved[0].terms == ((axis, 1),) and not any(
         axis in w.index.axes for w in (*p.reduce.where, *p.nest.where))
@@ -196,13 +197,13 @@ def dimension(p: SumOfProducts, number: int) -> Dimension:
 
 
 def zeros(p: SumOfProducts, copy: Buffer) -> tuple[Nest, ...]:
-    """The whole copy made zero, where it has a halo."""
+    """Return a nest that fills the whole copy with zeros, if it has a halo."""
     place = Axis("place", copy.size)
     return (Nest(f"{p.nest.name}.zeros", copy, (place,), Affine.of(place), Const(0.0, copy.dtype)),) if p.haloed() else ()
 
 
 def copied(p: SumOfProducts, copy: Buffer, dimensions: Sequence[Dimension], held: Sequence[Dimension]) -> Nest:
-    """What is inside of the input, as the sum sees it."""
+    """Return the nest that copies the inside of the input, as the sum reads it."""
     axes = {id(d): Axis(f"x{number}", len(d.inside)) for number, d in enumerate(held)}
     place = [Affine.of(axes[id(d)]) + d.inside.start for d in held]
     there = flat_index(copy, tuple(i - d.low for i, d in zip(place, held)), {})
@@ -213,8 +214,8 @@ def copied(p: SumOfProducts, copy: Buffer, dimensions: Sequence[Dimension], held
 
 
 def reading(p: SumOfProducts, read: Load, where: Sequence[Range], outer: tuple[Axis, ...], target: Target) -> Nest | None:
-    """The nest that reads the copy. Where nothing stands against it, weights are turned round that go against the input, so
-    that both are one run of memory."""
+    """Return the nest that reads the copy. Weights that run against the input are reversed, if possible, so that both are one
+    run of memory."""
     r = p.reduce
     if any(p.dimension_of(w) is None and w.index.axes - {*r.axes, *free_axes(p.b)} for w in where):
         return None
@@ -234,7 +235,7 @@ def reading(p: SumOfProducts, read: Load, where: Sequence[Range], outer: tuple[A
 
 
 def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
-    """A condition as a bound of a loop of the sum; one without its axes lets all of the first, or nothing, pass."""
+    """Return a condition as a bound of a loop of the sum; a condition without these axes passes all or nothing of the first."""
     if w.index.axes & set(axes):
         return w
     n = axes[0].extent
@@ -242,7 +243,7 @@ def bounding(w: Range, axes: tuple[Axis, ...]) -> Range:
 
 
 def weights(p: SumOfProducts, b: Expr, axes: tuple[Axis, ...], target: Target) -> Expr:
-    """The weights as they are used."""
+    """Return the weights in the order in which they are used."""
     if isinstance(b, Cast) and stays_half(b, target):
         return Cast(weights(p, b.arg, axes, target), b.dtype)
     flat = Rewriter({}, lambda x: (x.buffer, x.index[0] if x.is_flat else flat_index(x.buffer, x.index, {})))
@@ -253,7 +254,7 @@ def weights(p: SumOfProducts, b: Expr, axes: tuple[Axis, ...], target: Target) -
 
 
 def lower(b: Builder, halo: PaddedInput) -> None:
-    """The copy and what reads it, for each place of the outer axes."""
+    """Write the copy and the contraction that reads it, for each point of the outer axes."""
     b.scratch(halo.copy)
     derive(b, (), (halo.weights,), lambda e: Made((), is_finite(e)))
 
@@ -266,8 +267,8 @@ def lower(b: Builder, halo: PaddedInput) -> None:
 
 
 def filled(b: Builder, nest: Nest, target: Target) -> None:
-    """Stores a nest in vectors, which may overlap within a line: that is the least code. What is not contiguous in the copy (a
-    column of an image that is one pixel wide, beside its halo), or is one element, is stored one by one."""
+    """Store a nest in vectors, which may overlap within a line, for the least code. Elements that are not contiguous in the
+    copy (a column of an image that is one pixel wide, beside its halo), or a single element, are stored one by one."""
     if not nest.axes or nest.index.coefficient(nest.axes[-1]) != 1:
         lower_map(b, nest, ONE_BY_ONE, target, None)
         return

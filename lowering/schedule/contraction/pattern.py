@@ -1,5 +1,5 @@
-"""The pattern of a contraction, the sum over K of a[m, k] * b[n, k]: which factor and which axis of a nest plays which role.
-`recognise.py` finds it."""
+"""The pattern of a contraction, the sum over K of a[m, k] * b[n, k]: the factors and axes of a nest by role. `recognise.py`
+finds the pattern."""
 from __future__ import annotations
 
 import math
@@ -12,9 +12,8 @@ from ..nest.loop_nest import At, Nest, free_axes, number_of
 
 @dataclass(frozen=True, slots=True)
 class LineBuffers:
-    """Lines of the input that a row of outputs reads, `length` elements each, one for each place of `axes`, in `buffer`.
-    `source` reads what belongs at a `place` of a line, if that is `inside` and the conditions `where` hold; else `fill` is
-    there."""
+    """The line buffers for a row of outputs: `buffer` has a line of `length` elements for each point of `axes`. `source` reads
+    the element at `place` of a line if it is `inside` and the conditions `where` hold; else the element is `fill`."""
     buffer: Buffer
     source: Load
     axes: tuple[Axis, ...]
@@ -27,21 +26,21 @@ class LineBuffers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contraction:
-    """The pattern: which factor and which axis plays which role."""
+    """The contraction of a nest: its factors and axes by role."""
     nest: Nest
     reduce: Reduce
     a: Expr
-    """Read as it lies in memory, one scalar for each row of the tile."""
+    """First factor, read in place, one scalar for each row of the tile."""
     b: Expr
     m: Axis | None
-    """Tiled; not in b."""
+    """Axis of the rows, which is tiled; not in b."""
     n: Axis
-    """The vectors' axis; not in a, contiguous in the output."""
+    """Axis of the vectors; not in a, contiguous in the output."""
     outer: tuple[Axis, ...]
     iterations: int = 1
-    """How often all of it is done, by loops around it."""
+    """Number of times that enclosing loops run the whole contraction."""
     lines: LineBuffers | None = None
-    """What a is read from, if it is copied for each row of outputs: each of K's outer values has a line."""
+    """Line buffers of a, if a is copied for each row of outputs: one line for each outer value of K."""
 
     @property
     def depth(self) -> int:
@@ -53,30 +52,30 @@ class Contraction:
 
     @property
     def batch(self) -> tuple[Axis, ...]:
-        """Outer axes in b: each has panels of its own."""
+        """Outer axes in b: each of their points has panels of its own."""
         free = free_axes(self.b)
         return tuple(a for a in self.outer if a in free)
 
     def row_at(self, at: At, row: Affine | int) -> At:
-        """The place of a row, counted from a place on."""
+        """Return the point `row` rows after `at`."""
         return {**at, self.m: at[self.m] + row} if self.m else at
 
     def number_of_row(self, at: At) -> Affine:
-        """Which row it is, at all places of the outer axes."""
+        """Return the number of the row, counted over all points of the outer axes."""
         return number_of((*self.outer, *((self.m,) if self.m else ())), at)
 
     @property
     def inside(self) -> tuple[Range, ...]:
-        """The conditions on b alone: with them its index stays in range."""
+        """Conditions on b alone, under which its index stays in range."""
         known = {*self.batch, *self.reduce.axes}
         return tuple(w for w in self.reduce.where if w.index.axes <= known and not w.index.hidden)
 
     @property
     def tested(self) -> tuple[Range, ...]:
-        """The conditions on rows of outputs: those for which one fails are none."""
+        """Conditions on rows of outputs: a row for which one fails does not exist."""
         return tuple(w for w in self.nest.where if self.m in w.index.axes)
 
     @property
     def passes(self) -> int:
-        """How many rows read the same panels."""
+        """Number of rows that read the same panels."""
         return self.rows * math.prod(a.extent for a in self.outer if a not in self.batch)

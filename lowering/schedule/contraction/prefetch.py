@@ -1,7 +1,7 @@
-"""What a tile of a contraction asks for before it is read, so that nothing waits for memory: the constant panel of the next
-columns, a share with each tile of this one, and what the epilogue adds to the sums. `micro_kernel` asks in each step of K.
-Other prefetches stand with their loops: the next rows of blocks in `blocked_loops`, of a row reduction in
-`row_reduction.lower`, and large inputs of elementwise kernels in `elementwise`, at `target.costs.prefetch_distance_bytes`.
+"""The prefetches of a tile of a contraction, so that nothing waits for memory: the constant panel of the next columns, a share
+of it with each tile of this panel, and the operands of the epilogue. `micro_kernel` prefetches in each step of K. Other
+prefetches are next to their loops: the next rows of blocks in `blocked_loops`, of a row reduction in `row_reduction.lower`, and
+large inputs of elementwise kernels in `elementwise`, at `target.costs.prefetch_distance_bytes`.
 """
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from .layout import width_of
 from .pattern import Contraction
 
 MAX_TILES_OF_PANEL = 20
-"""Tiles that a panel is read for: with more of them it matters little that the first one waits."""
+"""Maximum tiles that read a panel: with more, it matters little that the first one waits."""
 MIN_STEPS = 64
-"""Steps of K that are long enough for memory to answer."""
+"""Minimum steps of K that are long enough to hide the memory latency."""
 
 
 def is_worthwhile(pattern: Contraction, rows: int, target: Target) -> bool:
-    """True if panels of constants are prefetched: they are read by few tiles of `rows` rows, and by more than one row,
-    which would leave no time for it."""
+    """True if constant panels are prefetched: few tiles of `rows` rows read each panel, and more than one row does, since one
+    row would leave no time to prefetch."""
     return target.has_cache and not pattern.batch and 1 < pattern.passes <= MAX_TILES_OF_PANEL * rows
 
 
 @dataclass(frozen=True, slots=True)
 class Prefetching:
-    """`panels` are the packed constants, if these are asked for; `beside` the places of what the epilogue reads and writes."""
+    """The prefetches of a tile. `panels` are the packed constants, if they are prefetched; `beside` are the buffers and indices
+    that the epilogue reads and writes."""
     b: Builder
     pattern: Contraction
     panels: Buffer | None
@@ -44,11 +45,11 @@ class Prefetching:
 
     @staticmethod
     def of(b: Builder, pattern: Contraction, panels: Buffer | None, target: Target, group: int) -> Prefetching:
-        """For steps of `group` terms."""
+        """Return the prefetches for steps of `group` terms."""
         return Prefetching(b, pattern, panels, tuple(beside(pattern, target)), group, target.costs.cache_line_bytes)
 
     def panel(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
-        """In step `k` of a tile of `rows` rows: prefetch its share of what comes next."""
+        """In step `k` of a tile of `rows` rows, prefetch the tile's share of the next panel."""
         if self.panels is None:
             return
         pattern, width = self.pattern, width_of(vectors)
@@ -60,7 +61,8 @@ class Prefetching:
             self.b.prefetch(self.panels, start + first)
 
     def epilogue(self, at: At, k: Affine, rows: int, vectors: tuple[Piece, ...]) -> None:
-        """For step `k` of a tile: a row of what is read with its sums, and of where these go; the last row at further steps."""
+        """In step `k` of a tile, prefetch a row of the operands that are read with its sums, and of the outputs; after the last
+        row, prefetch that row again."""
         if not self.beside or rows == 1:
             return
         b, row, (m, n) = self.b, Axis("row", rows), (self.pattern.m, self.pattern.n)
@@ -72,9 +74,9 @@ class Prefetching:
 
 
 def beside(pattern: Contraction, target: Target) -> Iterator[tuple[Buffer, Affine]]:
-    """What the epilogue reads, a vector for each of the sums, and where it writes, if K is but one axis: a window has steps
-    enough to hide that. In buffers that are large for the cache; nothing without vectors, when it would be as much work as
-    the sums."""
+    """Yield the buffers and indices that the epilogue reads, a vector for each sum, and those that it writes, if K is a single
+    axis: a window has enough steps to hide the writes. Only buffers that are large for the cache; none without vectors, because
+    prefetches would be as much work as the sums."""
     if (
         pattern.m is None
         or pattern.depth < MIN_STEPS
@@ -91,6 +93,6 @@ def beside(pattern: Contraction, target: Target) -> Iterator[tuple[Buffer, Affin
 
 
 def moves(pattern: Contraction, index: Affine) -> bool:
-    """True if an index is another one in each row, and columns are neighbours."""
+    """True if an index differs in each row, and columns are contiguous."""
     plain = all(isinstance(t, Axis) for t, _ in index.terms)
     return plain and pattern.m is not None and index.coefficient(pattern.m) != 0 and index.coefficient(pattern.n) == 1

@@ -1,6 +1,6 @@
-"""Sum over K of a[m, k] * b[n, k], recognised: which factor and which axis of a nest plays which role. A convolution is one,
-too (an implicit GEMM: no im2col, its window is read in place). `choose` says how it is done, `contraction_strategies` has it
-done.
+"""Pattern matching of the sum over K of a[m, k] * b[n, k]: find the factors and axes of a nest by role. A convolution has this
+pattern, too (an implicit GEMM: no im2col, its window is read in place). `choose` chooses the lowering,
+`contraction_strategies` performs it.
 """
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .int8.byte_factors import are_summed_in_lanes
 from .pattern import Contraction
 
 NEAR_L2_PART = 8
-"""A tensor of at most 1/8 of the second-level cache may be read by rows that are not adjacent."""
+"""Divisor: rows that are not adjacent may read a tensor of at most 1/8 of the second-level cache."""
 COMPARED_SUMS, MAX_COMPARED_VECTORS = 12, 4
-"""The register tile by which ways of cutting are compared: its sums (about), and its vectors of columns (at most)."""
+"""Approximate number of sums, and maximum number of vectors of columns, of the register tile by which patterns are compared."""
 BORDER_TILE_LINES = 150
-"""Lines of LLVM's text that tiles of rows at a border have at least. Counted."""
+"""Minimum number of lines of LLVM's text of tiles of rows at a border. Counted."""
 MIN_ROWS_EXTENT = 5
-"""Of an axis that is not the innermost, and is worth the tiles of rows that are not adjacent."""
+"""Minimum extent of an axis, other than the innermost, that is worth tiles of rows that are not adjacent."""
 
 
 def recognise(nest: Nest, rows: bool, target: Target | None = None) -> Contraction | None:
-    """The pattern of a nest, if it is one. Rows are neighbours in memory; with a target it is asked whether other rows, that
-    meet no condition, are less code."""
+    """Return the pattern of a nest, or None. Rows are neighbours in memory; with a target, other rows that meet no condition
+    are preferred if they take less code."""
     found = patterns(nest, rows)
     first = next(found, None)
     if first is None or target is None or not (first.tested or PaddingConditions.of(first.reduce, first.m, first.n).rows):
@@ -63,7 +63,7 @@ def are_plain_rows(pattern: Contraction, first: Contraction, target: Target) -> 
 
 
 def patterns(nest: Nest, rows: bool) -> Iterator[Contraction]:
-    """The ways to see a nest so."""
+    """Yield the possible contractions of a nest."""
     inner = nest.axes[1:] if rows else nest.axes
     n = inner[-1] if inner else None
     reduction = main_reduction(nest, n) if n else None
@@ -78,14 +78,13 @@ def patterns(nest: Nest, rows: bool) -> Iterator[Contraction]:
 
 
 def tiled(axes: tuple[Axis, ...]) -> Sequence[Axis | None]:
-    """Axes that tiles may run along: the innermost, else a long one around it."""
+    """Return the axes that tiles may run along: the innermost, else a long outer axis."""
     long = [a for a in axes[:-1] if a.extent >= MIN_ROWS_EXTENT]
     return (axes[-1], *sorted(long, key=lambda a: -a.extent)) if axes else (None,)
 
 
 def fits(pattern: Contraction) -> bool:
-    """True if the factors are what the tile needs: b does not change from row to row, nor a from column to column, and no
-    column is left out."""
+    """True if the factors fit a tile: b does not vary between rows, nor a between columns, and no column is left out."""
     in_a, in_b = free_axes(pattern.a), free_axes(pattern.b)
     if any(pattern.n in w.index.axes for w in pattern.nest.where):
         return False
@@ -107,5 +106,5 @@ def in_range(pattern: Contraction) -> bool:
 
 
 def contiguous(pattern: Contraction) -> bool:
-    """True if b can be read as it lies: whole vectors, no index that comes from data."""
+    """True if b can be read in place: whole vectors, no index that comes from data."""
     return all(x.index[0].coefficient(pattern.n) in (0, 1) and pattern.n not in x.index[0].hidden for x in loads(pattern.b))

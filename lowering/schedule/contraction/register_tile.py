@@ -1,5 +1,6 @@
-"""The register tile of a micro-kernel: how many rows (MR) and vectors of columns (NR) of a product of matrices (matmul, GEMM,
-convolution) are computed at a time, with all sums in registers. `choose` asks it, and decides what else a contraction does.
+"""The register tile of a micro-kernel: the number of rows (MR) and vectors of columns (NR) of a matrix product (matmul, GEMM,
+convolution) that are computed at a time, with all sums in registers. `choose` uses this module, and makes the other choices of
+a contraction.
 """
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from ..code_size_model import TileCode, cheapest
 from ..nest.tile_axis import Tiles, balanced, chunks, repeating
 
 MAX_TILE_VECTORS = 6
-"""Vectors of a register tile that are tried: with more, too few rows are left to share them."""
+"""Maximum vectors of a register tile that are tried: with more, too few rows are left to share them."""
 MAX_ROW_VECTORS = 8
-"""Vectors of a product of one row."""
+"""Maximum vectors of a product of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Tile:
 
 
 def of_sums(dtype: str, target: Target) -> Target:
-    """The machine as sums of products of this type see it: none of integers waits for the one before."""
+    """Return the target as sums of products of this type see it: no integer addition waits for the one before."""
     if is_float(dtype) or not target.has_slow_integer_products:
         return target
     cycles = {4: target.costs.int32_product_cycles, 8: target.costs.int64_product_cycles}
@@ -37,16 +38,17 @@ def of_sums(dtype: str, target: Target) -> Target:
 
 
 def panels(columns: int, lanes: int, tile: Tile) -> list[Tiles]:
-    """How the columns are cut."""
+    """Return the panels of the columns."""
     return chunks(columns, lanes * tile.vectors)
 
 
 @functools.lru_cache(maxsize=1024)
 def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, prices: LoadPrices | None = None,
                 code: TileCode | None = None, again: bool = False, even: bool = False) -> Tile:
-    """The tile with the fewest cycles for one step of K over the whole matrix. The prices of loads say that rows are in
-    the first-level cache and panels in the second; a further shape of tile is code that must pay for itself, and so is, with
-    `code`, a larger tile. Rows may be computed `again`, so that tiles are alike. An `even` tile has pairs of vectors."""
+    """Return the tile with the fewest cycles for one step of K over the whole matrix. The prices of loads assume that rows are
+    in the first-level cache and panels in the second. The code of another shape of tile must pay for itself, and so must, with
+    `code`, that of a larger tile. Rows may be computed `again`, so that tiles are alike. An `even` tile has pairs of
+    vectors."""
     product = OutputMatrix(rows, columns, lanes, target, prices or target.costs.tile_prices)
     tiles = [t for t in product.tiles(few) if t.vectors % 2 == 0 or not even]
     if code is None:
@@ -58,7 +60,7 @@ def choose_tile(rows: int, columns: int, lanes: int, target: Target, few: bool, 
 
 
 def ranked_tiles(rows: int, columns: int, lanes: int, target: Target, few: bool) -> list[Tile]:
-    """Tiles by their cycles for one step of K over the whole matrix, the fewest first."""
+    """Return the tiles by their cycles for one step of K over the whole matrix, the fewest first."""
     product = OutputMatrix(rows, columns, lanes, target, target.costs.tile_prices)
     return sorted(product.tiles(few), key=product.cycles)
 
@@ -73,8 +75,8 @@ class OutputMatrix:
     prices: LoadPrices
 
     def tiles(self, few: bool) -> list[Tile]:
-        """Those whose sums and a panel's vectors fill the registers, with one for the element of a row, or one for each row
-        where products take lanes of vectors; some are left to LLVM."""
+        """Return the tiles whose sums and panel vectors fill the registers, with one register for the element of a row, or one
+        for each row if products take lanes of vectors; some registers are left to LLVM."""
         held = int(self.target.has_lane_products)
         free = self.target.vector_registers - self.target.costs.spare_registers
         most = self.target.costs.crowded_tile_rows if few else free
@@ -83,7 +85,7 @@ class OutputMatrix:
         return [*tiles, Tile(1, min(MAX_ROW_VECTORS, free // 2))] if self.rows == 1 else tiles
 
     def heights(self, tile: Tile, again: bool) -> list[list[Tiles]]:
-        """The ways to cut the rows."""
+        """Return the possible cuts of the rows."""
         found = balanced(self.rows, tile.rows)
         return [found, repeating(self.rows, tile.rows)] if again and len(found) > 1 else [found]
 
@@ -99,6 +101,6 @@ class OutputMatrix:
         return total * (1 + self.target.costs.tile_shape_fraction * (len(heights) * len(widths) - 1))
 
     def lines(self, tile: Tile, heights: Sequence[Tiles], code: TileCode) -> int:
-        """Of code, for all shapes of tile that there are."""
+        """Return the lines of code for all shapes of tiles that occur."""
         return sum(code.lines(m.size, -(-n.size // self.lanes)) for m in heights
                    for n in panels(self.columns, self.lanes, tile))

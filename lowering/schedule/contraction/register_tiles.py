@@ -1,5 +1,5 @@
-"""Products by register tiles, not in blocks: which tiles there are, what is packed, and in which order the loops stand. Rows
-pass all panels, tile by tile; or each panel passes all rows before the next one comes, if panels are much for the cache.
+"""Products by register tiles, without cache blocks: the tiles, the packing, and the order of the loops. Each tile of rows
+passes all panels; or each panel passes all rows before the next panel, if panels are large for the cache.
 """
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ Make = Callable[[Builder, Contraction, ContractionChoice, Target, Cut, Axis | No
 STEPS: Mapping[str, Make] = {"fma": Multiply.of, "multiply": Multiply.of, "dot2": Dot2.of, "dot4": Dot4.of,
                              "dot8": Dot4.of, "dual": DualMultiply.of, "pairs": DualMultiply.of, "bytes": ByteMultiply.of,
                              "widen": widening.WideningMultiply.of}
-"""What makes the step of a choice, for panels and groups of rows."""
+"""Functions that make the step of a choice, for panels and groups of rows, by the name of the step."""
 KERNELS: Mapping[str, type[MicroKernel]] = {"dot8": Dot8Kernel}
-"""Micro-kernels of their own."""
+"""Steps with a micro-kernel of their own."""
 MAX_COUNTED_PLACES = 128
-"""Of outer axes, for which rows of outputs are not counted."""
+"""Maximum number of points of outer axes at which rows of outputs are counted."""
 
 
 def alike_in_each(pattern: Contraction, choice: ContractionChoice, conditions: PaddingConditions) -> Tiles | None:
-    """Tiles of one size for the rows of outputs that there are at each place of the outer axes, more here and fewer there; the
-    last computes rows again."""
+    """Return tiles of one size for the rows of outputs that exist at each point of the outer axes, whose number varies; the
+    last tile recomputes rows. Return None if such tiles are impossible."""
     if pattern.m is None or not pattern.tested or conditions.rows or not may_repeat(pattern, choice.lanes):
         return None
     counts = counts_of_rows(pattern.m, pattern.tested)
@@ -54,7 +54,7 @@ def alike_in_each(pattern: Contraction, choice: ContractionChoice, conditions: P
 
 
 def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
-    """How many rows there are, at each place of the other axes; nothing where these places are many."""
+    """Return the numbers of rows that occur at points of the other axes; nothing if there are too many points."""
     others = sorted({a for w in tested for a in w.index.axes} - {m}, key=lambda a: a.name)
     if math.prod(a.extent for a in others) > MAX_COUNTED_PLACES or any(w.index.hidden for w in tested):
         return set()
@@ -64,7 +64,7 @@ def counts_of_rows(m: Axis, tested: Sequence[Range]) -> set[int]:
 
 
 def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
-    """The loops: see `macro_kernel`."""
+    """Write the loops: see `macro_kernel`."""
     groups = Axis("group", pattern.rows // choice.group) if choice.group else None
     conditions, widths = PaddingConditions.of(pattern.reduce, pattern.m, pattern.n), choice.cut(pattern.n.extent, target)
     wide = widths if choice.columns_first or choice.tile.rows == 1 else grouped_panels(widths, most_of_a_row(choice, target))
@@ -99,7 +99,7 @@ def micro_kernel(b: Builder, pattern: Contraction, choice: ContractionChoice, st
 
 def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, conditions: PaddingConditions, wide: Cut,
               step: Step, groups: Axis | None) -> Loop:
-    """The loop over tiles of rows: those of a group, or all."""
+    """Return the loop over tiles of rows: those of a group, or all."""
     pattern = macro.pattern
     if pattern.m is None:
         return macro.rows([Tiles(0, 1, 1)])
@@ -114,7 +114,7 @@ def row_tiles(macro: MacroKernel, choice: ContractionChoice, target: Target, con
 
 
 def most_of_a_row(choice: ContractionChoice, target: Target) -> int:
-    """Vectors of columns beside a single row, at most."""
+    """Return the maximum number of vectors of columns for a single row."""
     match choice.step:
         case "dual" | "pairs":
             return target.costs.dual_row_columns

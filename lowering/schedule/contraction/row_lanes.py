@@ -1,5 +1,5 @@
-"""Factors from a row, for machines whose products take one lane of a vector for all (FMLA and SDOT by element of 64-bit Arm):
-the elements of some steps of K are loaded at once, and each step takes its lane. The builder loads a vector once for all its
+"""Factors from a row, for machines whose products multiply by one lane of a vector (FMLA and SDOT by element of 64-bit Arm):
+the elements of several steps of K are loaded at once, and each step takes its lane. The builder loads a vector once for all its
 steps.
 """
 from __future__ import annotations
@@ -12,23 +12,23 @@ from ...loops.builder import Builder
 from ...loops.ir import Operand, Type
 
 ROW_STEPS = 4
-"""Steps of K whose factors are loaded at once, at most: they fill a vector of words."""
+"""Maximum steps of K whose factors are loaded at once: these fill a vector of words."""
 MAX_RUN_STEPS = 16
-"""Steps of an iteration over a run of K whose length is no multiple of that, at most: with more the code is long. Chosen."""
+"""Maximum steps of an iteration over a run of K: with more, the code is long. Chosen."""
 
 
 def lanes_of_row(b: Builder, buffer: Buffer, place: Affine, k: Affine, extent: int, size: int,
                  most: int = ROW_STEPS, beyond: bool = False) -> tuple[Operand, int] | None:
-    """The vector that has the factors of this step of K, and which lane they are; `place` is where its first one is, `k` the
-    step's first element of K, which has `extent` of them and all of whose steps are done, and `size` how many a step
-    has; at most `most` steps are loaded at once, and that many where what is `beyond` the last can be read. None where the loop
-    over K goes by single steps."""
+    """Return the vector that contains the factors of this step of K, and their lane. `place` is the offset of the step's first
+    factor, `k` the step's first element of K. K has `extent` elements, all steps of which are computed; a step has `size`
+    elements. At most `most` steps are loaded at once; exactly that many if memory `beyond` the last step can be read. Return
+    None if the loop over K goes by single steps."""
     stride = math.gcd(*(coefficient for _, coefficient in k.terms)) if k.terms else extent
     steps, step = stride // size, k.const % stride // size
     if steps == 1 or stride % size:
         return None
     first, count = step - step % most, most
-    while not beyond and first + count > steps:  # what is left, in ever shorter vectors
+    while not beyond and first + count > steps:  # the remainder, in ever shorter vectors
         count //= 2
         if step >= first + count:
             first += count
@@ -41,10 +41,10 @@ def lanes_of_row(b: Builder, buffer: Buffer, place: Affine, k: Affine, extent: i
 
 
 def steps_of_run(steps: int) -> int:
-    """Steps of a run that are done in one iteration of the loop over K: equal parts of it, as few as possible."""
+    """Return the steps of a run in one iteration of the loop over K: equal parts of the run, as few as possible."""
     return next(n for n in range(min(steps, MAX_RUN_STEPS), 0, -1) if steps % n == 0)
 
 
 def in_all_lanes(b: Builder, vector: Operand, lane: int, count: int) -> Operand:
-    """A lane of a vector, in `count` lanes."""
+    """Return a lane of a vector, broadcast to `count` lanes."""
     return b.shuffle(vector, vector, (lane,) * count)

@@ -1,2 +1,2 @@
-"""The strategies of nests whose outputs do not share work: one by one in vectors, and transposes.
-It imports `nest` and `vectorize`."""
+"""The strategies for nests whose outputs share no work: elementwise vectors and transposes.
+This package imports `nest` and `vectorize`."""

@@ -1,5 +1,5 @@
-"""Each output on its own: vectors along the contiguous axis. Also the pattern of everything that fits no other:
-reductions inside are computed where the axes that they depend on are known.
+"""The elementwise strategy: each output by itself, in vectors along the contiguous axis. It is also the fallback for nests that
+fit no other strategy: reductions are computed where the axes that they depend on are known.
 """
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from ..vectorize.table_lookup import looked_up
 from ..vectorize.vectorize import NARROW, Vectorizer, interleaved_values
 
 MAX_PREFETCHED_INPUTS = 4
-"""Tensors that are prefetched."""
+"""Maximum number of input tensors that are prefetched."""
 LONG_OPERATIONS, MAX_INTERLEAVED_OPERATIONS = 16, 150
-"""Above the first number of operations, those of the next vector wait too long unless two vectors are interleaved; above the
-second, one vector is code enough."""
+"""Operations above which two vectors are interleaved, since those of the next vector would wait too long; operations above
+which one vector is code enough."""
 HEAVY_INSTRUCTIONS = 12
-"""Instructions for a vector from which on it is asked how many vectors at a time are worth their code."""
+"""Instructions of a vector from which on code size limits the number of vectors at a time."""
 MAX_FREE_LINES = 50
-"""Lines of LLVM's text up to which it is not asked, with those for the remainder."""
+"""Maximum lines of LLVM's text, remainder included, for which code size does not limit the number of vectors at a time."""
 LONG_TAIL_INSTRUCTIONS = 30
-"""Instructions for a vector that are too many to have them twice for the remainder."""
+"""Instructions of a vector from which on the remainder gets no second copy of them."""
 MAX_REPEATED_RESULT_BYTES = 1 << 18
-"""Bytes of a result of which some elements may be computed twice, so that it need not lie where an argument is."""
+"""Maximum bytes of a result of which some elements may be computed twice: so small that it need not overlay an argument."""
 MAX_UNDIVIDED_INSTRUCTIONS = 1 << 18
-"""Instructions of a nest that no threads divide."""
+"""Maximum instructions of a nest that threads do not divide."""
 MAX_SINGLE_TERMS = 1 << 16
-"""Terms of sums of small elements that are walked one at a time rather than by loads under masks."""
+"""Maximum terms of sums of small elements that are added one at a time rather than by masked loads."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """`unroll` vectors of `lanes` neighbouring outputs at a time, with `interleaved` an operation of each after the other;
-    `streaming` past the caches; somewhat fewer outputs or more, so that they are whole groups of `group`."""
+    """`unroll` vectors of `lanes` neighbouring outputs at a time, rounded to whole groups of `group` outputs. With
+    `interleaved`, the vectors alternate operation by operation. With `streaming`, stores bypass the caches."""
     lanes: int
     unroll: int
     streaming: bool
@@ -59,7 +59,7 @@ class MapChoice:
 
     @property
     def columns(self) -> int:
-        """Outputs at a time."""
+        """Number of outputs at a time."""
         return whole_groups(self.unroll * self.lanes, self.group)
 
     def __str__(self) -> str:
@@ -68,12 +68,12 @@ class MapChoice:
 
 
 ONE_BY_ONE = MapChoice(1, 1, False)
-"""For outputs that are not contiguous along the innermost axis, among others."""
+"""The choice for outputs that are not contiguous along the innermost axis, among others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elementwise(Strategy):
-    """Each output on its own: fits every nest."""
+    """The elementwise strategy, which fits every nest."""
     nest: Nest
     target: Target
     choice: MapChoice
@@ -96,8 +96,8 @@ class Elementwise(Strategy):
 
 
 def lanes_of(nest: Nest, target: Target) -> int:
-    """As many lanes as the widest type has in a vector: of 8 bytes only if the output has, because exact paths and
-    indices are wide and rare."""
+    """Return the vector lanes of the widest type. Types of 8 bytes count only if the output has 8 bytes, because exact paths
+    and indices are wide and rare."""
     stack, seen, sizes = [nest.value], set(), {ITEM_SIZES[nest.out.dtype]}
     while stack:
         e = stack.pop()
@@ -137,7 +137,8 @@ def choose(nest: Nest, constraints: Constraints) -> MapChoice:
 
 
 def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: float) -> int:
-    """Vectors to unroll by: `most`, or fewer where each is much code and they are few; `alone` is how much longer one takes."""
+    """Return the number of vectors at a time: `most`, or fewer if each takes much code and there are few vectors. `alone` is
+    the additional fraction of time of one vector at a time."""
     each = weight(nest.value, axis)
     count, n = math.prod(a.extent for a in nest.axes) / lanes, axis.extent
 
@@ -153,16 +154,16 @@ def vectors_at_a_time(nest: Nest, axis: Axis, lanes: int, most: int, alone: floa
 
 
 def waits(nest: Nest, axis: Axis, target: Target) -> float:
-    """How much longer vectors take one after the other than where their operations alternate."""
+    """Return the additional fraction of time that vectors take one after the other rather than interleaved."""
     costs = target.costs
-    if not target.has_masked:  # as good a sign as there is
+    if not target.has_masked:  # the best available sign of in-order execution
         return costs.in_order_single_vector_fraction
     return costs.out_of_order_single_vector_fraction if weight(nest.value, axis) <= costs.out_of_order_instructions else (
         costs.long_single_vector_fraction)
 
 
 def weight(value: Expr, axis: Axis) -> int:
-    """About how many instructions a vector takes; a term of a short sum counts for each time."""
+    """Return the approximate number of instructions of a vector, with the terms of short sums unrolled."""
     every = list(nodes(value))
     terms = math.prod(a.extent for e in every if isinstance(e, Reduce) for a in e.axes[-1:] if a.extent <= MAX_UNROLLED_EXTENT)
     shuffles = sum(3 * min(abs(e.index[0].coefficient(axis)), MAX_SHUFFLED_STRIDE) for e in every if isinstance(e, Load)
@@ -171,8 +172,8 @@ def weight(value: Expr, axis: Axis) -> int:
 
 
 def streams(nest: Nest, lanes: int, target: Target, divided: bool) -> bool:
-    """True if the outputs go past the caches: more than these hold, in whole vectors, and not what another kernel is going
-    to read. Where threads have `divided` the work, a cache that they share may hold them, with what is read."""
+    """True if stores of the outputs bypass the caches: the outputs exceed the caches, consist of whole vectors, and no other
+    kernel reads them. If threads have `divided` the work, their shared cache may hold the outputs and the inputs."""
     n = nest.axes[-1] if nest.axes else None
     large = nest.out.role != "temporary" and nest.out.nbytes >= target.streaming_bytes
     if large and divided:
@@ -184,29 +185,29 @@ def streams(nest: Nest, lanes: int, target: Target, divided: bool) -> bool:
 
 
 def large_inputs(nest: Nest, target: Target) -> list[Load]:
-    """What is read from memory along the last axis, and from no cache."""
+    """Return the contiguous loads along the last axis of buffers too large for the second-level cache."""
     found = {e.buffer: e for e in nodes(nest.value) if isinstance(e, Load) and e.buffer.nbytes > target.l2_bytes // 2
              and all(isinstance(t, Axis) for t, _ in e.index[0].terms) and e.index[0].coefficient(nest.axes[-1]) == 1}
     return [e for e in found.values() if e.index[0].axes <= set(nest.axes)][:MAX_PREFETCHED_INPUTS]
 
 
 def scattered(value: Expr, axis: Axis, target: Target | None = None) -> bool:
-    """True if neighbours along the axis read small elements too far apart for shuffles, or anywhere: one by one, so more lanes
-    are only more code."""
+    """True if neighbours along the axis read small elements too far apart for shuffles, or anywhere. These are read one by one,
+    so that more lanes only mean more code."""
     return any(isinstance(e, Load) and e.dtype in NARROW and not (target and looked_up(e, target))
                and is_strided(e.index[0], axis) for e in nodes(value))
 
 
 def is_strided(index: Affine, axis: Axis) -> bool:
-    """True if what neighbours read is too far apart for shuffles, or anywhere."""
+    """True if neighbours read elements that are too far apart for shuffles, or anywhere."""
     if axis in index.hidden:
         return shared_by(index, axis) is None
     return abs(index.coefficient(axis)) > MAX_SHUFFLED_STRIDE
 
 
 def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
-    """True if the reductions are better walked along their terms, one output at a time: where neighbouring outputs
-    read far apart, and neighbouring terms do not."""
+    """True if reductions are faster along their terms, one output at a time: neighbouring outputs read far apart, and
+    neighbouring terms do not."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
         k = r.axes[-1]
         for x in (e for e in nodes(r.body) if isinstance(e, Load)):
@@ -217,9 +218,9 @@ def by_terms(nest: Nest, axis: Axis, target: Target) -> bool:
 
 
 def loads_under_masks(nest: Nest, axis: Axis) -> bool:
-    """True if little work has sums of small elements that neighbouring outputs read with a stride, and conditions that differ
-    between neighbours, without which an index may leave its buffer: then each is loaded alone, under a mask, which is much code
-    and no faster than one sum at a time, whose loop has bounds."""
+    """True if a small nest sums small elements that neighbouring outputs read with a stride, under conditions that differ
+    between neighbours and without which an index may leave its buffer. Each element would then need a masked load of its own,
+    which is much code and no faster than one sum at a time with loop bounds."""
     for r in (e for e in nodes(nest.value) if isinstance(e, Reduce)):
         bounds, _ = bounds_and_tests(r)
         little = math.prod(a.extent for a in (*nest.axes, *r.axes)) <= MAX_SINGLE_TERMS
@@ -230,21 +231,22 @@ def loads_under_masks(nest: Nest, axis: Axis) -> bool:
 
 
 def stays_inside(x: Load) -> bool:
-    """True if an index is in its buffer whatever conditions say."""
+    """True if an index stays in its buffer even where conditions fail."""
     low, high = x.index[0].bounds
     return low >= 0 and high < x.buffer.size
 
 
 def columns(nest: Nest, axis: Axis, size: int, group: int) -> list[Tiles]:
-    """How the last axis is cut: tiles of one size, that overlap, where each has sums of its own or is much code."""
+    """Return the tiles of the last axis: overlapping tiles of one size if each has sums of its own or takes much code, else
+    whole tiles and a remainder."""
     alike = axis.extent > size and axis.extent % group == 0 and (
         (len(nest.axes) > 1 and may_repeat(nest, axis)) or is_long(nest, axis))
     return repeating(axis.extent, size) if alike else chunks(axis.extent, size)
 
 
 def is_long(nest: Nest, axis: Axis) -> bool:
-    """True if the last outputs are so much code that rather some are computed twice. They must not lie where something is that
-    is read, so it is nobody's memory but the result's; and what threads divide is cut elsewhere."""
+    """True if the remainder takes so much code that some outputs are rather computed twice. The outputs must not overlay
+    anything that is read, so they must be a result's own memory. Nests that threads divide are cut elsewhere."""
     each, count = weight(nest.value, axis), math.prod(a.extent for a in nest.axes)
     divided = len(nest.axes) == 1 and count * each > MAX_UNDIVIDED_INSTRUCTIONS
     is_small = nest.out.role == "result" and nest.out.nbytes <= MAX_REPEATED_RESULT_BYTES
@@ -253,14 +255,14 @@ def is_long(nest: Nest, axis: Axis) -> bool:
 
 
 def may_repeat(nest: Nest, axis: Axis) -> bool:
-    """True if outputs with sums may be computed twice: they could not lie where something is that is read with the sums."""
+    """True if outputs with sums may be computed twice: they cannot overlay anything that is read together with the sums."""
     sums = [e for e in exposed(nest.value) if axis in free_axes(e)]
     return len(sums) == 1 and not any(x.buffer.data is None and axis in x.index[0].axes
                                       for x in loads_beside(nest.value, sums[0]))
 
 
 def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: RowRange | None) -> None:
-    """Loops over all axes but the last, which goes by vectors; `rows` bounds the first."""
+    """Write loops over all axes but the last, and vectors along the last; `rows` bounds the first axis."""
     lanes = choice.lanes
     shared = repeats(nest.value, nest.axes[-1]) if nest.axes and choice.lanes > 1 else NOTHING
     writer = EpilogueWriter(b, target, nest, streaming=choice.streaming, repeats=shared)
@@ -277,7 +279,7 @@ def lower(b: Builder, nest: Nest, choice: MapChoice, target: Target, rows: RowRa
             nested(b, axes[:1], at, lambda at: level(axes[1:], at, outer), rows if first else None, nest.where)
 
     def hoisted(at: At, outer: Vectorizer | None) -> Vectorizer:
-        """What reductions are known from here on inwards."""
+        """Compute the reductions whose axes are all known here, once for all inner loops."""
         v = Vectorizer(b, target, at, outer=outer)
         placed = frozenset(at)
         for r in exposed(nest.value):

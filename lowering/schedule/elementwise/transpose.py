@@ -1,4 +1,4 @@
-"""out[.., i, .., j] = f(x[.., j, .., i]): square blocks of x are turned in registers by rounds of shuffles."""
+"""The transpose strategy, out[.., i, .., j] = f(x[.., j, .., i]): shuffles transpose square blocks of x in registers."""
 from __future__ import annotations
 
 import math
@@ -19,12 +19,12 @@ from ..strategy import Constraints, Strategy
 from ..vectorize.epilogue import EpilogueWriter, OutputBlock
 
 MAX_BLOCK_LINES = 16
-"""Lines of a block: more would not stay in registers."""
+"""Maximum lines of a block: more would not fit the registers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransposeChoice:
-    """Blocks of `size` by `size` elements; `turned` is the output axis along which x is contiguous."""
+    """Blocks of `size` by `size` elements; `turned` is the number of the output axis along which x is contiguous."""
     size: int
     turned: int
 
@@ -34,7 +34,7 @@ class TransposeChoice:
 
 @dataclass(frozen=True, slots=True)
 class Transpose(Strategy):
-    """Square blocks turned in registers."""
+    """The strategy that transposes square blocks in registers."""
     nest: Nest
     target: Target
     choice: TransposeChoice
@@ -52,7 +52,7 @@ class Transpose(Strategy):
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> TransposeChoice | None:
-    """One load runs across the output; all others are regular along both axes."""
+    """Return a choice if exactly one load runs across the output and all others are regular along both axes, else None."""
     start = 1 if rows else 0
     every = list(nodes(nest.value))
     if len(nest.axes) - start < 2 or any(isinstance(e, (Guard, Reduce)) for e in every):
@@ -70,7 +70,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> TransposeChoice | None:
 
 
 def block_size(nest: Nest, height: int, width: int, most: int) -> int:
-    """Lines of a block: fewer where their code is not worth it."""
+    """Return the lines of a block: fewer than `most` if the code is not worth it."""
     count = math.prod(a.extent for a in nest.axes)
 
     def instructions(size: int) -> int:
@@ -103,7 +103,7 @@ def lower(b: Builder, nest: Nest, choice: TransposeChoice, target: Target, rows:
 
 
 def iteration(b: Builder, lines: Sequence[Operand]) -> Sequence[Operand]:
-    """Swap off-diagonal halves of ever smaller blocks."""
+    """Transpose a block: swap off-diagonal halves of ever smaller blocks."""
     n = len(lines)
     half = n // 2
     while half:

@@ -1,2 +1,2 @@
-"""A loop nest as data: its axes, indices and conditions, how it is cut into pieces and tiles, and plain loops over them.
-It imports nothing of the other rooms here."""
+"""Loop nests as data: axes, indices and conditions, cuts into pieces and tiles, and plain loops over them.
+This package imports none of its sibling packages."""

@@ -1,4 +1,4 @@
-"""An axis in blocks, while loops over them are written: the terms of one block, one by one or by vectors."""
+"""An axis cut into blocks, for writing the loops over the blocks and over the terms of one block, singly or by vectors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from ...loops.ir import INDEX, Literal, Operand
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a block of `axis`; a block has `size` of them, a multiple of the lanes of vectors, the last one may have
+    """The terms of one block of `axis`. A block has `size` terms, a multiple of the vector lanes; the last block may have
     fewer. `counter` numbers the blocks."""
     b: Builder
     axis: Axis
@@ -28,11 +28,11 @@ class Terms:
 
     @property
     def number(self) -> Affine:
-        """Which block it is."""
+        """Number of the current block."""
         return Affine.of(self.counter)
 
     def over_blocks(self, run: Callable[[], None]) -> None:
-        """Run for each block."""
+        """Call `run` for each block."""
         self.b.loop(self.counter, run)
 
     @property
@@ -40,7 +40,7 @@ class Terms:
         return self.number * self.size
 
     def count(self, step: int = 1) -> Operand:
-        """How many whole steps of `step` terms there are."""
+        """Return the number of whole steps of `step` terms in the current block."""
         extent, size = self.axis.extent // step, self.size // step
         if extent == self.blocks * size or self.blocks == 1:
             return Literal(min(size, extent), INDEX)
@@ -49,8 +49,8 @@ class Terms:
 
     def loop(self, run: Callable[..., Sequence[Operand] | None], inits: Sequence[Operand] = (), step: int = 1,
              unrolled: bool = False) -> tuple[Operand, ...]:
-        """Run for the place in the block of each step of `step` terms, and carried values. Without a loop where `unrolled`,
-        if all blocks have as many terms."""
+        """Call `run` with the offset in the block of each step of `step` terms, and the carried values. With `unrolled`, write
+        no loop if all blocks have the same number of terms."""
         count = self.count(step)
         known = int(count.value) if isinstance(count, Literal) else None
         if known == 0:
@@ -59,7 +59,7 @@ class Terms:
             for number in range(known):
                 inits = run(Affine.of(number * step), *inits) or ()
             return tuple(inits)
-        axis = Axis(self.axis.name, known or max(2, self.size // step))  # one with an extent of 1 would not stand in an index
+        axis = Axis(self.axis.name, known or max(2, self.size // step))  # an index omits axes of extent 1
 
         def body(*carried: Operand) -> Sequence[Operand] | None:
             return run(Affine.of(axis) * step, *carried)
@@ -67,7 +67,7 @@ class Terms:
         return self.b.loop(axis, body, inits) if known else self.b.loop(axis, body, inits, Literal(0, INDEX), count)
 
     def tail(self, step: int, run: Callable[[int, int], None]) -> None:
-        """Run for the remainder of steps of `step` terms, in the last block: its place and how many terms."""
+        """In the last block, call `run` with the offset and the number of the terms left over from steps of `step` terms."""
         left = self.axis.extent % step
         if left:
             place = self.axis.extent - left - (self.blocks - 1) * self.size
@@ -80,7 +80,7 @@ class Terms:
         self.when("eq", self.blocks - 1, run)
 
     def when_more(self, run: Callable[[], None]) -> None:
-        """Run where another block follows."""
+        """Call `run` in every block but the last."""
         self.when("lt", self.blocks - 1, run)
 
     def when(self, comparison: str, number: int, run: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The data of expressions of constants: whether an expression is one, its elements, and whether they stay float16."""
+"""The data of constant expressions: whether an expression is constant, its elements, and whether the elements stay float16."""
 from __future__ import annotations
 
 import numpy as np
@@ -16,13 +16,13 @@ def is_constant(e: Expr) -> bool:
 
 
 def stays_half(e: Expr, target: Target) -> bool:
-    """True if an expression is of numbers of float16 that stay so, and are converted where they are used."""
+    """True if an expression converts float16 numbers that are kept as float16 and converted at each use."""
     is_half = isinstance(e, Cast) and (e.arg.dtype, e.dtype, e.bits) == ("float16", "float32", False)
     return is_half and target.keeps_float16
 
 
 def constant(e: Expr, axes: tuple[Axis, ...]) -> Array:
-    """The data of an expression of constants over `axes`; plain loads are strided views, without index arrays."""
+    """Return the data of a constant expression over `axes`. Plain loads become strided views, without index arrays."""
     match e:
         case Load(buffer=buffer, index=(i,)) if buffer.data is not None and {t for t, _ in i.terms} <= set(axes):
             low, high = i.bounds

@@ -1,4 +1,4 @@
-"""Index arithmetic inside expressions: what is computed from positions stays an index expression where that is affine."""
+"""Index arithmetic inside expressions: a value computed from positions stays an index expression if it is affine."""
 from __future__ import annotations
 
 from ...elements.affine import Affine, Computed
@@ -7,7 +7,7 @@ from .quotient_axes import divided, divided_with_rest
 
 
 def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | None:
-    """An operation on positions that is a position itself, so that it stays affine; None where it is not."""
+    """Return an operation on positions as a position, so that it stays affine, or None if it is not affine."""
     if len(args) != 2 or not all(isinstance(a, (IndexValue, Const)) and not is_float(a.dtype) for a in args):
         return None
     x, y = (a.index if isinstance(a, IndexValue) else Affine((), int(a.value)) for a in args)  # type: ignore[attr-defined]
@@ -24,7 +24,7 @@ def arithmetic(primitive: str, args: tuple[Expr, ...], dtype: str) -> Expr | Non
 
 
 def position(index: Affine, dtype: str) -> Expr | None:
-    """A position, if the dtype holds all its values."""
+    """Return a position, or None if the dtype does not hold all its values."""
     low, high = index.bounds
     if low < extreme(dtype, "min") or high > extreme(dtype, "max"):
         return None
@@ -32,12 +32,12 @@ def position(index: Affine, dtype: str) -> Expr | None:
 
 
 def converted(e: Expr, dtype: str) -> Expr | None:
-    """A position in another integer type."""
+    """Return a position in another integer type, or None if `e` is no position or `dtype` is no integer type."""
     return position(e.index, dtype) if isinstance(e, IndexValue) and not is_float(dtype) and dtype != "bool" else None
 
 
 def computed_index(value: Expr, extent: int) -> Affine:
-    """The index that a value is, clamped into range(extent); affine where the value is."""
+    """Return a value as an index, clamped to range(extent). The index is affine if the value is."""
     if isinstance(value, Const):
         return Affine((), min(max(int(value.value), 0), extent - 1))
     if isinstance(value, IndexValue) and value.index.bounds[0] >= 0 and value.index.bounds[1] < extent:
@@ -46,7 +46,7 @@ def computed_index(value: Expr, extent: int) -> Affine:
 
 
 def value_bounds(e: Expr) -> tuple[int, int]:
-    """What an integer expression can be at most, from its dtype, from the data of a constant, or from a position."""
+    """Return the least and the greatest value of an integer expression, from its dtype, a constant's data, or a position."""
     if found := divided(e):
         return 0, found.most
     if found := divided_with_rest(e):

@@ -1,7 +1,7 @@
 """A kernel as a loop nest over flat memory: one index for each access, no axis of extent 1, as few axes as possible.
 
-`flatten` makes a nest of a kernel; `split_nest` cuts it up and merges axes. After that, what a nest computes can be recognised
-by its pattern.
+`flatten` turns a kernel into a nest; `split_nest` splits the nest and merges axes. After that, strategies can match the nest's
+pattern.
 """
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .index_arithmetic import arithmetic, computed_index, converted
 from .quotient_axes import put_together
 
 At = Mapping[Axis, Affine]
-"""A place: what stands for each axis there."""
+"""A point of the iteration space: the index expression of each axis there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
     """out[index] = value for all axes, outermost first, where the conditions `where` on axes hold; every load has one flat
-    index. `low` is where the first axis starts in the kernel's, if that is cut. `name` is a prefix for buffers made
-    for it."""
+    index. `low` is the start of the first axis in the kernel's first axis, if that is cut. `name` prefixes the names of
+    the nest's buffers."""
     name: str
     out: Buffer
     axes: tuple[Axis, ...]
@@ -34,7 +34,7 @@ class Nest:
 
 
 def number_of(axes: Iterable[Axis], at: At) -> Affine:
-    """Which place it is, counted through these axes."""
+    """Return the row-major number of a point over these axes."""
     number = Affine()
     for axis in axes:
         number = number * axis.extent + at[axis]
@@ -42,15 +42,15 @@ def number_of(axes: Iterable[Axis], at: At) -> Affine:
 
 
 def operands(e: Expr) -> tuple[Expr, ...]:
-    """What a node needs whatever conditions say: the operands of arithmetic."""
+    """Return the operands that a node needs whether conditions hold or not: those of arithmetic."""
     if isinstance(e, Apply):
         return e.args
     return (e.arg,) if isinstance(e, Cast) else ()
 
 
 class Rewriter:
-    """Rebuilds an expression for other axes: `at` says what stands for an axis (for a reduction's, one axis or
-    nothing), `flat` what an access is. Known guards disappear, shared nodes stay shared."""
+    """Rebuilds an expression for other axes. `at` maps an axis to its index expression (a reduction axis to one axis or
+    none), `flat` maps a load to a buffer and a flat index. Known guards disappear; shared nodes stay shared."""
 
     def __init__(self, at: Mapping[Axis, Affine], flat: Callable[[Load], tuple[Buffer, Affine]] | None = None) -> None:
         self.at, self.flat = at, flat
@@ -58,7 +58,7 @@ class Rewriter:
         self.terms: dict[Computed, Affine] = {}
 
     def value(self, e: Expr) -> Expr:
-        """The expression at the new place; without recursion over arithmetic, because chains may be long."""
+        """Return the expression for the new axes. Do not recurse over arithmetic, because chains may be long."""
         stack = [e]
         while stack:
             node = stack[-1]
@@ -132,8 +132,8 @@ class Rewriter:
 
 
 def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
-    """`rings` says which buffers hold only the last rows, and the smaller buffer that they lie in: as many rows as its
-    first extent above 1 that differs."""
+    """Return a kernel as a nest. `rings` maps each buffer of which only the last rows are kept to a smaller ring buffer, whose
+    number of rows is its extent in the first dimension where the buffer has more than one element."""
     rewriter = flattening(kernel, rings)
     index = rewriter.index(flat_index(kernel.out, tuple(map(Affine.of, kernel.axes)), rings))
     out = rings.get(kernel.out, kernel.out)
@@ -142,12 +142,12 @@ def flatten(kernel: Kernel, rings: Mapping[Buffer, Buffer] = {}) -> Nest:
 
 
 def flat_values(kernel: Kernel, parts: Iterable[Expr]) -> list[Expr]:
-    """Parts of a kernel's value as they are in its nest: every load with one flat index, those of computed indices, too."""
+    """Return parts of a kernel's value as in its nest: every load has one flat index, including loads in computed indices."""
     return list(map(flattening(kernel, {}).value, parts))
 
 
 def flattening(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> Rewriter:
-    """What makes the accesses of a kernel flat, and leaves out axes with one value."""
+    """Return the rewriter that flattens the accesses of a kernel and drops axes of extent 1."""
     def flat(load: Load) -> tuple[Buffer, Affine]:
         buffer = load.buffer
         if len(load.index) == 1 and (len(buffer.shape) == 1 or buffer not in rings):
@@ -158,13 +158,13 @@ def flattening(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> Rewriter:
 
 
 def units(kernel: Kernel) -> dict[Axis, Affine]:
-    """The axes with one value, which it stands for."""
+    """Return a map from each axis of extent 1 to index 0."""
     reduced = (a for e in nodes(kernel.value) if isinstance(e, Reduce) for a in e.axes)
     return {a: Affine() for a in (*kernel.axes, *reduced) if a.extent == 1}
 
 
 def flat_index(buffer: Buffer, index: tuple[Affine, ...], rings: Mapping[Buffer, Buffer]) -> Affine:
-    """The place of buffer[index] in memory."""
+    """Return the flat index of buffer[index] in memory."""
     if ring := rings.get(buffer):
         d = next(d for d, n in enumerate(buffer.shape) if n > 1)
         rows = ring.shape[d]
@@ -178,7 +178,7 @@ def flat_index(buffer: Buffer, index: tuple[Affine, ...], rings: Mapping[Buffer,
 
 # ---- patterns ----------------------------------------------------------------------------------------------------
 def free_axes(e: Expr) -> frozenset[Axis]:
-    """Axes on which the value depends; those that its reductions run over are not among them."""
+    """Return the axes on which the value depends, without the axes of its own reductions."""
     free: set[Axis] = set()
     bound: set[Axis] = set()
     for node in nodes(e):
@@ -192,7 +192,7 @@ def free_axes(e: Expr) -> frozenset[Axis]:
 
 
 def indices_of(e: Expr) -> Iterator[Affine]:
-    """The index expressions of one node, those inside a modulo too."""
+    """Yield the index expressions of one node, including those inside a modulo."""
     match e:
         case Load(index=index):
             stack = list(index)
@@ -209,7 +209,7 @@ def indices_of(e: Expr) -> Iterator[Affine]:
 
 
 def exposed(e: Expr, kind: type[Reduce] = Reduce) -> list[Reduce]:
-    """Reductions of the value that no guard and no other reduction stands before."""
+    """Return the reductions of the value that are not inside a guard or another reduction."""
     found: list[Reduce] = []
     seen: set[int] = set()
     stack = [e]
@@ -231,11 +231,11 @@ def exposed(e: Expr, kind: type[Reduce] = Reduce) -> list[Reduce]:
 
 
 def is_dense(nest: Nest) -> bool:
-    """True if all outputs are written, and neighbours along the last axis are neighbours in memory."""
+    """True if all outputs are written, and outputs are contiguous along the last axis."""
     return not nest.where and (not nest.axes or nest.index.coefficient(nest.axes[-1]) == 1)
 
 
 def main_reduction(nest: Nest, axis: Axis) -> Reduce | None:
-    """The one reduction that differs along `axis`, if no guard stands before it."""
+    """Return the only reduction that depends on `axis`; None if there are several or it is inside a guard or reduction."""
     found = [r for r in nodes(nest.value) if isinstance(r, Reduce) and axis in free_axes(r)]
     return found[0] if len(found) == 1 and found[0] in exposed(nest.value) else None

@@ -1,5 +1,4 @@
-"""Which way each condition of a reduction goes in a tile of outputs: settled when compiling, a bound of a loop, or
-tested."""
+"""The treatment of a reduction's conditions in a tile of outputs: settled at compile time, loop bounds, or tests."""
 from __future__ import annotations
 
 import math
@@ -12,15 +11,15 @@ from ...elements.traverse import computed, loads
 from .tile_axis import interior
 
 MAX_UNROLLED_PLACES = 16
-"""A window that is unrolled at a border has no more places than this."""
+"""Maximum number of taps of a window that is unrolled at a border."""
 
 
 def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[Range]]:
-    """The conditions of r that can bound one of its loops, and those that must be tested for each term.
+    """Return the conditions of r that can bound one of its loops, and those that must be tested for each term.
 
-    A bound is affine, mentions an axis of r, and is equal in all `lanes`. And what it keeps in range must be seen to
-    be: an index that leaves its buffer elsewhere, if no sum of multiples of the conditions keeps it, has to move with
-    the bound's own (h * width + w with 0 <= h < height).
+    A bound is affine, mentions an axis of r, and is equal in all `lanes`. It must also provably keep accesses in range:
+    an index that can leave its buffer, unless a sum of multiples of the conditions keeps it inside, has to move with
+    the index of the bound (h * width + w with 0 <= h < height).
     """
     wild = [x.index[0] for x in loads(r.body) if not kept_in_range(x, r.where)]
     bounds: list[Range] = []
@@ -38,7 +37,7 @@ def bounds_and_tests(r: Reduce, *lanes: Axis | None) -> tuple[list[Range], list[
 
 
 def kept_in_range(x: Load, where: Sequence[Range]) -> bool:
-    """True if x is inside its buffer where the conditions hold, as far as one of them for each of its terms says."""
+    """True if x is inside its buffer where the conditions hold, judged by at most one condition for each term of its index."""
     rest, low, high = x.index[0], 0, 0
     for w in where:
         if not w.index.terms:
@@ -55,8 +54,9 @@ def kept_in_range(x: Load, where: Sequence[Range]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PaddingConditions:
-    """`rows` mention the tile's rows and are settled at constant positions of a tile; `bounds` mention neither rows
-    nor lanes; `tests` are what is left, tested where a term is computed. `tapped` are the reduction axes in `rows`."""
+    """The conditions of a reduction by treatment. `rows` mention the tile's rows and are settled at constant tile positions.
+    `bounds` mention neither rows nor lanes. `tests` are the others, tested for each term. `tapped` are the reduction axes
+    in `rows`."""
     rows: tuple[Range, ...]
     bounds: tuple[Range, ...]
     tests: tuple[Range, ...]
@@ -77,11 +77,11 @@ class PaddingConditions:
 
     @property
     def by_single_rows(self) -> bool:
-        """True if border rows are better computed one by one, because unrolling their windows is too much code."""
+        """True if border rows are computed one by one, because unrolling their windows would take too much code."""
         return math.prod(a.extent for a in self.tapped) > MAX_UNROLLED_PLACES
 
     def fractions(self, m: Axis) -> list[float]:
-        """The fraction of the window of each row that the conditions let pass."""
+        """Return, for each row, the fraction of its window for which the conditions hold."""
         low, high = interior(m, self.rows)
         return [1.0 if low <= row < high else self.fraction({m: Affine.of(row)}) for row in range(m.extent)]
 

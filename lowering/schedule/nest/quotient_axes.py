@@ -1,8 +1,8 @@
 """Quotients of positions by constants among computed indices: `c` and `m` of `oc = c * M + m`.
 
-What is known of them that is not known of an index from data: they are in range without being clamped, a quotient and its
-remainder put together again are the position, and where a vector begins at a multiple of the divisor, they are constants
-beside it.
+Unlike an index from data, a quotient is in range without a clamp, and a quotient and its remainder combine to the position
+again. If a vector begins at a multiple of the divisor, the quotient and the remainder of each lane differ from those of the
+first lane by constants.
 """
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...elements.expression import Apply, Const, Expr, IndexValue
 
 @dataclass(frozen=True, slots=True)
 class DividedPosition:
-    """A position that is not negative, and what it is divided by."""
+    """A division of a non-negative position by a constant."""
     source: Affine
     by: int
 
     @property
     def most(self) -> int:
-        """The greatest quotient."""
+        """Greatest quotient."""
         return self.source.bounds[1] // self.by
 
 
@@ -33,7 +33,7 @@ def divided(e: Expr) -> DividedPosition | None:
 
 
 def divided_with_rest(e: Expr) -> DividedPosition | None:
-    """The division of which an expression is the remainder."""
+    """Return the division of which an expression is the remainder, or None."""
     match e:
         case Apply("sub", (IndexValue(index), Apply("mul", (quotient, Const(by))))):
             found = divided(quotient)
@@ -42,19 +42,19 @@ def divided_with_rest(e: Expr) -> DividedPosition | None:
 
 
 def division(term: Term) -> DividedPosition | None:
-    """The division of which a term is the quotient, never clamped."""
+    """Return the division of which a term is the quotient, if the quotient is never clamped, or None."""
     found = divided(term.value) if isinstance(term, Computed) else None
     return found if found and isinstance(term, Computed) and found.most < term.extent else None
 
 
 def division_of_rest(term: Term) -> DividedPosition | None:
-    """The division of which a term is the remainder, never clamped."""
+    """Return the division of which a term is the remainder, if the remainder is never clamped, or None."""
     found = divided_with_rest(term.value) if isinstance(term, Computed) else None
     return found if found and isinstance(term, Computed) and found.by <= term.extent else None
 
 
 def put_together(terms: Sequence[tuple[Term, int]], const: int) -> Affine:
-    """The sum of the terms, in which q * k * by + r * k is k times what was divided."""
+    """Return the sum of the terms, with q * k * by + r * k replaced by k times the dividend."""
     result = Affine.sum(terms, const)
     if sum(isinstance(t, Computed) for t, _ in result.terms) < 2:
         return result
@@ -69,7 +69,8 @@ def put_together(terms: Sequence[tuple[Term, int]], const: int) -> Affine:
 
 
 def shared_by(index: Affine, axis: Axis) -> DividedPosition | None:
-    """The division by which alone an index depends on an axis that grows by one: neighbours read the same, some at a time."""
+    """Return the only division through which an index depends on an axis, if the dividend grows by 1 along the axis: groups of
+    neighbours read the same element. Else return None."""
     found: set[DividedPosition] = set()
     for term, _ in index.terms:
         if axis in Affine(((term, 1),)).axes:

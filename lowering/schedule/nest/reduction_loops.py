@@ -1,8 +1,8 @@
 """The loops over reduction axes, shared by all strategies.
 
-A condition that mentions the tiled axis is settled when compiling (its reduction axis is unrolled, the tiles at the
-border sit at constant positions); any other becomes the bounds of the loop over the last axis that it mentions. So
-nothing is tested per element.
+A condition that mentions the tiled axis is settled at compile time (its reduction axis is unrolled, the tiles at the
+border have constant positions); any other becomes the bounds of the loop over the last axis that it mentions. So no
+element is tested.
 """
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from .loop_nest import At
 Accumulators = Sequence[Operand]
 Step = Callable[[At, Accumulators], Accumulators]
 Runs = Mapping[Axis, Sequence[range]]
-"""Values of axes that are unrolled: a run of one is a constant, a longer one a loop."""
+"""Runs of values of unrolled axes: a run of one value is a constant, a longer run a loop."""
 NOTHING: Runs = {}
 
 
 LONG_UNROLL = 8
-"""Steps of an iteration, of which a quarter is tried, too, where they are more: three are fewer than that."""
+"""Unroll factor above which a quarter of the factor is tried, too, before 3."""
 MAX_UNROLLED_EXTENT, MAX_UNROLLED_SUMS = 4, 64
-"""A last axis as short as the first is unrolled, if its steps update at most the second number of sums: more is much code."""
+"""Maximum extent of a last axis that is unrolled, and maximum number of sums that its steps update: more is too much code."""
 
 
 def unsettled(where: Iterable[Range], places: Sequence[At]) -> tuple[Range, ...]:
-    """The conditions that can fail at one of these places (enough are the first and the last of a tile)."""
+    """Return the conditions that can fail at one of these points (the first and the last point of a tile are enough)."""
     return tuple(w for w in where if any(w.substitute(p).known is not True for p in places))
 
 
 def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], tested: bool = False) -> Runs:
-    """Axes whose neighbouring values share a run if the conditions, which hold or fail at each of them, hold and fail at
-    the same places; where others are `tested`, if these are the same, too."""
+    """Return the runs of values of each axis. Neighbouring values share a run if each condition is known for them, and holds
+    or fails at the same points; with `tested`, a condition may be unknown, too, if it is unknown for all of them."""
     def ways(axis: Axis, at: Affine) -> tuple[bool | None, ...]:
         here = [{**p, axis: at} for p in places]
         return tuple([w.substitute(p).known for w in where if w.index.coefficient(axis) for p in here])
 
     def settled(axis: Axis, run: range) -> bool:
-        """True if what is known of each value is known of all at once: not where a condition fails below its range for some
-        and above it for others."""
+        """True if what is known of each value is known of the whole run: not if a condition fails below its range for some
+        values and above it for others."""
         found = ways(axis, Affine.of(Axis(axis.name, len(run))) + run.start)
         return (tested or None not in found) and found == ways(axis, Affine.of(run.start))
 
@@ -55,12 +55,12 @@ def alike(axes: Iterable[Axis], where: Sequence[Range], places: Sequence[At], te
 
 def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at: At, inits: Accumulators, step: Step,
                  unrolled: Runs = NOTHING, unroll: int = 2, group: int = 1, short: int = MAX_UNROLLED_EXTENT) -> Accumulators:
-    """Run `step` for all values of the reduction axes for which the conditions `where` hold; those in `unrolled` have a run of
-    values at a time; the last axis goes in steps of `group` elements, with no loop if it is as `short`."""
+    """Write `step` for all values of the reduction axes for which the conditions `where` hold, and return the sums. An axis in
+    `unrolled` goes run by run. The last axis goes in steps of `group` elements, unrolled if it has at most `short` steps."""
     homes = [next(a for a in reversed(axes) if w.index.coefficient(a)) for w in where]
 
     def values(depth: int, run: range, at: At, acc: Accumulators, mine: Sequence[Range]) -> Accumulators:
-        """Some values of an axis."""
+        """Write a run of values of an axis."""
         loop = Axis(axes[depth].name, len(run))
         place = {**at, axes[depth]: Affine.of(loop) + run.start}
         known = [w.substitute(place).known for w in mine]
@@ -76,7 +76,7 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
             loop, lambda *acc: level(depth + 1, place, acc), acc)
 
     def grouped(depth: int, at: At, acc: Accumulators, high: Operand) -> Accumulators:
-        """The last axis from 0 on, in whole steps."""
+        """Write the last axis from 0 on, in whole steps."""
         loop = Axis(axes[depth].name, axes[depth].extent // group)
         end = b.op("div", b.op("add", high, Literal(group - 1, INDEX), hoist=True), Literal(group, INDEX), hoist=True)
         place = {**at, axes[depth]: Affine.of(loop) * group}
@@ -117,7 +117,7 @@ def reduce_loops(b: Builder, axes: tuple[Axis, ...], where: Sequence[Range], at:
 
 
 def bounds(b: Builder, axis: Axis, where: Sequence[Range]) -> tuple[Operand, Operand]:
-    """The values of `axis` for which all conditions hold, given the loops around."""
+    """Return the range of values of `axis` for which all conditions hold, given the enclosing loops."""
     lows, highs = [Affine()], [Affine.of(axis.extent)]
     divided_lows: list[tuple[Affine, int]] = []
     divided_highs: list[tuple[Affine, int]] = []
@@ -134,7 +134,7 @@ def bounds(b: Builder, axis: Axis, where: Sequence[Range]) -> tuple[Operand, Ope
 
 
 def extreme(b: Builder, which: str, first: Affine, others: Sequence[tuple[Affine, int]]) -> Operand:
-    """The greatest or least of `first` and the others, each divided and rounded up; numbers are compared here."""
+    """Return the greatest or least of `first` and the others, each divided and rounded up. Fold constants at compile time."""
     choose = max if which == "max" else min
     number = choose([first.const, *(-(-x.const // by) for x, by in others if not x.terms)])
     result: Operand = Literal(number, INDEX)
@@ -147,6 +147,6 @@ def extreme(b: Builder, which: str, first: Affine, others: Sequence[tuple[Affine
 def ceil_divide(b: Builder, x: Affine, by: int) -> Operand:
     if by == 1:
         return b.index(x)
-    shift = max(0, -(x.bounds[0] // by)) + 1  # what is divided is never negative
+    shift = max(0, -(x.bounds[0] // by)) + 1  # the dividend is never negative
     quotient = b.op("div", b.index(x + shift * by + by - 1), Literal(by, INDEX), hoist=True)
     return b.op("sub", quotient, Literal(shift, INDEX), hoist=True)

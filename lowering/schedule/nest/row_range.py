@@ -1,4 +1,4 @@
-"""The range of its outermost axis that a function computes, and plain loops."""
+"""The range of the outermost axis that a function computes, and plain loops."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ class RowRange:
 
     @staticmethod
     def of(b: Builder, start: int, extent: int) -> RowRange | None:
-        """The rows that the function is called for, as far as they are among `extent` ones from `start` on."""
+        """Return the rows that the function is called for, limited to `extent` rows from `start` on, or None for all rows."""
         if b.rows is None:
             return None
         low, high = b.rows
@@ -31,7 +31,7 @@ class RowRange:
 
 def nested(b: Builder, axes: tuple[Axis, ...], at: At, run: Callable[[At], None], rows: RowRange | None = None,
            where: Sequence[Range] = ()) -> None:
-    """A plain loop for each axis, for the places where the conditions hold; the first over `rows` only."""
+    """Write a plain loop for each axis, over the points where the conditions hold; the first loop covers `rows` only."""
     if not axes:
         run(at)
         return
@@ -43,7 +43,7 @@ def nested(b: Builder, axes: tuple[Axis, ...], at: At, run: Callable[[At], None]
 
 
 def over_tested(b: Builder, axis: Axis, tiles: Tiles, where: Sequence[Range], run: Callable[[Affine], None]) -> None:
-    """Run for the start of each tile of the places where the conditions hold, of which there are those of one tile at least."""
+    """Call `run` with the start of each tile of the positions where the conditions hold, at least one tile of them."""
     low, high = bounds(b, axis, where)
     last = b.op("sub", b.op("sub", high, low, hoist=True), Literal(tiles.size, INDEX), hoist=True)
     tile, place = Axis("tile", tiles.count), Axis("place", axis.extent - tiles.size + 1)

@@ -1,5 +1,5 @@
 """The pieces of a nest, each with a pattern of its own: cut where guards change and where quotients of an axis become affine,
-then with as few axes as possible.
+then merged into as few axes as possible.
 """
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from .quotient_axes import shared_by
 from .tile_axis import breaks, interior
 
 MAX_PIECES, MAX_PIECES_OF_FEW, FEW_ELEMENTS = 64, 16, 1 << 16
-"""A nest is cut into no more pieces than the first, unless one axis alone needs more (a concatenation of many); into no more
-than the second, if it has fewer elements than the third."""
+"""Maximum number of pieces of a nest, unless one axis alone needs more (a concatenation of many); maximum number of pieces of
+a nest with few elements; number of elements below which these are few."""
 MAX_OWN_PHASES = 2
-"""Phases of a transposed convolution that may have code of their own in any case."""
+"""Maximum number of phases of a transposed convolution that have code of their own in any case."""
 MIN_CUT_ROW = 96
-"""A row of fewer elements is not cut, too, but tested element by element."""
+"""Minimum number of elements of a row that is cut in addition to other axes; a shorter row is tested element by element."""
 MIN_VECTOR_TERMS = 4
-"""As few terms as this are worth a vector of them, where neighbouring outputs would be gathered from anywhere."""
+"""Minimum number of terms that are worth a vector of terms, where neighbouring outputs would be gathered from anywhere."""
 MIN_INNER_PLACES = 4
-"""As few neighbours as this are worth an iteration of the innermost loop."""
+"""Minimum number of neighbours that are worth an iteration of the innermost loop."""
 
 
 class PhaseUses(Protocol):
-    """What the strategies make of the phases of a nest, on which it depends how it is cut."""
+    """The strategies' view of the phases of a nest, which decides how the nest is cut."""
     def share_contraction(self, nests: Sequence[Nest]) -> bool:
-        """True if they are contractions that can run as the iterations of one loop."""
+        """True if the nests are contractions that can run as the iterations of one loop."""
 
     def is_elementwise(self, nest: Nest) -> bool:
-        """True if a nest runs element by element, if none of its rows are asked for by themselves."""
+        """True if a nest runs element by element when no rows are requested separately."""
 
 
 def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Nest]:
-    """Pieces in which guards on one output axis are settled: a padding, its border; a concatenation, its operands. And
-    pieces in which a quotient of an axis is affine: the phases of a transposed convolution. With `by_rows` the first
+    """Return pieces in which guards on one output axis are settled (the border of a padding, the operands of a
+    concatenation) and a quotient of an axis is affine (the phases of a transposed convolution). With `by_rows` the first
     axis stays, even with an extent of 1."""
     nest = repeating(nest, by_rows, target)
     if not by_rows and nest.axes and sums_along_terms(nest) and (looped := iterations(nest, 0)) is not nest:
@@ -61,8 +61,8 @@ def split(nest: Nest, by_rows: bool, target: Target, uses: PhaseUses) -> list[Ne
 
 
 def sums_along_terms(nest: Nest) -> bool:
-    """True if the last axis has a quotient, and neighbouring terms of the sums are neighbours in memory: so that a sum goes
-    along its terms, where neighbouring outputs would read anywhere."""
+    """True if the last axis has a quotient, and the terms of the sums are contiguous in memory: a sum then goes along its
+    terms, because neighbouring outputs would read anywhere."""
     sums = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
     return nest.axes[-1] in quotients(nest, nest.axes) and bool(sums) and all(
         e.axes[-1].extent >= MIN_VECTOR_TERMS and all(x.index[0].coefficient(e.axes[-1]) == 1 for x in loads(e.body))
@@ -70,13 +70,13 @@ def sums_along_terms(nest: Nest) -> bool:
 
 
 def are_maps(nests: Sequence[Nest], uses: PhaseUses) -> bool:
-    """True if all that has sums has no better strategy than element by element: its sums are the same code for each phase."""
+    """True if every nest with sums is best run element by element: the sums are then the same code in each phase."""
     sums = [nest for nest in nests if any(isinstance(e, Reduce) for e in nodes(nest.value))]
     return bool(sums) and all(uses.is_elementwise(collapse(nest)) for nest in sums)
 
 
 def phases(nest: Nest, by_rows: bool) -> list[Nest]:
-    """The phases of axes with a quotient, one piece or several for each."""
+    """Return the phases of axes with a quotient, one or more pieces for each phase."""
     steps = {a: index.divisor for a, index in quotients(nest, nest.axes[:-1]).items() if not (by_rows and a is nest.axes[0])}
     if not steps or math.prod(steps.values()) > MAX_PIECES:
         return cut(nest, by_rows)
@@ -86,8 +86,8 @@ def phases(nest: Nest, by_rows: bool) -> list[Nest]:
 
 
 def iterations(nest: Nest, last: int) -> Nest:
-    """The nest with a loop over the phases of each axis with a quotient, but the `last` ones, which makes one body of code of
-    them."""
+    """Return the nest with a loop over the phases of each axis with a quotient, except for the `last` innermost axes. The
+    phases then share one loop body."""
     at: dict[Axis, Affine] = {}
     outermost, axes, where = [], list(nest.axes), list(nest.where)
     turned = nest.axes[:len(nest.axes) - last]
@@ -108,9 +108,9 @@ def iterations(nest: Nest, last: int) -> Nest:
 
 
 def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
-    """The nest with two axes for each that goes through the same places again and again: which time, and the place. Its
-    quotient and its remainder are then axes (a tile, rows that are gathered). Where there are reductions, `iterations` and
-    `phases` do better, but for a last axis of which many neighbours share what they read."""
+    """Return the nest with each axis that repeats the same positions split in two: the turn and the position in it. The
+    quotient and the remainder of the axis are then axes (a tile, rows that are gathered). With reductions, `iterations`
+    and `phases` do better, except for a last axis along which many neighbours share what they read."""
     every = list(nodes(nest.value))
     reductions = any(isinstance(e, Reduce) for e in every)
     last, shared = nest.axes[-1:], bool(nest.axes) and are_shared(every, nest.axes[-1])
@@ -137,20 +137,20 @@ def repeating(nest: Nest, by_rows: bool, target: Target) -> Nest:
 
 
 def are_shared(every: Sequence[Expr], axis: Axis) -> bool:
-    """True if neighbours along an axis share, some at a time, what they read at a quotient of it, and have no remainder."""
+    """True if groups of neighbours along an axis share what they read at a quotient of the axis, and no remainder is used."""
     hidden = [i for e in every for i in indices_of(e) if axis in i.hidden]
     return bool(hidden) and all(shared_by(i, axis) for i in hidden)
 
 
 def least_shared(target: Target, sums: bool) -> int:
-    """As many neighbours that share what they read are worth a loop of their own: where a vector holds no two groups of them,
-    and for sums more than two vectors have; any where there are no vectors."""
+    """Return the minimum size of a group of neighbours with shared reads that is worth a loop of its own: so many that no
+    vector holds two groups; for sums, more than two vectors; without vectors, any group."""
     lanes = target.lanes(4)
     return 2 if lanes == 1 else 2 * lanes + 1 if sums else lanes // 2 + 1
 
 
 def shortened(nest: Nest) -> Nest:
-    """Reduction axes run only where conditions on them alone hold."""
+    """Return the nest with its reduction axes cut to the range in which conditions on them alone hold."""
     at: dict[Axis, Affine] = {}
     reductions = [e for e in nodes(nest.value) if isinstance(e, Reduce)]
     for e in reductions:
@@ -166,13 +166,13 @@ def shortened(nest: Nest) -> Nest:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """What is divided, and by what."""
+    """A dividend and its divisor."""
     index: Affine
     divisor: int
 
 
 def quotients(nest: Nest, axes: Sequence[Axis]) -> dict[Axis, Quotient]:
-    """Of these axes, those of which the expression computes a quotient."""
+    """Return those of `axes` of which the expression computes a quotient, each with its quotient."""
     result: dict[Axis, Quotient] = {}
     for e in nodes(nest.value):
         match e:
@@ -184,7 +184,7 @@ def quotients(nest: Nest, axes: Sequence[Axis]) -> dict[Axis, Quotient]:
 
 
 def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, int]) -> Nest:
-    """The piece at every `steps[axis]`-th place of these axes, beginning at `starts`."""
+    """Return the piece at every `steps[axis]`-th position of these axes, beginning at `starts`."""
     axes = [Axis(a.name, -(-(a.extent - s) // steps[a])) if a in steps else a for a, s in zip(nest.axes, starts)]
     rewriter = Rewriter({a: Affine.of(b) * steps[a] + s for a, b, s in zip(nest.axes, axes, starts) if a in steps})
     kept = tuple(b for d, (a, b) in enumerate(zip(nest.axes, axes)) if b.extent > 1 or a not in steps)
@@ -193,7 +193,7 @@ def phase(nest: Nest, name: str, starts: tuple[int, ...], steps: Mapping[Axis, i
 
 
 def cut(nest: Nest, by_rows: bool) -> list[Nest]:
-    """Pieces in which guards on one output axis are settled."""
+    """Return pieces in which guards on one output axis are settled."""
     nest = shortened(nest)
     where = [*deciding(nest.value), *nest.where]
     cuts = {a: len(breaks(a, where)) for a in nest.axes}
@@ -211,8 +211,8 @@ def cut(nest: Nest, by_rows: bool) -> list[Nest]:
 
 
 def cut_along(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
-    """Pieces along the chosen axes, outermost first. What a cut has settled is not cut again along the others: of a padding
-    there are two pieces for each axis, and what is inside."""
+    """Return pieces along the chosen axes, outermost first. A piece that one cut has settled is not cut again along other axes:
+    a padding gives two pieces for each axis, and the interior."""
     if any(r.known is False for r in nest.where):
         return []
     where = [*deciding(nest.value), *nest.where]
@@ -224,7 +224,7 @@ def cut_along(nest: Nest, chosen: Sequence[Axis], by_rows: bool) -> list[Nest]:
 
 
 def deciding(value: Expr) -> list[Range]:
-    """Conditions that decide how a nest is cut: those of and around reductions; all, where there is no reduction."""
+    """Return the conditions that decide how a nest is cut: those of and around reductions; all, if there is no reduction."""
     every = list(nodes(value))
     reductions = any(isinstance(e, Reduce) for e in every)
     return [r for e in every if isinstance(e, Reduce) or (isinstance(e, Guard) and (not reductions or any(
@@ -232,7 +232,7 @@ def deciding(value: Expr) -> list[Range]:
 
 
 def piece_of(nest: Nest, axis: Axis, low: int, high: int, by_rows: bool) -> Nest:
-    """The piece where the axis is in [low, high)."""
+    """Return the piece where the axis is in [low, high)."""
     shorter = Axis(axis.name, high - low)
     rewriter = Rewriter({axis: Affine.of(shorter) + low})
     axes = tuple(shorter if a is axis else a for a in nest.axes)
@@ -243,7 +243,7 @@ def piece_of(nest: Nest, axis: Axis, low: int, high: int, by_rows: bool) -> Nest
 
 
 def collapse(nest: Nest, keep: Axis | None = None) -> Nest:
-    """Merge neighbouring axes that every access and every condition walks as if they were one; not `keep`."""
+    """Merge neighbouring axes that every access and every condition walks as one axis, but not `keep`."""
     every = list(nodes(nest.value))
     indices = [nest.index, *(r.index for r in nest.where), *(i for e in every for i in indices_of(e))]
     coefficients = [dict(i.terms) for i in indices]

@@ -1,4 +1,4 @@
-"""How an axis is cut: tiles of equal size for loops, pieces of a tile for vectors. Plain arithmetic on extents."""
+"""Cuts of an axis: tiles of equal size for loops, pieces of a tile for vectors. Plain arithmetic on extents."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,8 +11,8 @@ from ...loops.ir import INDEX, Literal, Operand
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """`count` tiles of `size` elements from `start` on. The last one begins `again` elements early: those are computed twice,
-    so that all tiles are alike."""
+    """`count` tiles of `size` elements from `start` on. The last tile begins `again` elements early: these elements are
+    computed twice, so that all tiles are alike."""
     start: int
     size: int
     count: int
@@ -36,7 +36,7 @@ Cut = list[tuple[Tiles, tuple[Piece, ...]]]
 
 
 def balanced(extent: int, largest: int) -> list[Tiles]:
-    """As few tiles as possible, as equal as possible."""
+    """Return as few tiles of at most `largest` elements as possible, as equal in size as possible."""
     count = -(-extent // largest)
     size, longer = divmod(extent, count)
     found = [Tiles(0, size + 1, longer), Tiles(longer * (size + 1), size, count - longer)]
@@ -44,20 +44,20 @@ def balanced(extent: int, largest: int) -> list[Tiles]:
 
 
 def repeating(extent: int, size: int) -> list[Tiles]:
-    """Tiles of one size."""
+    """Return tiles of one size; the last may overlap the one before it."""
     count = -(-extent // size)
     return [Tiles(0, size, count, count * size - extent)]
 
 
 def chunks(extent: int, size: int) -> list[Tiles]:
-    """Whole tiles of one size, and what is left."""
+    """Return whole tiles of one size, and the remainder."""
     found = [Tiles(0, size, extent // size), Tiles(extent // size * size, extent % size, 1)]
     return [t for t in found if t.count and t.size]
 
 
 def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, ...]:
-    """Vectors for `size` elements: whole ones, then with `masked` one in part, without ever shorter ones (a power of two)
-    that end exactly; of `least` elements at least, some of which may be none."""
+    """Return vectors for `size` elements: whole ones, then one partial vector with `masked`, else ever shorter ones (powers of
+    two) that end exactly. Each vector has at least `least` lanes, some of which may be inactive."""
     result = [Piece(start, lanes, lanes) for start in range(0, size - lanes + 1, lanes)]
     start = len(result) * lanes
     while start < size:
@@ -72,8 +72,8 @@ def pieces(size: int, lanes: int, masked: bool, least: int = 1) -> tuple[Piece, 
 
 
 def even(size: int, lanes: int) -> tuple[Piece, ...]:
-    """As few vectors as possible, all with as many elements that exist and equally far apart, so that one code does for all;
-    some elements may be in two of them."""
+    """Return as few vectors as possible, with equal numbers of active lanes and at equal distances, so that one piece of code
+    serves all. Some elements may be in two vectors."""
     count = -(-size // lanes)
     active = -(-size // count)
     if count > 1 and (size - active) % (count - 1):
@@ -85,8 +85,8 @@ def even(size: int, lanes: int) -> tuple[Piece, ...]:
 
 
 def peel(tiles: Sequence[Tiles], low: int, high: int, single: bool = False) -> list[Tiles]:
-    """Cut off each tile that is not wholly inside [low, high), so that its position is a constant; where that would be
-    many, or with `single`, its elements one by one instead."""
+    """Cut off each tile that is not wholly inside [low, high), so that its position is a constant. If there are many such
+    tiles, or with `single`, cut off their elements one by one instead."""
     result: list[Tiles] = []
     outside = sum(not (low <= t.start + i * t.size and t.start + (i + 1) * t.size <= high)
                   for t in tiles for i in range(t.count))
@@ -106,7 +106,7 @@ def peel(tiles: Sequence[Tiles], low: int, high: int, single: bool = False) -> l
 
 
 def interior(axis: Axis, where: Iterable[Range]) -> tuple[int, int]:
-    """The positions of `axis` at which no condition that mentions it can fail."""
+    """Return the range of positions of `axis` at which no condition that mentions the axis can fail."""
     low, high = 0, axis.extent
     for r in where:
         c = r.index.coefficient(axis)
@@ -124,7 +124,7 @@ def interior(axis: Axis, where: Iterable[Range]) -> tuple[int, int]:
 
 
 def breaks(axis: Axis, where: Iterable[Range]) -> list[int]:
-    """Where to cut an axis so that conditions on it alone do not change within a range: 0, ..., extent."""
+    """Return the cuts 0, ..., extent of an axis, such that conditions on the axis alone do not change between two cuts."""
     cuts = {0, axis.extent}
     for r in where:
         if len(r.index.terms) == 1 and r.index.terms[0][0] is axis:
@@ -136,7 +136,7 @@ def breaks(axis: Axis, where: Iterable[Range]) -> list[int]:
 
 
 def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None], group: int = 1) -> None:
-    """Run for the start of each tile; tiles of one size are a loop. Where all tiles have whole groups, one begins with one."""
+    """Call `run` with the start of each tile. Tiles of one size become a loop. Tiles of whole groups start at groups."""
     for t in tiles:
         if t.count == 1 and b.depth >= b.keeps:
             run(Affine.of(t.start), t)
@@ -147,8 +147,8 @@ def over(b: Builder, tiles: Iterable[Tiles], run: Callable[[Affine, Tiles], None
 
 def in_steps(b: Builder, extent: int, size: int, run: Callable[[Affine, int, Sequence[Operand]], Sequence[Operand]],
              carried: Sequence[Operand] = ()) -> Sequence[Operand]:
-    """Run for the number of each step of `size` elements, with how many of them there are, and carried values: a loop over
-    whole steps, then what is left."""
+    """Call `run` with the number of each step of `size` elements, the number of elements in the step, and the carried values:
+    in a loop over whole steps, then for the remainder."""
     whole, rest = divmod(extent, size)
     step = Axis("step", whole)
     if whole:
@@ -157,7 +157,7 @@ def in_steps(b: Builder, extent: int, size: int, run: Callable[[Affine, int, Seq
 
 
 def start_of(b: Builder, number: Affine, t: Tiles, group: int) -> Affine:
-    """Where a tile of the open loop begins; the last one not after the place that is left for it."""
+    """Return the start of a tile of the open loop, clamped so that the last tile ends with the axis."""
     if not t.again:
         return number * t.size
     step = group if t.size % group == 0 and t.again % group == 0 else 1

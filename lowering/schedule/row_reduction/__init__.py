@@ -1,2 +1,2 @@
-"""The strategy of softmax and normalisation, and chains of kernels that run a block of rows at a time.
-It imports `elementwise` and what that does."""
+"""The strategy for softmax and normalisation, and chains of kernels that run a block of rows at a time.
+This package imports `elementwise` and the imports of `elementwise`."""

@@ -1,6 +1,6 @@
-"""The loops of kernels that run together, a block of rows after the other (`row_tiling.row_chains`): around them the loops
-over their common axes, inside the loops of each kernel for the rows of one block. What lies between them is scratch for one
-block.
+"""The loops of a chain of kernels that run together, one block of rows after the other (`row_tiling.row_chains`): outside the
+loops over their common axes, inside the loops of each kernel for the rows of one block. Intermediate tensors need scratch for
+one block only.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..nest.tile_axis import Tiles, balanced, over
 
 def schedule(kernels: Sequence[Kernel], chain: RowChain, lower_nest: Callable[[Builder, int, Nest], None], keeps: int = 0
              ) -> Function:
-    """One function for all kernels of a chain; `lower_nest` writes the loops of the nest of a kernel, which has this number."""
+    """Return one function for all kernels of a chain. `lower_nest` writes the loops of a nest, given its kernel's number."""
     *before, last = (kernels[i] for i in chain.kernels)
     b = Builder(last.out.name, keeps=keeps)
     *outer, row = chain.rows[-1]
@@ -40,19 +40,19 @@ def schedule(kernels: Sequence[Kernel], chain: RowChain, lower_nest: Callable[[B
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """A block: where the outer axes are, its first row, and the axis of its rows."""
+    """A block of rows: the positions of the outer axes, the first row, and the axis of the block's rows."""
     outer: tuple[Affine, ...]
     start: Affine
     row: Axis
 
     def of(self, rows: tuple[Axis, ...]) -> dict[Axis, Affine]:
-        """What stands for the axes of a kernel that are its rows."""
+        """Return the index of each of a kernel's row axes."""
         return dict(zip(rows, (*self.outer, self.start + Affine.of(self.row))))
 
 
 @dataclass(frozen=True, slots=True)
 class BlockScratch:
-    """The scratch for one block of a tensor: `dims` of the tensor's dimensions are left, the one of its rows is `row`."""
+    """The scratch for one block of a tensor: `dims` are its dimensions that remain, `row` is the dimension of its rows."""
     buffer: Buffer
     dims: tuple[int, ...]
     row: int
@@ -68,12 +68,12 @@ class BlockScratch:
         return BlockScratch(b.scratch(Buffer(kernel.out.name, kernel.out.dtype, tuple(shape), "scratch")), dims, row)
 
     def index(self, index: Sequence[Affine], start: Affine) -> Affine:
-        """Where an element of the tensor lies."""
+        """Return the flat index of an element of the tensor in the scratch."""
         return flat_index(self.buffer, tuple(index[d] - start if d == self.row else index[d] for d in self.dims), {})
 
 
 def nest_at(kernel: Kernel, rows: tuple[Axis, ...], place: RowBlock, kept: Mapping[Buffer, BlockScratch]) -> Nest:
-    """A kernel as a nest over the rows of one block."""
+    """Return a kernel as a nest over the rows of one block."""
     def flat(load: Load) -> tuple[Buffer, Affine]:
         if own := kept.get(load.buffer):
             return own.buffer, own.index(load.index, place.start)

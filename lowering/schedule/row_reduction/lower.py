@@ -1,9 +1,9 @@
-"""Lowers the pattern of softmax and of normalisation (`recognise`): a row at a time, all passes over it, while it lies in the
-cache nearest to the core. What a pass stores for a later one is a row of scratch memory.
+"""The lowering of softmax and normalisation (`recognise`): one row at a time, all passes over it, while it is in the
+first-level cache. Values that a pass stores for a later pass take a row of scratch memory.
 
-Vectors lie along the row where its elements are neighbours. Where those of neighbouring rows are, vectors lie across rows,
-as many rows at a time as a tile of them has, so that no sum has to be put together at the end: a softmax over channels before
-the columns of a picture.
+Vectors run along the row if the elements of a row are contiguous. If the elements of neighbouring rows are contiguous, vectors
+run across rows, a tile of rows at a time, so that no sum needs a horizontal reduction at the end: a softmax over channels
+before the columns of a picture.
 """
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from .recognise import RowPass, RowPattern, position
 from .recognise import recognise as row_pattern
 
 SHORT_PASS_OPERATIONS, MEDIUM_PASS_OPERATIONS = 4, 24
-"""Of a short pass, of which many vectors at a time wait for memory, and of a longer one, of which some do; of more, few do."""
+"""Maximum operations of a short pass, which takes many vectors at a time since they wait for memory, and of a medium pass,
+which takes some; longer passes take few."""
 Sums = Sequence[Operand]
-"""For each reduction of a pass, as many sums as there are vectors at a time."""
+"""The sums of each reduction of a pass, one for each vector at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """`passes` over a row, in vectors of `lanes`; with `across`, of as many rows. `stored` values wait in memory."""
+    """`passes` over a row, in vectors of `lanes` elements, or of `lanes` rows with `across`. `stored` are kept in memory."""
     passes: int
     lanes: int
     across: bool
@@ -52,7 +53,7 @@ class RowChoice:
 
 @dataclass(frozen=True, slots=True)
 class RowReduction(Strategy):
-    """Softmax, normalisation: all passes over a row while it lies in the first-level cache."""
+    """The strategy for softmax and normalisation: all passes over a row while it is in the first-level cache."""
     nest: Nest
     target: Target
     choice: RowChoice
@@ -74,7 +75,7 @@ def recognise(nest: Nest, constraints: Constraints) -> RowChoice | None:
     if pattern is None or (rows and not (pattern.outer and pattern.outer[0] is nest.axes[0])):
         return None
     if pattern.across and rows and len(pattern.outer) == 1:
-        return None  # the rows to compute are the lanes
+        return None  # the requested rows are the lanes
     lanes, stored = lanes_of(nest, target), sum(len(p.stored) for p in pattern.passes)
     return RowChoice(len(pattern.passes), lanes, pattern.across, stored,
                      streams(nest, lanes, target, constraints.divided))
@@ -94,11 +95,11 @@ def lower(b: Builder, nest: Nest, choice: RowChoice, target: Target, rows: RowRa
 
 
 VECTORS_OF_ROWS = 2
-"""Vectors of rows at a time."""
+"""Number of vectors of rows at a time."""
 
 
 class Scratch:
-    """Where values wait for a later pass: a row each, of `width` neighbours."""
+    """The scratch for values that a later pass needs: one row for each value, `width` neighbouring rows wide."""
 
     def __init__(self, b: Builder, nest: Nest, pattern: RowPattern, width: int) -> None:
         self.b, self.width = b, width
@@ -112,7 +113,7 @@ class Scratch:
         return position(p.axes).substitute(at) * self.width + start
 
     def load(self, p: RowPass, at: At, start: int, lanes: int, active: int) -> dict[Expr, Operand]:
-        """What earlier passes have stored."""
+        """Return the values that earlier passes have stored, loaded."""
         i = self.place(p, at, start)
         return {e: self.b.load(self.buffers[n], i, lanes, active) for e, n in p.loaded.items()}
 
@@ -122,7 +123,7 @@ class Scratch:
 
 
 def needed(p: RowPass) -> list[Expr]:
-    """What a pass computes for each element, in order."""
+    """Return the expressions that a pass computes for each element, in order."""
     result = list(p.stored)
     for r in p.reductions:
         match r.body:
@@ -138,14 +139,14 @@ def is_kept(p: RowPass, e: Expr) -> bool:
 
 
 def added(p: RowPass, r: Reduce, v: Vectorizer, sum: Operand) -> Operand:
-    """The sum with the element at the place of v."""
+    """Return the sum plus the element at the point of v."""
     if is_kept(p, r.body):
         return v.b.op(r.primitive, sum, v.b.splat(v.value(r.body), sum.type.lanes), type=sum.type)
     return combine(v, r, sum)
 
 
 def vectors_of(p: RowPass, among: int) -> int:
-    """How many of `among` vectors are done at a time: a divisor, so that there is no remainder, if one is large enough."""
+    """Return the number of vectors at a time, out of `among`: a divisor, to leave no remainder, if one is large enough."""
     count = operations(p)
     most = min(8 if count <= SHORT_PASS_OPERATIONS else 4 if count <= MEDIUM_PASS_OPERATIONS else 2, max(1, among))
     least = most // 2 + 1 if count <= SHORT_PASS_OPERATIONS else 2
@@ -157,14 +158,14 @@ def operations(p: RowPass) -> int:
 
 
 def results(pattern: RowPattern, p: RowPass, sums: Sequence[Operand]) -> dict[Expr, Operand]:
-    """The reductions that are known once a pass has run."""
+    """Return the values of the reductions that are known once a pass has run."""
     known = dict(zip(p.reductions, sums))
     return {r: known[twin] for r, twin in pattern.twins.items() if twin in known}
 
 
 def early(pattern: RowPattern, target: Target) -> dict[RowPass, dict[Load, int]]:
-    """Memory is slow while a row is computed, and idle while the next one waits for it: so the longest pass over what is
-    read from memory asks for the next row of it."""
+    """Return the loads with which each pass prefetches the next row: otherwise memory would be idle while a row is computed.
+    The longest pass over each input prefetches the input's next row."""
     result: dict[RowPass, dict[Load, int]] = {}
     if not (pattern.outer and target.has_cache):
         return result
@@ -182,7 +183,7 @@ def early(pattern: RowPattern, target: Target) -> dict[RowPass, dict[Load, int]]
 
 @dataclass(frozen=True, slots=True)
 class OutputsAhead:
-    """Outputs that a pass over a row prefetches for the last one: those of `nest` at the same places."""
+    """The outputs of `nest` that an earlier pass over a row prefetches, at the same positions, for the last pass."""
     nest: Nest
     during: RowPass
     n: Axis
@@ -192,8 +193,8 @@ class OutputsAhead:
 
 
 def outputs_ahead(nest: Nest, pattern: RowPattern, target: Target) -> OutputsAhead | None:
-    """A store to a line that is in no cache near waits for it to be read: so the longest pass before asks for the lines of
-    outputs that are more than the second-level cache holds. Measured on AMD Zen 5: a softmax took two thirds of the time."""
+    """Return the outputs to prefetch in the longest pass before the last, if the outputs exceed the second-level cache: a store
+    to a line in no near cache waits until the line is read. Measured on AMD Zen 5: a softmax took two thirds of the time."""
     *before, last = pattern.passes
     longest = max(before, key=operations, default=None)
     if longest is None or not target.has_cache or nest.out.nbytes <= target.l2_bytes // 2:
@@ -205,7 +206,7 @@ def outputs_ahead(nest: Nest, pattern: RowPattern, target: Target) -> OutputsAhe
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """Rows whose vectors hold neighbours of a row."""
+    """The lowering of rows with vectors along the row."""
     b: Builder
     target: Target
     pattern: RowPattern
@@ -213,7 +214,7 @@ class Along:
     writer: EpilogueWriter
     scratch: Scratch
     early: Mapping[RowPass, Mapping[Load, int]]
-    """Loads of a pass that prefetch what the next row needs, and how many elements before its use."""
+    """Loads of each pass that prefetch for the next row, and the prefetch distance in elements."""
     ahead: OutputsAhead | None
 
     def row(self, at: At) -> None:
@@ -245,7 +246,7 @@ class Along:
             self.b, self.target, {**v.at, axes[0]: Affine.of(axes[0])}, outer=v), sums), sums)
 
     def line(self, p: RowPass, v: Vectorizer, sums: Sums) -> Sums:
-        """All terms of the last axis."""
+        """Reduce all terms of the last axis."""
         k, lanes, b = p.axes[-1], self.lanes, self.b
         whole, tail = k.extent // lanes * lanes, k.extent % lanes
         for t in chunks(whole, vectors_of(p, whole // lanes) * lanes):
@@ -266,7 +267,7 @@ class Along:
         return sums
 
     def step(self, p: RowPass, v: Vectorizer, starts: Sequence[Affine], piece: Piece, sums: Sums, first: int = 0) -> Sums:
-        """A vector at each of these places of the last axis, for the sums of each reduction from the `first` on."""
+        """Add a vector at each of these positions of the last axis to the sums of each reduction, from sum `first` on."""
         places = [self.at(p, v, s, piece) for s in starts]
         for e in needed(p):
             interleaved_values(places, e)
@@ -286,14 +287,14 @@ class Along:
         given = self.scratch.load(p, at, 0, piece.lanes, piece.active)
         here = Vectorizer(self.b, self.target, at, p.axes[-1], piece.lanes, piece.active, given, outer=v)
         for e, prefetching in self.early.get(p, {}).items():
-            near = prefetching * ITEM_SIZES[e.dtype] <= self.target.l1_bytes // 3  # beside this row, and what is stored of it
+            near = prefetching * ITEM_SIZES[e.dtype] <= self.target.l1_bytes // 3  # next to this row and its stored values
             self.b.prefetch(e.buffer, here.place(e.index[0])[0] + prefetching, near)
         if self.ahead and p is self.ahead.during:
             self.b.prefetch(self.ahead.nest.out, self.ahead.place(at), near=True, writes=True)
         return here
 
     def reduced(self, r: Reduce, sums: Sums) -> Operand:
-        """One scalar of all sums of a reduction."""
+        """Return all sums of a reduction combined into one scalar."""
         vectors = [s for s in sums if s.type.lanes > 1]
         scalars = [s for s in sums if s.type.lanes == 1]
         if vectors:
@@ -322,7 +323,7 @@ class Along:
         nested(self.b, tuple(more), v.at, line)
 
 
-# ---- vectors across rows: no sum has to be put together at the end ----------------------------------------------------
+# ---- vectors across rows: no horizontal reduction at the end ---------------------------------------------------------
 def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Target, writer: EpilogueWriter, scratch: Scratch,
                  rows: RowRange | None) -> None:
     n = pattern.outer[-1]
@@ -339,7 +340,7 @@ def lower_across(b: Builder, pattern: RowPattern, choice: RowChoice, target: Tar
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A tile of rows, which `row_vectors` divide into vectors."""
+    """The lowering of a tile of rows, which `row_vectors` divide into vectors."""
     b: Builder
     target: Target
     pattern: RowPattern
@@ -361,7 +362,7 @@ class Across:
                 self.outputs(p, p.axes, places)
 
     def reduced(self, p: RowPass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
-        """The places, where the reductions of a pass are known."""
+        """Return the points with the reductions of a pass as known values."""
         inits = [Literal(r.identity, Type(r.dtype, v.lanes)) for r in p.reductions for v in places]
         sums = self.loops(p, p.axes, places, inits)
         each = len(places)
@@ -384,7 +385,7 @@ class Across:
         return [v.inner({**v.at, axis: Affine.of(axis)}) for v in places]
 
     def loaded(self, p: RowPass, places: Sequence[Vectorizer]) -> list[Vectorizer]:
-        """The places, where what earlier passes have stored is known."""
+        """Return the points with the values stored by earlier passes as known values."""
         return [Vectorizer(self.b, self.target, v.at, self.n, v.lanes, v.active, self.scratch.load(
             p, v.at, piece.start, piece.lanes, piece.active), outer=v) for v, piece in zip(places, self.row_vectors)]
 

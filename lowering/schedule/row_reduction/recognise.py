@@ -1,7 +1,7 @@
-"""The pattern of softmax and of normalisation: every reduction of a kernel is over the same row, of which the outputs are then
-computed too. Says which passes over a row that takes, and which values a later pass reads instead of computing them again.
+"""The pattern of softmax and normalisation: every reduction of a kernel is over the same row, and the outputs may run along
+that row, too. This module finds the passes over a row, and the values that a later pass loads instead of recomputing them.
 
-`lower` writes its loops; fusion (`fuse.row_fusion`) puts such kernels together.
+`lower` writes the loops; fusion (`fuse.row_fusion`) builds kernels with this pattern.
 """
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from ...graph.types import ITEM_SIZES
 from ..nest.loop_nest import Nest, free_axes, indices_of, operands
 
 MIN_STORED_OPERATIONS = 4
-"""Operations that computing a value again must take, for storing and loading it to be less."""
+"""Minimum number of operations to recompute a value for which storing and loading it is cheaper."""
 DIVISION_OPERATIONS = 8
-"""Operations that a division or a square root counts for (`Costs.division_cycles` counts sixteen)."""
+"""Number of operations that a division or a square root counts as (`Costs.division_cycles` counts sixteen)."""
 FAR_LOAD_OPERATIONS = 8
-"""Operations that the load of a vector counts for whose elements are no neighbours."""
+"""Number of operations that a load of a vector of non-contiguous elements counts as."""
 HALF_CONVERSION_OPERATIONS = 6
-"""Operations that a conversion to or from a half float counts for."""
+"""Number of operations that a conversion to or from a half float counts as."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPass:
-    """One walk along a row: its `reductions`, or, where there are none, the outputs. `axes` run along the row."""
+    """A pass over a row that computes `reductions`, or the outputs if there are none. `axes` run along the row."""
     axes: tuple[Axis, ...]
     reductions: tuple[Reduce, ...]
     roots: tuple[Expr, ...]
     loaded: Mapping[Expr, int] = field(default_factory=dict)
-    """Values that an earlier pass has stored, with their numbers."""
+    """Values that an earlier pass has stored, by value number."""
     stored: Mapping[Expr, int] = field(default_factory=dict)
-    """Values that later passes load."""
+    """Values that later passes load, by value number."""
     uniform: tuple[Expr, ...] = ()
-    """Values that are the same all along the row."""
+    """Values that are constant along the row."""
 
     @property
     def computed(self) -> list[Expr]:
-        """What the pass computes or loads for each element; not what an earlier one has stored, nor what a row has once."""
+        """Values that the pass computes or loads for each element, except those stored earlier or constant in a row."""
         return list(below(self.roots, {*self.loaded, *self.uniform}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPattern:
-    """`outer` are the axes of the rows, `inner` those along one, of `extent` elements. `twins` says of each reduction which
-    equal one a pass computes."""
+    """The passes of a nest. `outer` are the axes of the rows, `inner` the axes along a row of `extent` elements. `twins` maps
+    each reduction to the equal reduction that a pass computes."""
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
     extent: int
     passes: tuple[RowPass, ...]
     twins: Mapping[Reduce, Reduce]
     across: bool
-    """True if neighbours lie in neighbouring rows, not in one row."""
+    """True if neighbours in memory are in neighbouring rows, not in one row."""
 
 
 def recognise(nest: Nest) -> RowPattern | None:
-    """The pattern of a nest with several reductions, or with outputs along the row of one."""
+    """Return the pattern of a nest with several reductions, or with outputs along the row of one reduction, or None."""
     every = list(nodes(nest.value))
     reductions = [e for e in every if isinstance(e, Reduce)]
     if not reductions or not all(plain(e) for e in every):
@@ -84,7 +84,7 @@ def recognise(nest: Nest) -> RowPattern | None:
 
 
 def plain(e: Expr) -> bool:
-    """True if it is arithmetic on elements whose places are known, and no condition stands before it."""
+    """True if a node is arithmetic on elements at known positions, without a condition."""
     match e:
         case Const() | Apply() | Cast():
             return True
@@ -103,7 +103,7 @@ def size(axes: Iterable[Axis]) -> int:
 
 
 def below(roots: Sequence[Expr], ends: Container[Expr] = ()) -> Iterator[Expr]:
-    """What arithmetic needs, operands first; it ends at reductions, and before `ends`."""
+    """Yield the nodes of the arithmetic below `roots`, operands first, down to reductions and without `ends`."""
     seen = set[int]()
     stack = [(e, False) for e in reversed(roots)]
     while stack:
@@ -117,14 +117,14 @@ def below(roots: Sequence[Expr], ends: Container[Expr] = ()) -> Iterator[Expr]:
 
 
 class ValueNumbers:
-    """Numbers for values: equal ones at the same place of a row have the same, whichever pass they are in."""
+    """The value numbering: values that are equal at the same position of a row have the same number in all passes."""
 
     def __init__(self, rows: Sequence[tuple[Axis, ...]]) -> None:
         self.rows = {a: axes for axes in rows for a in axes}
         self.known: dict[tuple[object, ...], int] = {}
         self.memo: dict[Expr, int] = {}
         self.varying: set[Expr] = set()
-        """Values, of those numbered so far, that are not the same all along the row."""
+        """Values, of those numbered so far, that vary along the row."""
 
     def of(self, e: Expr) -> int:
         if e not in self.memo:
@@ -155,7 +155,7 @@ class ValueNumbers:
         raise TypeError(e)
 
     def place(self, index: Affine) -> tuple[object, ...]:
-        """An index as a place in the row, whatever the axes along it are; the axes, where it is none."""
+        """Return an index as a position in the row, independent of the axes along the row; with their extents if it is none."""
         outer = frozenset((t, c) for t, c in index.terms if t not in self.rows)
         along = [t for t, _ in index.terms if t in self.rows]
         if not along:
@@ -168,17 +168,17 @@ class ValueNumbers:
 
 
 def strides(axes: Sequence[Axis]) -> list[int]:
-    """How far apart neighbours along each axis are in the row."""
+    """Return the stride of each axis in the row."""
     return [size(axes[d + 1:]) for d in range(len(axes))]
 
 
 def position(axes: Sequence[Axis]) -> Affine:
-    """The place in the row."""
+    """Return the position in the row."""
     return Affine.sum([(a, step) for a, step in zip(axes, strides(axes))])
 
 
 def in_stages(value: Expr, numbers: ValueNumbers) -> tuple[list[list[Reduce]], dict[Reduce, Reduce]]:
-    """The reductions by how many others stand inside, and for all of them the one of an equal value that is computed."""
+    """Return the reductions by the depth of reductions nested inside, and map each reduction to the equal one to compute."""
     first: dict[int, Reduce] = {}
     depth: dict[Reduce, int] = {}
     twins: dict[Reduce, Reduce] = {}
@@ -199,17 +199,17 @@ def in_stages(value: Expr, numbers: ValueNumbers) -> tuple[list[list[Reduce]], d
 
 
 def passes_of(stage: Sequence[Reduce]) -> list[RowPass]:
-    """The walks for reductions that do not wait for each other: one for all with the same axes."""
+    """Return the passes for reductions that do not depend on each other: one pass for all reductions with the same axes."""
     groups: dict[tuple[Axis, ...], list[Reduce]] = {}
     for r in stage:
         groups.setdefault(r.axes, []).append(r)
     return [RowPass(axes, tuple(group), tuple(r.body for r in group)) for axes, group in groups.items()]
 
 
-# ---- values that are stored, and values of the whole row -------------------------------------------------------------
+# ---- stored values, and values that are constant along the row -------------------------------------------------------
 def with_values(passes: Sequence[RowPass], numbers: ValueNumbers, lanes: Axis | None) -> Iterator[RowPass]:
-    """The passes with what they store for each other: what two of them need, and what takes longer than that. Vectors lie
-    along `lanes`, or along each pass."""
+    """Yield the passes with the values that they store for each other: values that two passes need and that take longer to
+    recompute than to store and load. Vectors run along `lanes`, or along each pass."""
     wanted = shared(passes, numbers, lanes)
     done: set[int] = set()
     for p in passes:
@@ -220,7 +220,7 @@ def with_values(passes: Sequence[RowPass], numbers: ValueNumbers, lanes: Axis | 
 
 
 def shared(passes: Sequence[RowPass], numbers: ValueNumbers, lanes: Axis | None) -> set[int]:
-    """Numbers of the values to be stored."""
+    """Return the numbers of the values to be stored."""
     known: set[int] = set()
     result: set[int] = set()
     for p in passes:
@@ -231,7 +231,8 @@ def shared(passes: Sequence[RowPass], numbers: ValueNumbers, lanes: Axis | None)
 
 
 def topmost(p: RowPass, numbers: ValueNumbers, among: set[int], ends: set[int]) -> dict[Expr, int]:
-    """The values along the row with a number `among` these, that no other such value and no value of `ends` is made of."""
+    """Return the values that vary along the row, have a number in `among`, and are in no other such value and none of
+    `ends`."""
     found: dict[Expr, int] = {}
     stack, seen = list(p.roots), set[int]()
     while stack:
@@ -248,7 +249,7 @@ def topmost(p: RowPass, numbers: ValueNumbers, among: set[int], ends: set[int]) 
 
 
 def uniform(p: RowPass, numbers: ValueNumbers) -> Iterator[Expr]:
-    """What is computed once for a row: no number, and no part of another such value."""
+    """Yield the values that are computed once for a row, without constants and parts of other such values."""
     inside = {id(x) for e in below(p.roots) if e in numbers.varying for x in operands(e)} | {id(e) for e in p.roots}
     for e in below(p.roots):
         if id(e) in inside and e not in numbers.varying and not isinstance(e, Const):
@@ -256,7 +257,7 @@ def uniform(p: RowPass, numbers: ValueNumbers) -> Iterator[Expr]:
 
 
 def worth_storing(e: Expr, lanes: Axis | None, numbers: ValueNumbers) -> bool:
-    """True if a value takes longer to compute again than to store and to load."""
+    """True if a value takes longer to recompute than to store and load."""
     return e.dtype != "bool" and sum(cost(x, lanes) for x in below((e,)) if x in numbers.varying) >= MIN_STORED_OPERATIONS
 
 

@@ -1,2 +1,2 @@
-"""An expression at a place, as vectors: loads, arithmetic, conditions, reductions, and the epilogue that stores results.
-It imports `nest`."""
+"""The vector values of an expression at a point: loads, arithmetic, conditions, reductions, and the epilogue that stores
+results. This package imports `nest`."""

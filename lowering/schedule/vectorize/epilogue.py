@@ -1,7 +1,7 @@
-"""Stores the values of a tile of outputs: what is done with the sums of a reduction, on registers.
+"""The epilogue of a tile: compute the outputs from the sums of a reduction, in registers, and store them.
 
-Where so much is done with the sums that a tile's worth of it would be long, these wait in memory, and a loop over the
-tile's vectors does it: code is kept small.
+If the code for a whole tile would be long, spill the sums to memory and process them in a loop over the tile's vectors, which
+keeps the code small.
 """
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .vectorize import Vectorizer
 
 @dataclass(frozen=True, slots=True)
 class LongEpilogue:
-    """Where so much is done with the sums of a tile, a loop does it: from `loop_operations` on if a sum has `steps` enough to
-    make up for the loop; from `operations` on if it has `steps` steps of all its terms, and the vectors are few enough that
-    the loop, in which each takes `cycles` longer, costs less than the code it saves."""
+    """Thresholds above which a loop runs the epilogue of a tile. Above `loop_operations` it does if a sum has at least `steps`
+    steps, which make up for the loop. Above `operations` it does if a sum has at least `steps` steps of all the terms
+    that a lane adds at once, and the loop, in which each vector takes `cycles` longer, costs less than the code it saves."""
     operations: int
     loop_operations: int
     steps: int
@@ -46,15 +46,15 @@ class LongEpilogue:
 
 
 LONG, LONG_PACKED = LongEpilogue(300, 900, 24, 3), LongEpilogue(150, 600, 12, 1)
-"""Of outputs as they are, and of outputs that are packed: then an iteration of the loop is four vectors."""
+"""Thresholds for plain outputs, and for packed outputs, where an iteration of the loop processes four vectors."""
 STORE_LINES, LOOP_LINES = 3, 15
-"""Lines of LLVM's text of a store, and of a loop over vectors. Counted."""
+"""Lines of LLVM's text for a store, and for a loop over vectors. Counted."""
 Given = Mapping[Expr, Operand]
 NOTHING: Given = {}
 
 
 def operations(value: Expr, known: Expr | None = None) -> int:
-    """About how many instructions the value of a vector takes, where `known` is known."""
+    """Return the approximate number of instructions for a vector of `value`, given the value of `known`."""
     total, seen, stack = 0, set[int](), [value]
     while stack:
         e = stack.pop()
@@ -70,7 +70,7 @@ def operations(value: Expr, known: Expr | None = None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OutputBlock:
-    """A rectangle of outputs: `rows` neighbours along `row`, and along `column` the vectors `pieces`."""
+    """A rectangle of outputs: `rows` neighbours along `row` by the vectors `pieces` along `column`."""
     at: At
     row: Axis | None
     rows: int
@@ -92,8 +92,8 @@ class OutputBlock:
 
 
 class EpilogueWriter:
-    """Writes the blocks of one nest. `reduce` is the reduction whose values come with each block, if there is one, and
-    `known` what these are the values of, if that is more than it; `largest` how many elements a block has at most."""
+    """The writer of the blocks of one nest. `reduce` is the reduction whose values come with each block, if any. `known` is the
+    expression that has these values, if it is more than `reduce`. `largest` is the maximum number of elements of a block."""
 
     def __init__(self, b: Builder, target: Target, nest: Nest, reduce: Reduce | None = None, largest: int = 0,
                  streaming: bool = False, known: Expr | None = None, repeats: Repeats = NO_REPEATS) -> None:
@@ -109,8 +109,8 @@ class EpilogueWriter:
 
     def write(self, block: OutputBlock, sums: Sequence[Operand] = (), outer: Vectorizer | None = None,
               given: Given = NOTHING) -> None:
-        """Compute and store a block; `sums` are the reduction's values, vector by vector. `outer` knows what is
-        computed around it, `given` what is known of a block of one vector."""
+        """Compute and store a block. `sums` are the reduction's values, vector by vector. `outer` holds the values computed
+        outside the block, `given` the known values of a block of one vector."""
         if self.is_long(len(sums)) or self.is_less_code(block, len(sums)):
             self.in_loops(block, sums, outer)
             return
@@ -120,13 +120,13 @@ class EpilogueWriter:
             self.store(block, row, 0, unit, known, [outer] * len(unit))
 
     def is_long(self, sums: int) -> bool:
-        """True if a loop is so much less code that it pays."""
+        """True if a loop saves enough code to pay."""
         vectors = math.prod(a.extent for a in self.nest.axes) / self.target.lanes(4)
         long = LONG if self.packable is None else LONG_PACKED
         return long.pays(self.operations * sums, self.steps, self.terms, vectors)
 
     def is_less_code(self, block: OutputBlock, sums: int) -> bool:
-        """True if a loop is so much less code that it pays, where narrow floats make the code of each vector long."""
+        """True if a loop saves enough code to pay, where narrow floats make the code of each vector long."""
         if self.steps == 0 or sums < 2 or self.share == SLOWDOWN_FRACTION:
             return False
         kinds = len({(p.lanes, p.active) for p in block.pieces})
@@ -136,7 +136,7 @@ class EpilogueWriter:
         return slower <= min(price_of(self.share) * saved, tolerated(vectors * self.steps / 2, self.share))
 
     def units(self, block: OutputBlock) -> list[tuple[Piece, ...]]:
-        """The vectors of a row that are stored at once."""
+        """Return the groups of vectors of a row that are stored at once."""
         column, index = block.column, self.nest.index
         if self.packable is None or column is None or index.coefficient(column) != 1 or column in index.hidden:
             return [(piece,) for piece in block.pieces]
@@ -144,7 +144,7 @@ class EpilogueWriter:
 
     def store(self, block: OutputBlock, row: Affine | int, moved: Affine | int, unit: Sequence[Piece], given: Sequence[Given],
               outer: Sequence[Vectorizer | None]) -> None:
-        """Neighbouring vectors of a row, `moved` from where they are in the block."""
+        """Compute and store the neighbouring vectors of `unit` in a row, shifted by `moved` columns."""
         value = self.nest.value if len(unit) == 1 or self.packable is None else self.packable
         every = [self.vectorizer(block, row, moved, p, known, around)
                  for p, known, around in zip(unit, given, outer, strict=True)]
@@ -160,7 +160,7 @@ class EpilogueWriter:
                           given, outer, repeats=self.repeats)
 
     def in_loops(self, block: OutputBlock, sums: Sequence[Operand], outer: Vectorizer | None) -> None:
-        """The block, one vector after the other; the sums wait in memory."""
+        """Write the block one vector after the other, with its sums spilled to memory."""
         width = block.pieces[-1].start + block.pieces[-1].lanes
         for x, (row, piece) in zip(sums, block.vectors):
             self.b.store(self.spilled(), Affine.of(row * width + piece.start), x)
@@ -173,7 +173,7 @@ class EpilogueWriter:
 
     def columns_in_loops(self, block: OutputBlock, moved: Affine, unit: Sequence[Piece], width: int, outer: Vectorizer | None,
                          constants: Given) -> None:
-        """The same vectors of each row; what all rows share is read once."""
+        """Write the same vectors of each row, and read once what all rows share."""
         shared = [self.vectorizer(block, 0, moved, p, NOTHING, outer) for p in unit]
         for v, x in itertools.product(shared, self.of_columns(block)):
             v.vector(x)
@@ -188,7 +188,7 @@ class EpilogueWriter:
         self.b.loop(loop, one)
 
     def write_waiting(self, block: OutputBlock, waiting: Buffer, first: Affine, width: int) -> None:
-        """A block whose sums wait in memory, rows `width` apart, the first at `first`. What all rows share is read once."""
+        """Write a block whose sums are in memory, rows `width` apart, the first at `first`. Read once what all rows share."""
         assert self.known is not None
         for piece in block.pieces:
             shared = self.vectorizer(block, 0, 0, piece, NOTHING, None)
@@ -199,15 +199,14 @@ class EpilogueWriter:
                 self.store(block, row, 0, [piece], [{self.known: sums}], [shared])
 
     def of_columns(self, block: OutputBlock) -> list[Load]:
-        """What is read beside the sums at any rate, and is the same for all rows."""
+        """Return the unconditional loads, apart from the sums, that are equal in all rows."""
         if block.rows == 1 or self.known is None or any(isinstance(e, Guard) for e in nodes(self.nest.value)):
             return []
         given = block.at.keys() - {block.row}
         return [x for x in loads_beside(self.nest.value, self.known) if x.index[0].axes <= given]
 
     def constants(self) -> Given:
-        """The constants of a long computation, read from memory here: as constants they would take registers from the loops
-        around."""
+        """Load the constants of a long computation from memory: as literals they would take registers from enclosing loops."""
         found = [e for e in nodes(self.nest.value) if isinstance(e, Const) and e.dtype == "float32"]
         if not found:
             return NOTHING

@@ -1,8 +1,8 @@
-"""Values that neighbouring lanes share, some at a time: what is read at a quotient of the vectors' axis, and what is made of
-that alone (a pixel of a depthwise convolution with several filters a channel).
+"""Values that groups of neighbouring lanes share: values read at a quotient of the vector axis, and values computed from these
+alone (a pixel of a depthwise convolution with several filters a channel).
 
-Such a value is computed for one lane of each group, and a shuffle with constant places gives all lanes theirs. That needs
-vectors that begin a constant away from a multiple of the divisor, which `whole_groups` sees to.
+The value is computed for one lane of each group, and a shuffle with a constant pattern distributes it to all lanes. Vectors
+must then begin at a constant distance from a multiple of the divisor, which `whole_groups` ensures.
 """
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..nest.loop_nest import Rewriter, indices_of
 from ..nest.quotient_axes import DividedPosition, division, shared_by
 
 MAX_GROUP_LANES = 64
-"""Lanes that are one group, or several, at most; where there are more, the axis is better two."""
+"""Maximum number of lanes after which all groups begin anew; with more, it is better to split the axis in two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeated:
-    """A value of which `by.by` neighbours are equal: `inner`, with the quotient in the place of `group`."""
+    """A value that is equal for `by.by` neighbours: `inner`, with the quotient substituted for `group`."""
     value: Expr
     inner: Expr
     group: Axis
@@ -30,12 +30,12 @@ class Repeated:
 
 
 Repeats = Mapping[int, Repeated]
-"""By the identity of the value."""
+"""Repeated values by the identity of the value."""
 NOTHING: Repeats = {}
 
 
 class Grouped(Rewriter):
-    """Puts an axis in the place of a quotient."""
+    """A rewriter that replaces a quotient by an axis."""
 
     def __init__(self, group: Axis, by: DividedPosition) -> None:
         super().__init__({})
@@ -46,7 +46,7 @@ class Grouped(Rewriter):
 
 
 def repeats(value: Expr, axis: Axis) -> Repeats:
-    """The largest subexpressions of a value that depend on an axis by one quotient alone."""
+    """Return the largest subexpressions of a value that depend on an axis through one quotient alone."""
     if not any(isinstance(t, Computed) for e in nodes(value) for i in indices_of(e) for t, _ in i.terms):
         return NOTHING
     found = QuotientDependence(axis)
@@ -68,7 +68,7 @@ def repeats(value: Expr, axis: Axis) -> Repeats:
 
 
 class QuotientDependence:
-    """How values depend on an axis: not at all (False), by one quotient, or otherwise (True)."""
+    """The dependence of values on an axis: none (False), through one quotient, or any other (True)."""
 
     def __init__(self, axis: Axis) -> None:
         self.axis = axis
@@ -113,11 +113,11 @@ def operands(e: Expr) -> tuple[Expr, ...]:
 
 
 def group_of(found: Repeats) -> int:
-    """Lanes after which all groups begin anew; 1 where these are none, or too many."""
+    """Return the number of lanes after which all groups begin anew; 1 if there are no groups, or these lanes are too many."""
     common = math.lcm(*{r.by.by for r in found.values()})
     return common if common <= MAX_GROUP_LANES else 1
 
 
 def whole_groups(size: int, group: int) -> int:
-    """A number of lanes near `size` that is a multiple of `group`: groups begin anew after them."""
+    """Return a number of lanes near `size` that is a multiple of `group`, so that vectors begin with a group."""
     return max(size // group, 1) * group

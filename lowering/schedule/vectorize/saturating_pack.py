@@ -1,6 +1,6 @@
-"""Outputs of one byte, clipped and put together by packing: two or four vectors of int32 become one vector of bytes, by
-instructions that clip by themselves, where a clamp and a cast take several for each vector: the end of a RESCALE to i8.
-`write` stores tiles of outputs so.
+"""Saturating packs to int8: two or four vectors of int32 become one vector of bytes, by instructions that clip, where a clamp
+and a cast would take several instructions for each vector. This is the end of a RESCALE to i8. `write` uses packs to store
+tiles of outputs.
 """
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..nest.loop_nest import Nest
 from ..nest.tile_axis import Piece
 
 GROUP_BYTES = 16
-"""Packing works within groups of this many bytes of a vector."""
+"""Bytes of the groups within which packing works."""
 WORD_BYTES = 4
-"""Bytes of an int32, and of a group's share of one vector where four are packed."""
+"""Bytes of an int32, and bytes that one vector contributes to a group when four are packed."""
 PACKED_VECTORS = (4, 2)
-"""As many vectors of int32 are packed to one."""
+"""Numbers of int32 vectors that are packed to one."""
 INT8_RANGE = (-128, 127)
 
 
 def unclipped(value: Expr) -> Expr | None:
-    """The int32 of which packing makes `value`, an int8 that is clipped before; None where it is not so."""
+    """Return the int32 that packing turns into `value`, a clipped int8; None if `value` is something else."""
     match value:
         case Cast(Apply("min", (Apply("max", (x, Const(low))), Const(high))) as clipped, "int8", False) if (
                 clipped.dtype == "int32" and low >= INT8_RANGE[0] and high <= INT8_RANGE[1]):
@@ -32,12 +32,12 @@ def unclipped(value: Expr) -> Expr | None:
 
 
 def packable(nest: Nest, target: Target) -> Expr | None:
-    """What the outputs of a nest are packed from, where the target packs vectors."""
+    """Return the int32 from which the outputs of a nest are packed; None if they are not or the target packs no vectors."""
     return unclipped(nest.value) if target.packs else None
 
 
 def units(pieces: Sequence[Piece], lanes: int) -> list[tuple[Piece, ...]]:
-    """Vectors that are stored at once: four or two full neighbours of `lanes` lanes, else one."""
+    """Return groups of vectors that are stored at once: four or two full neighbours of `lanes` lanes, else one vector."""
     result: list[tuple[Piece, ...]] = []
     rest = list(pieces)
     while rest:
@@ -53,7 +53,7 @@ def are_neighbours(found: Sequence[Piece], count: int, lanes: int) -> bool:
 
 
 def pack(b: Builder, vectors: Sequence[Operand]) -> Operand:
-    """Two or four vectors of int32 as int8, clipped, one behind the other."""
+    """Return two or four vectors of int32 as int8, clipped, in order."""
     lanes, count = vectors[0].type.lanes, len(vectors)
     halves = [b.op("pack", x, y, type=Type("int16", 2 * lanes)) for x, y in zip(vectors[::2], vectors[1::2])]
     packed = b.op("pack", halves[0], halves[-1], type=Type("int8", 4 * lanes))

@@ -1,4 +1,4 @@
-"""Loads of elements that are not neighbours in the order of the lanes."""
+"""Loads whose lanes are not consecutive elements."""
 from __future__ import annotations
 
 from ...elements.affine import Affine
@@ -7,12 +7,12 @@ from ...loops.builder import Builder
 from ...loops.ir import Operand
 
 MAX_SHUFFLED_STRIDE = 4
-"""Elements further apart than this are not put together from vectors."""
+"""Maximum stride, in elements, of a strided load that is made of vector loads and shuffles."""
 
 
 def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, active: int) -> Operand | None:
-    """buffer[i + stride * lane] for a small stride: the vectors that cover them, put in order by shuffles. Nothing
-    outside the first and the last element is read. None where that is not worth it."""
+    """Load buffer[i + stride * lane] for a small stride by vector loads that cover the elements, and shuffles. Read nothing
+    before the first or after the last element. Return None if the stride is too large."""
     span = abs(stride) * (active - 1) + 1
     if abs(stride) > MAX_SHUFFLED_STRIDE:
         return None
@@ -24,7 +24,7 @@ def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, activ
     wanted = [abs(stride) * (n if stride > 0 else active - 1 - n) if n < active else 0 for n in range(lanes)]
     if len(vectors) == 1:
         return b.shuffle(vectors[0], vectors[0], tuple(wanted))
-    result, holds = vectors[0], list(range(lanes))  # which element each lane has so far
+    result, holds = vectors[0], list(range(lanes))  # the element that each lane holds so far
     for s, vector in zip(starts[1:], vectors[1:]):
         place = {element: n for n, element in reversed(list(enumerate(holds)))}
         chosen = [n if holds[n] == w else lanes + w - s if s <= w < s + lanes else place.get(w, n)
@@ -35,7 +35,7 @@ def spread(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, activ
 
 
 def gathered(b: Builder, buffer: Buffer, i: Affine, stride: int, lanes: int, active: int) -> Operand:
-    """Lane by lane, then pairs joined: slow, always right."""
+    """Load lane by lane, then join pairs: slow, but always correct."""
     vectors: list[Operand] = [b.load(buffer, i + min(n, active - 1) * stride) for n in range(lanes)]
     while len(vectors) > 1:
         both = tuple(range(2 * vectors[0].type.lanes))

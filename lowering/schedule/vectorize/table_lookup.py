@@ -1,5 +1,5 @@
-"""Tables of 256 bytes, of which a processor with byte permutations holds all entries in four registers: a vector of bytes is
-looked up in a few instructions, where loads would take one for each lane.
+"""Tables of 256 bytes that a processor with byte permutations holds in four registers: a few instructions look up a vector of
+bytes, where loads would take one for each lane.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENTRIES, QUARTERS = 256, 4
 
 
 def looked_up(e: Expr, target: Target) -> Expr | None:
-    """The int8 whose entry `e` is, counted from -128; None where it is not looked up in registers."""
+    """Return the int8 at whose entry `e` reads a table, counted from -128; None if the lookup does not use registers."""
     if not target.looks_up_bytes:
         return None
     match e:
@@ -24,7 +24,7 @@ def looked_up(e: Expr, target: Target) -> Expr | None:
 
 
 def look_up(b: Builder, e: Load, x: Operand) -> Operand:
-    """The entries of a vector of bytes."""
+    """Return the table entries of a vector of bytes."""
     size = ENTRIES // QUARTERS
     quarters = [b.load(e.buffer, Affine.of(i * size), size) for i in range(QUARTERS)]
     return b.op("lookup", x, *quarters, type=x.type)

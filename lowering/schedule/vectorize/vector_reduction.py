@@ -1,7 +1,7 @@
-"""One reduction at one place: what the general path makes of a `Reduce` node, whatever stands around it.
+"""One reduction at one point: the general lowering of a `Reduce` node, in any context.
 
-Where the lanes hold neighbouring outputs that differ, each lane has its own sum. Where the sum is the same for all
-lanes, the lanes hold neighbouring terms instead, and are put together at the end.
+If the lanes hold neighbouring outputs that differ, each lane has its own sum. If the sum is equal for all lanes, the lanes
+hold neighbouring terms instead, and are reduced at the end.
 """
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..nest.reduction_loops import reduce_loops
 from ..nest.tile_axis import chunks
 
 INDEPENDENT_SUMS = 4
-"""Sums that run beside each other, so that none waits for the one before."""
+"""Number of independent sums, so that no addition waits for the one before."""
 
 
 class ReductionPlace(Protocol):
-    """What a reduction asks of the place where it is computed: `vectorize.Vectorizer`."""
+    """The interface that a reduction needs of the point where it is computed: `vectorize.Vectorizer`."""
     b: Builder
     target: Target
     at: At
@@ -46,9 +46,9 @@ class ReductionPlace(Protocol):
 
 
 def reduced(v: ReductionPlace, r: Reduce) -> Operand:
-    """The value of r at the place of v."""
+    """Return the value of r at the point of v."""
     free = free_axes(r)
-    for e in exposed(r.body):  # what does not change while r runs is computed once
+    for e in exposed(r.body):  # compute values that are invariant in the loops of r once
         if not free_axes(e) & set(r.axes):
             v.value(e)
     if v.axis in free:
@@ -70,7 +70,7 @@ def lane_by_lane(v: ReductionPlace, r: Reduce) -> Operand:
 
 
 def scalar(v: ReductionPlace, r: Reduce) -> Operand:
-    """One term after the other."""
+    """Add one term after the other."""
     bound, rest = bounds_and_tests(r)
 
     def step(at: At, acc: Sequence[Operand]) -> list[Operand]:
@@ -80,7 +80,7 @@ def scalar(v: ReductionPlace, r: Reduce) -> Operand:
 
 
 def lanes_of_terms(v: ReductionPlace, r: Reduce) -> int:
-    """How many terms to take at a time: a vector of them where they lie beside each other and are that many."""
+    """Return the number of terms to take at a time: a vector of them if terms are contiguous and fill at least one vector."""
     k = r.axes[-1]
     read = [x for x in nodes(r.body) if isinstance(x, Load)]
     lanes = v.target.lanes(max(ITEM_SIZES[e.dtype] for e in nodes(r.body)))
@@ -96,7 +96,7 @@ def along_terms(v: ReductionPlace, r: Reduce, lanes: int) -> Operand:
     tail = k.extent - whole
 
     def row(at: At, acc: Sequence[Operand]) -> list[Operand]:
-        """All terms of the last axis."""
+        """Add all terms of the last axis."""
         acc = list(acc)
         for t in chunks(whole, count * lanes):
             loop = Axis(k.name, t.count)
@@ -140,7 +140,7 @@ def first_lanes(b: Builder, lanes: int, count: int) -> Operand:
 
 
 def add(v: ReductionPlace, r: Reduce, acc: Operand, where: Sequence[Range]) -> Operand:
-    """acc with the term at the place of v; as it was where a condition does not hold."""
+    """Return acc plus the term at the point of v; acc unchanged where a condition does not hold."""
     return under(v, where, lambda v: combine(v, r, acc), acc)
 
 
@@ -152,7 +152,7 @@ def under(v: ReductionPlace, where: Sequence[Range], run: Callable[[ReductionPla
 
 
 def combine(v: ReductionPlace, r: Reduce, acc: Operand) -> Operand:
-    """acc with one more term; a float product is added without rounding it."""
+    """Return acc plus one more term; a float product is added without rounding it."""
     lanes = acc.type.lanes
 
     def wide(e: Expr) -> Operand:

@@ -1,7 +1,7 @@
-"""A scalar expression at given positions -> values of the loop IR, `lanes` neighbours along one axis at a time.
+"""Lowering of a scalar expression at given positions to values of the loop IR, `lanes` neighbours along one axis at a time.
 
-This is the general path: whatever an expression contains (a guard that is not settled, a computed index, a reduction
-inside an epilogue) comes out right here. Schedules make it fast by asking at places where little of that is left.
+This is the general path: it lowers everything that an expression may contain (an open guard, a computed index, a reduction
+inside an epilogue) correctly. Schedules make it fast by using it at points where little of that is left.
 """
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .table_lookup import look_up, looked_up
 from .vector_reduction import reduced
 
 Vectors = list[tuple[Operand, int, int]]
-"""Parts of an index that differ between lanes in no regular way: a vector of int64, its coefficient, its extent."""
+"""Parts of an index that differ irregularly between lanes: a vector of int64, its coefficient, its extent."""
 
 
 class Vectorizer:
-    """Values at one place: `at` says where each axis is; along `axis` the lanes hold at[axis], at[axis] + 1, ... (only
-    the first `active`). Lanes where `mask` is false hold anything, and touch no memory out of range.
+    """The values of expressions at one point: `at` maps each axis to an index; along `axis` the lanes hold at[axis],
+    at[axis] + 1, ... (only the first `active`). Lanes where `mask` is false hold anything and access nothing out of range.
 
-    What `outer`, a place around this one, knows already is not computed again. `repeats` are values that groups of lanes share.
+    Values that `outer`, an enclosing point, already has are reused. `repeats` are values that groups of lanes share.
     """
 
     def __init__(self, b: Builder, target: Target, at: At, axis: Axis | None = None, lanes: int = 1,
@@ -44,16 +44,16 @@ class Vectorizer:
         self.masked: dict[Operand, Vectorizer] = {}
 
     def inner(self, at: At, mask: Operand | None = None) -> Vectorizer:
-        """The same lanes at a place inside this one."""
+        """Return the same lanes at a point inside this one."""
         return Vectorizer(self.b, self.target, at, self.axis, self.lanes, self.active, outer=self,
                           mask=self.mask if mask is None else mask, repeats=self.repeats)
 
     def along(self, at: At, axis: Axis, lanes: int, active: int) -> Vectorizer:
-        """Lanes along another axis, for what is equal in all lanes here."""
+        """Return lanes along another axis, for a value that is equal in all lanes here."""
         return Vectorizer(self.b, self.target, at, axis, lanes, active, outer=self, mask=self.uniform_mask())
 
     def uniform_mask(self) -> Operand | None:
-        """True if any lane is wanted."""
+        """Return a scalar mask: true if any lane is active in the mask."""
         if self.mask is None or self.mask.type.lanes == 1:
             return self.mask
         return self.b.op("reduce_or", self.mask, type=Type("bool"))
@@ -69,7 +69,7 @@ class Vectorizer:
         return found
 
     def value(self, e: Expr) -> Operand:
-        """A vector, or a scalar where all lanes are equal. Without recursion over arithmetic: chains may be long."""
+        """Return a vector, or a scalar if all lanes are equal. Do not recurse over arithmetic: chains may be long."""
         found = self.known(e)
         if found is not None:
             return found
@@ -91,7 +91,7 @@ class Vectorizer:
         return self.memo[id(e)]
 
     def repeated(self, e: Expr) -> Operand | None:
-        """A value that groups of lanes share, computed once for each; None for another, or where groups begin anywhere."""
+        """Return a value that groups of lanes share, computed once for each group; None for others and for unaligned groups."""
         if id(e) not in self.repeats or (self.mask is not None and self.mask.type.lanes > 1):
             return None
         found = self.repeats[id(e)]
@@ -102,7 +102,7 @@ class Vectorizer:
         return self.of_groups(found, divided[0], tuple((divided[1].const + n) // found.by.by for n in range(self.active)))
 
     def of_groups(self, found: Repeated, first: Affine, groups: tuple[int, ...]) -> Operand:
-        """The value of each active lane, of which it is known in which group from the first on it is."""
+        """Return the value of each lane: active lane i is in group `groups[i]`, counted from `first`."""
         count = groups[-1] + 1
         lanes = 1 << (count - 1).bit_length()
         inner = Vectorizer(self.b, self.target, {**self.at, found.group: first}, found.group, lanes, count, mask=self.mask)
@@ -150,7 +150,7 @@ class Vectorizer:
         return self.b.op("xor", condition, Literal(1, condition.type))
 
     def under(self, condition: Operand) -> Vectorizer:
-        """The same place, only where the condition holds."""
+        """Return the same point, masked by the condition."""
         if condition not in self.masked:
             both = condition
             if self.mask is not None:
@@ -161,7 +161,7 @@ class Vectorizer:
         return self.masked[condition]
 
     def holds(self, where: Iterable[Range]) -> Operand | bool:
-        """True if all conditions hold: known, or a bool, or a bool for each lane."""
+        """True if all conditions hold: a bool that is known, a scalar, or a bool for each lane."""
         tests: list[Operand] = []
         for r in where:
             i, stride, vectors = self.place(r.index)
@@ -185,7 +185,7 @@ class Vectorizer:
         return result
 
     def compare(self, i: Affine, stride: int, vectors: Vectors, r: Range, low: int, high: int) -> list[Operand]:
-        """The sides of r that can fail, lane by lane."""
+        """Return the tests, lane by lane, for the sides of r that can fail."""
         small = not vectors and min(low, r.low) > -1 << 31 and max(high, r.high, stride * self.lanes) < 1 << 31
         x = self.ramp(i, stride, "int32") if small else self.index_vector(i, stride, vectors)
         tests: list[Operand] = []
@@ -197,7 +197,7 @@ class Vectorizer:
 
     # ---- indices -----------------------------------------------------------------------------------------------------
     def place(self, i: Affine) -> tuple[Affine, int, Vectors]:
-        """An index here: of the first lane, how it grows from lane to lane, and what else differs between lanes."""
+        """Return an index here: its value in the first lane, its stride between lanes, and its irregular parts."""
         total: dict[Term, int] = {}
         const, stride, vectors = i.const, 0, []
         at, axis = self.at, self.axis
@@ -223,7 +223,7 @@ class Vectorizer:
         return Affine(tuple([(t, k) for t, k in total.items() if k]), const), stride, vectors
 
     def special(self, term: Wrapped | Computed) -> Affine | Operand:
-        """A term that is no axis: an index expression, or a vector of int64 where it differs between lanes."""
+        """Return a term that is no axis: an index expression, or a vector of int64 if the term differs between lanes."""
         if isinstance(term, Wrapped):
             i, stride, vectors = self.place(term.not_negative)
             if stride or vectors:
@@ -240,7 +240,7 @@ class Vectorizer:
         return Affine(((term, 1),))
 
     def clamped(self, term: Computed) -> Operand:
-        """A computed index, an int64 in range(extent)."""
+        """Return a computed index as an int64, clamped to range(extent)."""
         x, most = self.value(term.value), term.extent - 1
         if isinstance(x, Literal):
             return Literal(min(max(int(x.value), 0), most), INDEX)
@@ -252,12 +252,12 @@ class Vectorizer:
         return x if x.type.dtype == "int64" else self.b.op("cast", x, type=Type("int64", x.type.lanes))
 
     def bounds(self, e: Expr) -> tuple[int, int]:
-        """What an integer expression can be at most; the data of a constant may say it."""
+        """Return the least and the greatest value of an integer expression, which may depend on the data of a constant."""
         derive(self.b, (), (e,), lambda e: Made((), value_bounds(e)))
         return value_bounds(e)
 
     def ramp(self, i: Affine, stride: int, dtype: str) -> Operand:
-        """i, i + stride, i + 2 stride, ... as a vector."""
+        """Return i, i + stride, i + 2 stride, ... as a vector."""
         base, type = self.b.index(i), Type(dtype, self.lanes)
         if dtype != "int64":
             base = Literal(base.value, Type(dtype)) if isinstance(base, Literal) else self.b.op(
@@ -269,7 +269,7 @@ class Vectorizer:
         return self.b.op("add", self.b.splat(base, self.lanes, hoist=True), steps, hoist=True)
 
     def index_vector(self, i: Affine, stride: int, vectors: Vectors) -> Operand:
-        """An index of each lane, as a vector of int64."""
+        """Return the index of each lane, as a vector of int64."""
         total = self.ramp(i, stride, "int64") if stride else self.b.splat(self.b.index(i), self.lanes, hoist=True)
         for x, c, _ in vectors:
             product = x if c == 1 else self.b.op("mul", x, Literal(c, x.type))
@@ -314,15 +314,15 @@ class Vectorizer:
         return self.b.gather(e.buffer, self.ramp(i, stride, "int64"), self.active, mask)
 
     def mask_of(self, lanes: int) -> Operand | None:
-        """The mask for an access of `lanes` lanes."""
+        """Return the mask for an access of `lanes` lanes."""
         if self.mask is None:
             return None
         return self.b.splat(self.mask, lanes) if lanes > 1 else self.uniform_mask()
 
 
 def interleaved_values(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
-    """The value of e at each place, operation by operation: none waits for the one before. What is known of all places is not
-    computed, nor what only that is made of."""
+    """Return the value of e at each point, computed operation by operation, so that no operation waits for the one before. Skip
+    values that are known at all points, and their operands."""
     order: list[Expr] = []
     seen: set[int] = set()
     stack = [(e, False)]
@@ -341,4 +341,4 @@ def interleaved_values(places: Sequence[Vectorizer], e: Expr) -> list[Operand]:
 
 
 NARROW = frozenset(dtype for dtype, size in ITEM_SIZES.items() if size <= 2)
-"""Dtypes that no processor gathers."""
+"""Dtypes that no processor can gather."""

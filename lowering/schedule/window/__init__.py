@@ -1,2 +1,2 @@
-"""The strategies of reductions whose lanes are neighbouring outputs: depthwise convolutions, pools, sums of columns.
-It imports `contraction`, `row_reduction` and what these do."""
+"""The strategies for reductions whose lanes are neighbouring outputs: depthwise convolutions, pools, sums of columns.
+This package imports `contraction`, `row_reduction` and what these import."""

@@ -1,8 +1,8 @@
-"""Sums over an outer axis of a tensor that no cache holds: its rows are read one behind the other, as they lie in memory, while
-the sums of all columns wait in the cache nearest to the core.
+"""Sums over an outer axis of a tensor that no cache holds: its rows are read one after the other, in memory order, while the
+sums of all columns stay in the first-level cache.
 
-A tile of columns with its sums in registers (`window`) would come to each row for a few lines: from a page of its own each,
-and from one set of the caches where the distance of rows is a power of two.
+A tile of columns with its sums in registers (`window`) would read a few cache lines of each row: each from a page of its own,
+and all from one cache set if the row stride is a power of two.
 """
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from ..vectorize.vector_reduction import combine
 from ..vectorize.vectorize import Vectorizer
 
 ROWS_AT_A_TIME, VECTORS_OF_A_ROW = 8, 2
-"""Rows that are added to a sum at a time, and vectors of columns: as many streams as a processor prefetches."""
+"""Number of rows that are added to a sum at a time, and of vectors of columns: as many streams as a processor prefetches."""
 MAX_SUM_BYTES = 8 << 10
-"""Bytes of sums that wait at a time."""
+"""Maximum bytes of sums that are kept in memory at a time."""
 MIN_ROW_STRIDE_BYTES = 1 << 12
-"""From a row to the next: those of a page."""
+"""Minimum bytes from a row to the next: those of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class OuterSumsChoice:
-    """`rows` of terms at a time, along which `columns` go by `vectors` of `lanes`."""
+    """`rows` rows of terms at a time, of blocks of `columns` columns that go by `vectors` vectors of `lanes`."""
     rows: int
     columns: int
     vectors: int
@@ -48,7 +48,7 @@ class OuterSumsChoice:
 
 @dataclass(frozen=True, slots=True)
 class ColumnReduction(Strategy):
-    """Sums over an outer axis of a tensor that no cache holds."""
+    """The strategy for sums over an outer axis of a tensor that no cache holds."""
     nest: Nest
     target: Target
     choice: OuterSumsChoice
@@ -66,7 +66,7 @@ class ColumnReduction(Strategy):
 
 
 def recognise(nest: Nest, target: Target, rows: bool) -> OuterSumsChoice | None:
-    """The pattern, where no rows of the result are asked for by themselves."""
+    """Return a choice if the nest has the pattern and no rows of the result are requested separately, else None."""
     r = main_reduction(nest, nest.axes[-1]) if nest.axes and not rows and target.has_cache else None
     every = list(nodes(nest.value))
     if r is None or len(r.axes) != 1 or sum(isinstance(e, Reduce) for e in every) > 1 or not all(map(plain, every)):
@@ -92,7 +92,7 @@ def lower(b: Builder, nest: Nest, choice: OuterSumsChoice, target: Target) -> No
 
 @dataclass(frozen=True, slots=True)
 class OuterSums:
-    """The loops for some neighbouring columns."""
+    """The loops for a block of neighbouring columns."""
     b: Builder
     target: Target
     choice: OuterSumsChoice
@@ -109,12 +109,12 @@ class OuterSums:
         self.columns(size, lambda x, vectors: self.outputs(at, x, vectors))
 
     def blocks(self) -> list[Tiles]:
-        """Of terms: the first rows alone, which begin the sums."""
+        """Return the blocks of rows of terms; the first block is separate, because it initializes the sums."""
         rows, (k,) = self.choice.rows, self.reduce.axes
         return [Tiles(0, rows, 1), *(Tiles(t.start + rows, t.size, t.count) for t in chunks(k.extent - rows, rows))]
 
     def columns(self, size: int, run: Callable[[Affine, Sequence[Piece]], None]) -> None:
-        """Run for each tile of `size` columns."""
+        """Call `run` for each tile of `size` columns."""
         lanes = self.choice.lanes
         over(self.b, chunks(size, lanes * self.choice.vectors),
              lambda x, t: run(x, pieces(t.size, lanes, self.target.has_masked)))

@@ -1,11 +1,11 @@
-"""When a window of bytes (`int8_window`) is done by vectors full of bytes, four vectors of sums at a time, and in which blocks.
-A choice by pattern and target; `int8_window_loops` writes the loops.
+"""The choice of blocks for a window of bytes (`int8_window`) that is computed by full vectors of bytes, four vectors of sums at
+a time, by pattern and target; `int8_window_loops` writes the loops.
 
-Bytes of four taps are put side by side by two rounds of shuffles, each inside of 16 bytes, which leaves the sums in an order of
-their own; packing sums to bytes is the same turned round. So whatever is constant for a column (weights, what sums start
-from, factors) is laid out in that order while compiling, and nothing has to be put in order when running.
+Two rounds of shuffles within 16 bytes interleave the bytes of four taps, which leaves the sums in a permuted order; packing
+sums to bytes inverts that permutation. So all constants of a column (weights, initial sums, factors) are laid out in that order
+at compile time, and nothing is reordered at run time.
 
-Columns that fill half a vector are done for two rows of a tile at a time, side by side.
+Columns that fill half a vector are computed for two rows of a tile at a time, side by side.
 """
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from ..nest.tile_axis import Tiles
 from ..vectorize.saturating_pack import GROUP_BYTES, unclipped
 
 SUM_VECTORS = 4
-"""Vectors of sums, for a vector of bytes."""
+"""Number of vectors of sums for one vector of bytes."""
 MIN_COLUMNS = 8
-"""Of a row of a block: fewer bytes are no load."""
+"""Minimum columns of a row of a block: fewer bytes are no vector load."""
 SIDES = (1, 2)
-"""Rows of a tile that are tried beside each other."""
+"""Numbers of rows of a tile that are tried side by side."""
 MIN_ROWS, MAX_ROWS = 4, 8
-"""Rows of a tile, one behind the other: neighbours share words."""
+"""Minimum and maximum rows of a tile, one below the other: neighbouring rows share words."""
 MAX_SUM_BYTES_PER_RESULT_BYTE = 1
-"""Bytes of sums that wait, for a byte of the result: what a step of a small model computes is less than they need."""
+"""Maximum bytes of spilled sums for each byte of the result: in small models a step computes less than the sums need."""
 SAVED_VECTOR_CYCLES, ROW_LINES = 2, 40
-"""Cycles of a vector of outputs that blocks save, and the lines of LLVM's text of a row of a block, less what is shorter beside
-it. Chosen."""
+"""Cycles that blocks save for each vector of outputs, and lines of LLVM's text for a row of a block, less the lines that blocks
+save. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """`count` blocks from column `start` on, each of `columns` columns and `side` rows of a tile. Slots are the places
-    of sums in their own order."""
+    """`count` blocks from column `start` on, each of `columns` columns and `side` rows of a tile. Slots number the sums in
+    their permuted order."""
     start: int
     columns: int
     count: int
@@ -49,7 +49,7 @@ class Band:
 
     @property
     def size(self) -> int:
-        """Bytes of a block."""
+        """Number of bytes of a block."""
         return self.columns * self.side
 
     @property
@@ -57,7 +57,7 @@ class Band:
         return self.start + self.columns * self.count
 
     def order(self) -> list[int]:
-        """The column of each slot."""
+        """Return the column of each slot."""
         groups = range(0, self.size, GROUP_BYTES)
         block = [g + GROUP_BYTES // SUM_VECTORS * v + i for v in range(SUM_VECTORS) for g in groups
                  for i in range(GROUP_BYTES // SUM_VECTORS)]
@@ -70,9 +70,9 @@ class Band:
 
 def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[Tiles] | None], target: Target
            ) -> tuple[int, tuple[Band, ...]] | None:
-    """The rows of a tile, and the blocks of the columns, from the first one on; None where outputs are not packed sums.
-    `lines_of` cuts rows into tiles, `known` is what sums are the values of. Blocks of one shape take all columns, or there is
-    work enough for other code, too."""
+    """Return the rows of a tile and the blocks of the columns, from the first column on; None if outputs are not packed sums.
+    `lines_of` cuts rows into tiles, `known` is the expression that sums are the values of. Blocks of one shape cover all
+    columns, unless there is enough work for additional code."""
     size = target.vector_bytes
     is_contiguous = nest.index.coefficient(n) == 1 and n not in nest.index.hidden
     if not target.packs or not is_contiguous or narrow(nest, known, n) is None:
@@ -89,27 +89,27 @@ def choose(nest: Nest, known: Expr, n: Axis, lines_of: Callable[[int], Sequence[
 
 
 def few(nest: Nest, size: int, rows: int) -> int:
-    """`rows`, if their sums, of vectors of `size` bytes, need little memory compared with the result; else 0."""
+    """Return `rows` if their sums, in vectors of `size` bytes, need little memory compared with the result; else 0."""
     return rows if rows * size * ITEM_SIZES["int32"] <= MAX_SUM_BYTES_PER_RESULT_BYTE * nest.out.nbytes else 0
 
 
 def least_code(lines_of: Callable[[int], Sequence[Tiles] | None], side: int) -> int:
-    """Rows of a tile, `side` of them side by side, of which all shapes of tiles together have the fewest lines; of as few, the
-    largest tiles. 0 where there are no such tiles."""
+    """Return the rows of a tile, `side` of them side by side, for which all shapes of tiles together have the fewest rows of
+    code; if equal, the largest tile. Return 0 if there are no such tiles."""
     cut = [(rows, lines) for rows in range(MIN_ROWS * side, MAX_ROWS * side + 1) if (lines := lines_of(rows))]
     found = [(sum(t.size for t in lines), -rows) for rows, lines in cut if not any(t.size % side for t in lines)]
     return -min(found)[1] if found else 0
 
 
 def narrow(nest: Nest, known: Expr, n: Axis) -> Expr | None:
-    """What packing makes the outputs of, which clips by itself: an int32 that is known from the sums and from constants of the
-    column alone. None where there is no such."""
+    """Return the int32 that packing clips to the outputs, computed from the sums and from constants of the column alone; None
+    if there is no such value."""
     value = unclipped(nest.value)
     return value if value is not None and found_beside(value, known, n) is not None else None
 
 
 def found_beside(value: Expr, known: Expr, n: Axis) -> list[Load] | None:
-    """The constants of a column, beside what is known; None where there is anything else than arithmetic."""
+    """Return the constants of a column that `value` reads beside `known`; None if it contains anything but arithmetic."""
     found, seen, stack = list[Load](), {id(known)}, [value]
     while stack:
         e = stack.pop()

@@ -1,10 +1,10 @@
-"""A window of bytes with constant weights whose lanes are neighbouring outputs (depthwise convolution), several taps at a
-time: each lane of a word has the bytes of four taps, and a product of bytes adds all of them; or, where the machine multiplies
-pairs of 16 bits, of two taps, with zeros between.
+"""A window of bytes with constant weights whose lanes are neighbouring outputs (depthwise convolution), several taps at a time.
+A word in each lane holds the bytes of four taps, and a dot product of bytes adds all four; or, if the machine multiplies pairs
+of 16 bits, the bytes of two taps with zeros between.
 
-Bytes are made unsigned, or signed, as the instruction takes them, which adds 128 to signed ones or takes it from unsigned ones;
-padding is filled with the zero point. What that and the zero point add to a sum depends on the column only, and is taken off in
-its initial value. Words that neighbouring rows of a tile share are made once.
+Bytes are made unsigned or signed, as the instruction requires, by adding 128 to signed bytes or subtracting it from unsigned
+ones; padding is filled with the zero point. The resulting offset of a sum depends on the column only, and is subtracted from
+the sum's initial value. Words that neighbouring rows of a tile share are made once.
 """
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ..nest.tile_axis import Tiles, balanced, interior, peel
 from .int8_blocks import Band, choose
 
 MIN_SINGLE_LANES = 8
-"""Lanes of sums from which on a window is done a vector of them at a time: with four, putting bytes together lane by lane takes
-longer than products one by one. Counted."""
+"""Minimum lanes of sums for a window that is computed one vector of sums at a time: with four, assembling bytes lane by lane
+takes longer than single products. Counted."""
 MAX_TAPS = 64
-"""Places of a window, all of which are unrolled."""
+"""Maximum number of taps of a window, all of which are unrolled."""
 WORD_BYTES = 4
-"""Of what products take in a lane."""
+"""Bytes that products take in a lane."""
 Tap = Mapping[Axis, Affine]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteWindow:
-    """The pattern. `group` is the axis of the window whose taps share words; `settled` are the conditions that are known at a
-    constant place of `m`; `open`, if there is one, depends on an outer axis and the group."""
+    """The pattern of a byte window. `group` is the window axis whose taps share words. `settled` are the conditions that are
+    known at a constant position of `m`. `open`, if there is one, is a condition on an outer axis and `group`."""
     reduce: Reduce
     x: Load
     zero_point: int
@@ -50,7 +50,7 @@ class ByteWindow:
     is_signed: bool
     """True if products take signed bytes of x."""
     taps: int
-    """Of a word: four bytes, or two numbers of 16 bits, which are not negative. Two are for vectors without masks. Measured:
+    """Number of taps of a word: four bytes, or two non-negative 16-bit numbers. Two are for vectors without masks. Measured:
     MobileNets took 3 to 6 % less time with AVX2, 4 to 12 % less with SSE, up to 2 % more with AVX-512."""
 
     @property
@@ -59,7 +59,7 @@ class ByteWindow:
 
     @property
     def words(self) -> list[list[Tap]]:
-        """The taps of each word of a window, group by group."""
+        """Taps of each word of a window, group by group."""
         taps = [range(first, min(first + self.taps, self.group.extent)) for first in range(0, self.group.extent, self.taps)]
         places = list(itertools.product(*(range(a.extent) for a in self.others)))
         return [[{self.group: Affine.of(k), **dict(zip(self.others, map(Affine.of, place)))} for k in some]
@@ -67,34 +67,34 @@ class ByteWindow:
 
     @property
     def factor(self) -> str:
-        """The type of factors in words."""
+        """Type of the factors in words."""
         return "int8" if self.taps == WORD_BYTES else "int16"
 
     @property
     def tap_bits(self) -> int:
-        """How far the taps of a word are apart in it."""
+        """Distance, in bits, between the taps of a word."""
         return 8 * WORD_BYTES // self.taps
 
     @property
     def fill(self) -> int:
-        """The byte that stands for padding, as products take it."""
+        """Byte that represents padding, with the signedness that products take."""
         return self.zero_point + 128 * ((self.x.dtype == "int8") - self.is_signed)
 
     @property
     def flip(self) -> int:
-        """The bits of a byte that are flipped, to make it what products take: the upper one, or none."""
+        """Bits of a byte to flip to give it the signedness that products take: the top bit, or none."""
         return 0 if (self.x.dtype == "int8") == self.is_signed else 128
 
 
 @dataclass(frozen=True, slots=True)
 class ByteWindowChoice:
-    """Tiles of `rows` outputs along the last but one axis by a vector of `lanes` along the last; `words` a window."""
+    """Tiles of `rows` outputs along the last but one axis by a vector of `lanes` along the last; `words` words a window."""
     pattern: ByteWindow
     rows: int
     lanes: int
     words: int
     bands: tuple[Band, ...] = ()
-    """The columns of which a vector of bytes is done at a time."""
+    """Blocks of columns that are computed a vector of bytes at a time."""
 
     def __str__(self) -> str:
         blocks = "".join(f", {band}" for band in self.bands)
@@ -134,7 +134,8 @@ def pattern_of(nest: Nest, m: Axis | None, n: Axis, target: Target) -> ByteWindo
 
 def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr, m: Axis | None, n: Axis,
             target: Target) -> ByteWindow | None:
-    """The pattern, where lanes are neighbours in x, and each condition is known at a place of m or is the one on a group."""
+    """Return the pattern if lanes are contiguous in x, and each condition is known at a position of m or is the only one on a
+    group; else None."""
     x, zero_point = byte
     (index,), lowest = x.index, -128 if x.dtype == "int8" else 0
     if computed(x.index) or index.coefficient(n) != 1 or n in index.hidden or m in index.hidden or not (
@@ -155,7 +156,7 @@ def grouped(nest: Nest, reduction: Reduce, byte: tuple[Load, int], weights: Expr
 
 
 def moved(i: Affine, w: Range, to: Affine) -> Affine | None:
-    """The index with `to` in the place of what the condition w is on; None where that is not a part of it."""
+    """Return the index with the index of condition w replaced by `to`; None if the index does not contain that of w."""
     for term, c in i.terms:
         if isinstance(term, Wrapped) and term.source.axes & w.index.axes:
             inner = moved(term.source, w, to)
@@ -170,7 +171,7 @@ def moved(i: Affine, w: Range, to: Affine) -> Affine | None:
 
 
 def tile_rows(pattern: ByteWindow, target: Target) -> int:
-    """Rows of a tile: their sums and the words of one group fit the registers."""
+    """Return the rows of a tile: their sums and the words of one group fit the registers."""
     if pattern.m is None:
         return 1
     step = max((abs(pattern.x.index[0].coefficient(a)) for a in pattern.others), default=0)
@@ -181,7 +182,7 @@ def tile_rows(pattern: ByteWindow, target: Target) -> int:
 
 
 def lines_of(pattern: ByteWindow, rows: int) -> list[Tiles] | None:
-    """The tiles of m: those at a border have constant places. None where these would be too many."""
+    """Return the tiles of m, with constant positions at the border; None if these would be too many."""
     if pattern.m is None:
         return [Tiles(0, 1, 1)]
     low, high = interior(pattern.m, pattern.settled)

@@ -1,6 +1,6 @@
-"""The loops of a window of bytes (`int8_window`): words of four taps, or of two, their products with packed weights, and what
-is done with the sums. Where columns are done by whole vectors of bytes (`int8_blocks`), words are made by shuffles of bytes,
-and sums wait in the first-level cache for a loop over rows, which packs them.
+"""The loops of a window of bytes (`int8_window`): words of four taps, or of two, their products with packed weights, and the
+epilogue of the sums. If columns go by whole vectors of bytes (`int8_blocks`), byte shuffles make the words, and the sums stay
+in the first-level cache until a loop over rows packs them.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .int8_window import WORD_BYTES, ByteWindow, ByteWindowChoice, Tap, lines_of
 
 @dataclass(frozen=True, slots=True)
 class Int8Window(Strategy):
-    """A window of bytes with constant weights, four taps at a time, or two."""
+    """The strategy for windows of bytes with constant weights, four taps at a time, or two."""
     nest: Nest
     target: Target
     choice: ByteWindowChoice
@@ -88,7 +88,7 @@ def cut(columns: int, lanes: int, target: Target) -> tuple[Piece, ...]:
 
 def packed(weights: Expr, *bias: Expr, n: Axis, first: int, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int,
            vectors: Cut, taps: int, dtype: str) -> Made:
-    """The weights [vector of columns, word, lane, tap] and the initial sums, from a column on; what is missing is 0."""
+    """Return the weights [vector of columns, word, lane, tap] and the initial sums, from a column on; missing taps are 0."""
     found = of_words(weights, n, axes, words, taps)
     sums = -fill * found.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
     layout = PanelLayout(vectors, len(words) * taps, taps)
@@ -97,8 +97,8 @@ def packed(weights: Expr, *bias: Expr, n: Axis, first: int, axes: tuple[Axis, ..
 
 @dataclass(frozen=True, slots=True)
 class TapPlaces:
-    """The body, at a place of the outer axes. `rows` says of each tap of the group where its row is, and whether it is one
-    of x, where that is known only here."""
+    """The body of the loops at a point of the outer axes. `rows` maps each tap of the group to the index of its row and the
+    test whether x has the row, if that is known only at run time."""
     b: Builder
     pattern: ByteWindow
     weights: Buffer
@@ -106,7 +106,7 @@ class TapPlaces:
     writer: EpilogueWriter
     product: str
     first: int = 0
-    """The column from which on weights are packed."""
+    """First column of the packed weights."""
     rows: Mapping[int, tuple[Affine, Operand]] = field(default_factory=dict)
 
     @staticmethod
@@ -136,7 +136,7 @@ class TapPlaces:
             self.writer.write(block, sums)
 
     def word(self, place: At, taps: list[Tap], piece: Piece) -> Operand:
-        """The unsigned bytes of these taps, each lane's in a word."""
+        """Return the unsigned bytes of these taps, as one word in each lane."""
         total, flip, doubtful, apart = None, 0, [], self.pattern.tap_bits
         for position, tap in enumerate(taps):
             here, shift = {**place, **tap}, apart * position
@@ -159,18 +159,18 @@ class TapPlaces:
         return (*self.pattern.settled, self.pattern.open) if every and self.pattern.open else self.pattern.settled
 
     def unsigned(self, here: At, found: tuple[Affine, Operand] | None, piece: Piece) -> Operand:
-        """A byte of x in each lane, zero-extended to 32 bits."""
+        """Return a byte of x for each lane, zero-extended to 32 bits."""
         x = self.b.load(self.pattern.x.buffer, self.index(here, found), piece.lanes, piece.active)
         plain = self.b.op("bits", x, type=Type("uint8", piece.lanes)) if x.type.dtype == "int8" else x
         return self.b.op("cast", plain, type=Type("int32", piece.lanes))
 
     def byte(self, here: At, found: tuple[Affine, Operand] | None, lanes: int) -> Operand:
-        """Bytes of x as they are."""
+        """Return bytes of x, unchanged, as int8."""
         x = self.b.load(self.pattern.x.buffer, self.index(here, found), lanes)
         return x if x.type.dtype == "int8" else self.b.op("bits", x, type=Type("int8", lanes))
 
     def index(self, here: At, found: tuple[Affine, Operand] | None) -> Affine:
-        """Where a tap is in x."""
+        """Return the index of a tap in x."""
         index, w = self.pattern.x.index[0], self.pattern.open
         if not found or not w:
             return index.substitute(here)
@@ -178,7 +178,7 @@ class TapPlaces:
         return moved(inner, w, found[0]) or inner
 
     def filled(self, total: Operand, flip: int, doubtful: list[tuple[Operand, int]]) -> Operand:
-        """The word with its upper bits flipped; bytes of rows outside x, which hold anything, are what fills."""
+        """Return the word with the top bits of its bytes flipped; arbitrary bytes of rows outside x become padding."""
         lanes, whole = total.type.lanes, Type("int32")
         if not doubtful:
             return self.b.op("xor", total, Literal(signed(flip), total.type)) if flip else total
@@ -192,7 +192,7 @@ class TapPlaces:
         return self.b.op("xor", total, self.b.splat(changed, lanes, hoist=True))
 
     def chosen(self, total: Operand, holds: Operand, yes: int, no: int) -> Operand:
-        """total | (holds ? yes : no), as far out as that is known."""
+        """Return total | (holds ? yes : no), hoisted as far as possible."""
         bits = self.b.op("select", holds, *(Literal(signed(x), total.type) for x in (yes, no)), hoist=True)
         return self.b.op("or", total, bits, hoist=True)
 
@@ -201,19 +201,19 @@ class TapPlaces:
 
 
 def product_of(pattern: ByteWindow, target: Target) -> str:
-    """The operation that multiplies words."""
+    """Return the operation that multiplies words."""
     return target.dot4 if pattern.taps == WORD_BYTES else "dot2"
 
 
 def signed(word: int) -> int:
-    """32 bits as an int32."""
+    """Return 32 bits as an int32."""
     return (word & 0xFFFF_FFFF ^ 1 << 31) - (1 << 31)
 
 
-# ---- columns by whole vectors of bytes ---------------------------------------------------------------------------------
+# ---- columns in whole vectors of bytes ---------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class WindowBlocks:
-    """What all blocks of a window share. `value` is what is packed, of constants along `slots`."""
+    """The data that all blocks of a window share. `value` is the expression to pack, with its constants along `slots`."""
     b: Builder
     target: Target
     nest: Nest
@@ -259,13 +259,13 @@ class WindowBlocks:
         return self.target.vector_bytes // WORD_BYTES
 
     def tile(self, places: TapPlaces, at: At, line: Tiles) -> None:
-        """All blocks of a tile of rows."""
+        """Write all blocks of a tile of rows."""
         for band in self.bands:
             over(self.b, [Tiles(band.start, band.columns, band.count)], lambda x, _: self.block(
                 places, {**at, places.pattern.n: x}, line, band))
 
     def block(self, places: TapPlaces, at: At, line: Tiles, band: Band) -> None:
-        """A block of columns of a tile of rows."""
+        """Write a block of columns of a tile of rows."""
         n, steps = places.pattern.n, line.size // band.side
         slot = (at[n] - band.start) * band.side
         for step in range(steps):
@@ -292,7 +292,7 @@ class WindowBlocks:
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
     def factors(self, at: At, slot: Affine) -> Vectorizer:
-        """What is the same in all rows."""
+        """Compute the values that are equal in all rows."""
         v = Vectorizer(self.b, self.target, {**at, self.slots: slot}, self.slots, self.lanes)
         for table in self.tables:
             v.value(table)
@@ -300,7 +300,7 @@ class WindowBlocks:
 
     def outputs(self, places: TapPlaces, at: At, row: Affine, steps: int, slot: Affine, band: Band, outer: Sequence[Vectorizer]
                 ) -> None:
-        """One row of a block, or what lies side by side."""
+        """Write one row of a block, or the rows that are side by side."""
         found = []
         for v, around in enumerate(outer):
             total = self.b.load(self.sums, row * band.size + v * self.lanes, self.lanes)
@@ -318,15 +318,15 @@ class WindowBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The bytes of taps, for the rows that lie side by side."""
+    """The words of taps for the rows that are side by side."""
     b: Builder
     places: TapPlaces
     rows: Sequence[At]
     band: Band
 
     def of(self, taps: Sequence[Tap]) -> list[Operand]:
-        """Four vectors of words with the bytes of up to four taps, or of two, with zeros between. Where there are fewer, others
-        stand in their place, whose weights are 0."""
+        """Return four vectors of words with the bytes of up to four taps, or of two, with zeros between. Missing taps are
+        replaced by others, with weights of 0."""
         found = [self.bytes(tap) for tap in taps]
         if self.places.pattern.taps == 2:
             return self.wide_pairs(found[0], found[-1])
@@ -337,7 +337,7 @@ class Words:
         return [word for x, y in zip(first, second) for word in self.interleaved(x, y, 2)]
 
     def wide_pairs(self, x: Operand, y: Operand) -> list[Operand]:
-        """Bytes of two taps as numbers of 16 bits."""
+        """Return the bytes of two taps as pairs of 16-bit numbers."""
         wide = Type("int16", self.band.size // 2)
         if isinstance(x, Literal) and isinstance(y, Literal):
             return [Literal(int(x.value) & 0xFF, wide)] * SUM_VECTORS
@@ -346,7 +346,7 @@ class Words:
                 for word in self.interleaved(pair, zeros, 1)]
 
     def interleaved(self, x: Operand, y: Operand, size: int) -> list[Operand]:
-        """Elements of `size` bytes of both interleaved: from the lower halves of each 16 bytes, from the upper halves."""
+        """Return elements of `size` bytes of both, interleaved: from the lower halves of each 16 bytes, then from the upper."""
         type = Type(f"int{8 * size}", self.band.size // size)
         x, y = (z if z.type == type else self.b.op("bits", z, type=type) for z in (x, y))
         half = GROUP_BYTES // size // 2
@@ -358,7 +358,7 @@ class Words:
         ]
 
     def bytes(self, tap: Tap) -> Operand:
-        """The unsigned bytes of a tap, padding included."""
+        """Return the unsigned bytes of a tap, padding included."""
         pattern = self.places.pattern
         found = self.places.rows.get(tap[pattern.group].const)
         here = [{**row, **tap} for row in self.rows]
@@ -377,7 +377,7 @@ class Words:
         return Literal(to_int8(self.places.pattern.fill), Type("int8", lanes))
 
     def unsigned(self, x: Operand, found: tuple[Affine, Operand] | None) -> Operand:
-        """Its upper bits flipped; what fills, where a row is outside x and holds anything."""
+        """Return the bytes x with their top bits flipped; bytes of a row outside x, which are arbitrary, become padding."""
         pattern, one = self.places.pattern, Type("int8")
         if found is None:
             return self.b.op("xor", x, Literal(to_int8(pattern.flip), x.type)) if pattern.flip else x
@@ -394,25 +394,25 @@ class Words:
 
 @functools.cache
 def interleaved_rows(lanes: int, half: int, upper: int) -> tuple[int, ...]:
-    """The lanes of two vectors interleaved: of each 2 half of them the lower half, or the upper."""
+    """Return the shuffle that interleaves two vectors: the lower, or the upper, half of each 2 * half lanes."""
     return tuple([side * lanes + first + upper * half + i for first in range(0, lanes, 2 * half) for i in range(half)
                   for side in (0, 1)])
 
 
 def row_of_tile(places: TapPlaces, at: At, row: Affine | int) -> At:
-    """The place of a row of the tile."""
+    """Return the point of a row of the tile."""
     m = places.pattern.m
     return {**at, m: at[m] + row} if m else at
 
 
 def to_int8(byte: int) -> int:
-    """8 bits as an int8."""
+    """Return 8 bits as an int8."""
     return (byte & 0xFF ^ 0x80) - 0x80
 
 
 def packed_blocks(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], fill: int,
            order: Sequence[int], lanes: int, taps: int, dtype: str) -> Made:
-    """The weights [block, word, vector, lane, tap] and the initial sums [slot]."""
+    """Return the weights [block, word, vector, lane, tap] and the initial sums [slot]."""
     data = of_words(weights, n, axes, words, taps)
     sums = -fill * data.astype(np.int64).sum(axis=(1, 2)) + sum_of(bias, (n,))
     size = SUM_VECTORS * lanes
@@ -422,7 +422,7 @@ def packed_blocks(weights: Expr, *bias: Expr, n: Axis, axes: tuple[Axis, ...], w
 
 def of_words(weights: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Sequence[Tap]], taps: int
              ) -> np.ndarray:
-    """[column, word, tap]; taps that are missing are 0."""
+    """Return the weights as [column, word, tap]; missing taps are 0."""
     data, found = constant(weights, (n, *axes)), np.zeros((n.extent, len(words), taps), np.int8)
     for number, some in enumerate(words):
         for position, tap in enumerate(some):
@@ -432,7 +432,7 @@ def of_words(weights: Expr, n: Axis, axes: tuple[Axis, ...], words: Sequence[Seq
 
 
 def in_order(b: Builder, nest: Nest, x: Load, n: Axis, order: Sequence[int], slots: Axis) -> Load:
-    """The constants of the columns as they are needed, slot by slot."""
+    """Return the constants of the columns in slot order."""
     make = functools.partial(of_slots, n=n, order=order)
     (buffer,), _ = derive(b, (f"{nest.name}.{x.buffer.name}.in.order",), (x,), make)
     return Load(buffer, (Affine.of(slots),))

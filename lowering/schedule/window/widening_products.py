@@ -1,6 +1,6 @@
-"""Windows of bytes (depthwise convolution) on machines that multiply vectors of 16 bits and add products to sums of 32 in one
-instruction (VWMACC of RISC-V's vectors, SMLAL of 64-bit Arm): both factors have 16 bits until then, so that a tile of outputs
-has room for what its rows share.
+"""Windows of bytes (depthwise convolution) on machines that multiply vectors of 16 bits and add the products to 32-bit sums in
+one instruction (VWMACC of RISC-V's vectors, SMLAL of 64-bit Arm). Both factors keep 16 bits until then, so that a tile of
+outputs has registers for the values that its rows share.
 """
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ...target.target import Target
 from ..contraction.int8.byte_factors import byte
 
 WIDE, NARROW = "int32", "int16"
-"""Of sums, and of factors."""
+"""Dtypes of the sums and of the factors."""
 LANES = 8
-"""Where bytes of a vector are as many as factors: sums of a vector are two of the machine's. Known of 64-bit Arm."""
+"""Lanes of sums where a vector has as many bytes as factors: the sums take two machine vectors. Known for 64-bit Arm."""
 
 
 def widening(r: Reduce, target: Target) -> Reduce | None:
-    """The sum with such products, if its terms are some of bytes, each less a zero point."""
+    """Return the sum with widening products, if its terms are products of bytes, each less a zero point; else None."""
     match r:
         case Reduce("add", _, Apply("mul", (x, y), "int32")) if target.has_widening_products:
             a, b = narrow(x), narrow(y)
@@ -26,7 +26,7 @@ def widening(r: Reduce, target: Target) -> Reduce | None:
 
 
 def narrow(e: Expr) -> Expr | None:
-    """A byte less its zero point, computed in 16 bits; None for any other factor, or zero points that are no bytes."""
+    """Return a byte less its zero point, computed in 16 bits; None for any other factor, or a zero point that is no byte."""
     found = byte(e)
     if found is None or not -128 <= found[1] < 256:
         return None
@@ -36,5 +36,5 @@ def narrow(e: Expr) -> Expr | None:
 
 
 def lanes_of_products(lanes: int, target: Target) -> int:
-    """Lanes of the sums, where those of others are `lanes`."""
+    """Return the lanes of the sums of widening products, where other sums have `lanes`."""
     return LANES if target.has_lane_products else lanes

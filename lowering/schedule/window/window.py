@@ -1,5 +1,5 @@
-"""A reduction whose lanes are neighbouring outputs: depthwise convolution, pools, sums over outer axes. A tile of
-outputs has its sums in registers, and loads that its rows share are made once.
+"""Reductions whose lanes are neighbouring outputs: depthwise convolution, pools, sums over outer axes. A tile of outputs keeps
+its sums in registers, and loads that its rows share are made once.
 """
 from __future__ import annotations
 
@@ -37,49 +37,49 @@ from ..vectorize.vectorize import Vectorizer
 from .widening_products import lanes_of_products, widening
 
 ROWS_OF_TWO_VECTORS = 8
-"""Rows of a tile of two vectors: their sums fill half of 32 registers, and an iteration of the loops has work enough."""
+"""Rows of a tile of two vectors: their sums fill half of 32 registers, and an iteration of the loops has enough work."""
 MAX_TERM_OPERATIONS = 8
-"""Operations of a term, for tiles of the full size."""
+"""Maximum operations of a term for tiles of the full size."""
 MIN_SHARED_COLUMNS = 256
-"""Columns that are enough to divide among threads."""
+"""Minimum number of columns that are enough to divide among threads."""
 SMALL_DIVISOR = 8
-"""A tensor of at most 1/8 of the outputs' memory is not worth much."""
+"""Divisor of the outputs' memory: sharing the memory of a tensor of at most 1/8 of it is not worth much."""
 MAX_ROW_VECTORS = 3
-"""Vectors of a tile of one row, at most: with this number, sums hardly wait for their own last addition."""
+"""Maximum vectors of a tile of one row: with this number, sums hardly wait for their own last addition."""
 LESS_CODE = 2.5
-"""Tiles of one row are used where they save at least 1/2.5 of the code."""
+"""Factor of code size: tiles of one row are used if they save at least 1/2.5 of the code."""
 FLOAT8_LOAD_INSTRUCTIONS, WIDE_LOAD_INSTRUCTIONS = 7, 2
-"""Instructions that load a float of a byte as float32, and those of a wider one. Counted."""
+"""Number of instructions that load an 8-bit float as float32, and that load a wider float. Counted."""
 MAX_UNROLLED_STEPS = 8
-"""Steps that are unrolled where rows share what they load."""
+"""Maximum number of unrolled steps if rows share loads."""
 MAX_UNROLLED_OPERATIONS = 60
-"""Operations of a step that hide what a loop over the steps costs, even a short one."""
+"""Number of operations above which they hide the cost of a loop over the steps, even of a short one."""
 UNROLLED_STEPS = 2
-"""Steps of a window that are unrolled where not all of it is."""
+"""Number of unrolled steps of a window that is not unrolled completely."""
 MAX_TESTED_STEPS = 5
-"""Steps of the last axis of a window in tiles that are alike inside and at the border: they are unrolled, so that those alone
-are tested that can be outside."""
+"""Maximum steps of a window's last axis in tiles that are alike inside and at the border: the steps are unrolled, so that only
+those that can be outside are tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowChoice:
-    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last, or by somewhat fewer or more,
-    so that they are whole groups of `group`."""
+    """Tiles of `rows` outputs along the last but one axis by `vectors` of `lanes` along the last, rounded to whole groups of
+    `group` outputs."""
     rows: int
     vectors: int
     lanes: int
     alone: bool = False
-    """True if every row is a tile, those inside like those at the border."""
+    """True if every row is a tile, inside and at the border alike."""
     group: int = 1
 
     @property
     def columns(self) -> int:
-        """Outputs in a row of a tile."""
+        """Number of outputs in a row of a tile."""
         return whole_groups(self.vectors * self.lanes, self.group)
 
     @property
     def largest(self) -> int:
-        """Elements of a whole tile, in whole vectors."""
+        """Number of elements of a whole tile, in whole vectors."""
         return self.rows * -(-self.columns // self.lanes) * self.lanes
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class WindowChoice:
 
 @dataclass(frozen=True, slots=True)
 class Window(Strategy):
-    """A reduction whose lanes are neighbouring outputs."""
+    """The strategy for reductions whose lanes are neighbouring outputs."""
     nest: Nest
     target: Target
     choice: WindowChoice
@@ -121,7 +121,7 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
         if isinstance(x, Load) and not are_near(x, inner[-1]):
             return None
     most, lanes = 8 if operations(r.body) <= MAX_TERM_OPERATIONS else 4, lanes_of(nest, target)
-    widens = widening(r, target)  # rows share what is widened: counted, single ones take twice as many instructions
+    widens = widening(r, target)  # rows share widened values: counted, single rows take twice as many instructions
     if widens and lanes > 1:
         lanes = lanes_of_products(lanes, target)
     most = min(most, target.vector_registers // 2)
@@ -138,12 +138,12 @@ def recognise(nest: Nest, target: Target, rows: bool) -> WindowChoice | None:
 
 
 def fits(n: Axis, size: int) -> bool:
-    """True if tiles of `size` columns leave no remainder, which is code of its own, or one that is small beside the rest."""
+    """True if tiles of `size` columns leave no remainder, which needs code of its own, or one that is small beside the rest."""
     return n.extent >= 2 * size or n.extent % size == 0
 
 
 def are_near(x: Load, axis: Axis) -> bool:
-    """True if neighbours along an axis read neighbours, or the same, perhaps some at a time."""
+    """True if neighbours along an axis read neighbouring elements, or the same element, possibly in groups."""
     index = x.index[0]
     if axis in index.hidden:
         return shared_by(index, axis) is not None
@@ -151,7 +151,7 @@ def are_near(x: Load, axis: Axis) -> bool:
 
 
 def rows_of(nest: Nest, r: Reduce, target: Target, most: int, lanes: int, group: int) -> int:
-    """How many rows a tile has: those whose code and whose cycles cost least."""
+    """Return the number of rows of a tile with the least cost of code and cycles."""
     work = WindowCost.of(nest, r, lanes, target, group)
 
     def lines(rows: int) -> int:
@@ -162,8 +162,8 @@ def rows_of(nest: Nest, r: Reduce, target: Target, most: int, lanes: int, group:
 
 
 def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> WindowChoice | None:
-    """Tiles of one row and several vectors, whose windows' bounds are those of loops, at the border and inside: where that is
-    so much less code than tiles of `rows`, of which those at the border have code of their own, that it pays."""
+    """Return tiles of one row and several vectors, whose windows have loop bounds both at the border and inside; None unless
+    they pay by saving code compared with tiles of `rows`, whose border tiles have code of their own."""
     m, n = nest.axes[-2:]
     conditions, columns = PaddingConditions.of(r, m, n), -(-n.extent // lanes)
     low, high = interior(m, conditions.rows)
@@ -185,19 +185,19 @@ def row_by_row(nest: Nest, r: Reduce, target: Target, rows: int, lanes: int) -> 
 
 
 def has_outer_iterations(nest: Nest) -> bool:
-    """True if there is something to be divided among threads beside the tiles of rows."""
+    """True if threads can divide other work than the tiles of rows."""
     return len(nest.axes) > 2 or nest.axes[-1].extent >= MIN_SHARED_COLUMNS
 
 
 def may_repeat(nest: Nest, r: Reduce, axis: Axis) -> bool:
-    """True if outputs along an axis may be computed twice: they could not lie where something is that is read with the sums."""
+    """True if outputs along an axis may be computed twice: they cannot overlay a large tensor that is read with the sums."""
     return not any(x.buffer.data is None and axis in x.index[0].axes and x.buffer.nbytes > nest.out.nbytes // SMALL_DIVISOR
                    for x in loads_beside(nest.value, r))
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCost:
-    """What a window costs: cycles of one output vector, and of all; its code, in which tiles of columns have `shapes` sizes."""
+    """The cost of a window: cycles of one output vector and of all, and code, with `shapes` different sizes of column tiles."""
     steps: int
     term: int
     result: int
@@ -224,34 +224,34 @@ class WindowCost:
         return self.vectors * self.each
 
     def by_tiles(self, r: Reduce, m: Axis, rows: int) -> float:
-        """Cycles of a vector in a tile of `rows` rows, which share what they load."""
+        """Return the cycles of a vector in a tile of `rows` rows, which share loads."""
         return self.steps * self.step(r, m, rows) + self.result / 2
 
     def step(self, r: Reduce, m: Axis, rows: int) -> float:
-        """The same, of one term."""
+        """Return the cycles of one term of a vector in a tile of `rows` rows."""
         loading = loading_of(r)
         alone = distinct(r, m, rows)
-        if loading > WIDE_LOAD_INSTRUCTIONS:  # what is converted waits for its uses in registers that others need
+        if loading > WIDE_LOAD_INSTRUCTIONS:  # converted values take registers until their last use
             alone = (1 + alone) / 2
         return max((loading * alone + 1) / 2, self.costs.addition_latency_cycles / rows)
 
     def by_rows(self, r: Reduce, vectors: int) -> float:
-        """Cycles of a vector in a tile of one row and `vectors` vectors."""
+        """Return the cycles of a vector in a tile of one row and `vectors` vectors."""
         costs = self.costs
         return self.steps * max((loading_of(r) + 1) / 2 + costs.short_loop_iteration_cycles / vectors,
                                 costs.addition_latency_cycles / vectors) + self.result / 2
 
     def lines(self, rows: int, steps: int) -> int:
-        """Of a tile that takes `steps` steps at a time."""
+        """Return the lines of code of a tile that takes `steps` steps at a time."""
         return LOOP_LINES + rows * (SUM_LINES + 2 * self.result + steps * 2 * self.term)
 
     def lines_of(self, tiles: Sequence[Tiles]) -> int:
-        """Of all shapes of tile."""
+        """Return the lines of code of all shapes of tiles."""
         return self.shapes * sum(self.lines(t.size, UNROLLED_STEPS) for t in tiles)
 
 
 def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
-    """Vectors of columns: all alike, where they can be."""
+    """Return the tiles of columns: all of one size, if possible."""
     n, extent = nest.axes[-1], nest.axes[-1].extent
     count = -(-extent // size)
     if extent % size == 0 and extent // count % group == 0:
@@ -266,13 +266,13 @@ def columns_of(nest: Nest, r: Reduce, size: int, group: int = 1) -> list[Tiles]:
 
 
 def loading_of(r: Reduce) -> int:
-    """Instructions of a term but for adding it."""
+    """Return the instructions of a term without its addition."""
     narrowest = min((ITEM_SIZES[x.dtype] for x in loads(r.body) if is_float(x.dtype)), default=4)
     return FLOAT8_LOAD_INSTRUCTIONS if narrowest == 1 else max(1 + (narrowest == 2), operations(r.body) if narrowest > 2 else 2)
 
 
 def distinct(r: Reduce, m: Axis, rows: int) -> float:
-    """The fraction of the elements of `rows` windows that are distinct."""
+    """Return the fraction of the elements of `rows` windows that are distinct."""
     last, k = r.axes[-1], r.axes[-1].extent
     step = next((abs(x.index[0].coefficient(m)) // c for x in loads(r.body) if (c := abs(x.index[0].coefficient(last)))), k)
     return ((rows - 1) * min(step, k) + k) / (rows * k)
@@ -310,16 +310,16 @@ def lower(b: Builder, nest: Nest, choice: WindowChoice, target: Target, rows: Ro
 
 
 def tests_tiles(target: Target) -> bool:
-    """True if tiles at the border are those inside, with tests. Counted: with them RISC-V's vectors made 4.8 products of a
+    """True if border tiles use the code of inner tiles, with tests. Counted: with tests RISC-V's vectors made 4.8 products of a
     depthwise convolution an instruction instead of 5.6, and a Cortex-M55 took 3 % more instructions for visual wake words."""
     return target.has_masked and target.has_cache and not target.has_vector_length
 
 
 def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choice: WindowChoice, conditions: PaddingConditions,
             shared_out: bool) -> list[Tiles]:
-    """How the rows are cut: tiles at the border have their windows unrolled, or single rows are there; all costs its cycles
-    and its code. Tiles may be all alike, some rows computed twice, where their outputs could not lie where something is that is
-    read with the sums, and they need not be shared out among threads; with masks, at the border, too."""
+    """Return the tiles of the rows with the least cost of cycles and code. Border tiles have their windows unrolled, or are
+    single rows. All tiles may be alike, with some rows computed twice, if the outputs cannot overlay a large tensor that is
+    read with the sums, and threads need not divide the rows; with masks, also at the border."""
     extent = nest.axes[-2].extent
     if choice.alone:
         return [Tiles(0, 1, extent)]
@@ -359,7 +359,7 @@ def heights(nest: Nest, r: Reduce, target: Target, inside: tuple[int, int], choi
 
 @dataclass(frozen=True, slots=True)
 class WindowTile:
-    """The body of one tile."""
+    """The code of one tile."""
     b: Builder
     target: Target
     reduce: Reduce
@@ -373,7 +373,7 @@ class WindowTile:
         block = OutputBlock(at, self.m, line.size, self.n, vectors)
         places = [block.place(row, piece.start) for row, piece in block.vectors]
         failing = unsettled(self.conditions.rows, (places[0], places[-1]))
-        single = line.size == 1  # then the loops' bounds hold them
+        single = line.size == 1  # then they are loop bounds
         tested = bool(failing) and not single and line.count > 1
         tests = self.conditions.tests if single else (*self.conditions.tests, *failing)
         bounds = (*self.conditions.bounds, *failing) if single else self.conditions.bounds
@@ -397,7 +397,7 @@ class WindowTile:
 
 
 def shares(r: Reduce, m: Axis | None) -> bool:
-    """True if neighbouring rows read some of the same elements, which are loaded once where the steps are unrolled."""
+    """True if neighbouring rows read some of the same elements, which are loaded once if the steps are unrolled."""
     k = r.axes[-1]
     for x in nodes(r.body):
         if isinstance(x, Load) and m and (step := abs(x.index[0].coefficient(k))):

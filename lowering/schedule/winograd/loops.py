@@ -1,5 +1,5 @@
-"""The loops of a convolution by a minimal filter, block by block: inputs are copied into a frame of zeros, tiles of them are
-transformed, multiplied by the transformed weights, and transformed back; what is done with the sums follows on registers."""
+"""The loops of a convolution by a minimal filter, block by block: inputs are copied into a frame of zeros; tiles of inputs are
+transformed, multiplied by the transformed weights, and transformed back; the epilogue follows in registers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def lower(b: Builder, convolution: Convolution, tiling: Tiling, product: Contrac
 
 @dataclass(frozen=True, slots=True)
 class BlockLoops:
-    """What is done for each block of rows of tiles."""
+    """The loops over blocks of rows of tiles, and the code of one block."""
     b: Builder
     convolution: Convolution
     tiling: Tiling
@@ -47,14 +47,14 @@ class BlockLoops:
         self.b.loop(block, lambda: self.block(at, Affine.of(block) * self.tiling.rows if block.extent > 1 else Affine()))
 
     def block(self, at: At, first: Affine) -> None:
-        """Rows of tiles from `first` on."""
+        """Write a block: the rows of tiles from `first` on."""
         self.fill(at, first * self.filter.size)
         self.over_tiles(self.convolution.channels.extent, self.transform_inputs)
         self.product.lower(self.b, None)
         self.outputs(at, first)
 
     def over_tiles(self, extent: int, run: Callable[[Affine, Affine, Affine, Piece], None]) -> None:
-        """Run for the row, the column and each vector of `extent` channels of each tile."""
+        """Call `run` with the row and the column of each tile, and each vector of `extent` channels."""
         row, column = Axis("row", self.tiling.rows), Axis("column", self.tiling.columns)
 
         def channels() -> None:
@@ -63,7 +63,7 @@ class BlockLoops:
         self.b.loop(row, lambda: self.b.loop(column, channels))
 
     def vectors(self, extent: int, run: Callable[[Affine, Piece], None]) -> None:
-        """Run for each vector of `extent` channels: where a chunk of them begins, and its place in it."""
+        """Call `run` for each vector of `extent` channels, with the start of its chunk and its position in the chunk."""
         lanes = self.target.lanes(4)
 
         def chunk(start: Affine, t: Tiles) -> None:
@@ -74,7 +74,7 @@ class BlockLoops:
 
     # ---- inputs ------------------------------------------------------------------------------------------------------
     def fill(self, at: At, first: Affine) -> None:
-        """The inputs of a block, from row `first` of outputs on; zeros where there are none."""
+        """Copy the inputs of a block, from output row `first` on; write zeros where there are none."""
         c, width = self.convolution, self.tiling.halo.shape[1]
         row, column = Axis("row", self.tiling.halo.shape[0]), Axis("column", width)
         here = {**at, c.height: first + row, c.rows: Affine(), c.columns: Affine()}
@@ -98,13 +98,13 @@ class BlockLoops:
         self.b.loop(row, one)
 
     def row(self, here: At, row: Affine, low: int, high: int, exists: bool) -> None:
-        """Columns from `low` to `high` of a row of inputs; or zeros, in the same loops."""
+        """Copy columns from `low` to `high` of a row of inputs, or write zeros in the same loops."""
         columns = Axis("column", high - low)
         if columns.extent:
             self.b.loop(columns, lambda: self.copy(here, row, Affine.of(columns) + low, exists))
 
     def copy(self, here: At, row: Affine, column: Affine, exists: bool) -> None:
-        """All channels of an input."""
+        """Copy all channels of an input."""
         c = self.convolution
 
         def vector(start: Affine, piece: Piece) -> None:
@@ -117,7 +117,7 @@ class BlockLoops:
         self.vectors(c.channels.extent, vector)
 
     def zeros(self, row: Affine, low: int, high: int) -> None:
-        """Columns from `low` to `high` of a row."""
+        """Write zeros to columns from `low` to `high` of a row."""
         depth = self.convolution.channels.extent
         self.vectors((high - low) * depth, lambda start, piece: self.b.store(
             self.tiling.halo, self.halo(row, Affine() + low) + start + piece.start, Literal(0.0, Type(FLOAT, piece.lanes)),
@@ -128,7 +128,7 @@ class BlockLoops:
         return (row * width + column) * depth
 
     def transform_inputs(self, row: Affine, column: Affine, channel: Affine, piece: Piece) -> None:
-        """A vector of channels of a tile."""
+        """Transform a vector of channels of a tile."""
         size, width = self.filter.size, self.filter.width
         start = self.halo(row * size, column * size) + channel + piece.start
         tile = [[self.b.load(self.tiling.halo, start + self.halo(Affine() + y, Affine() + x), piece.lanes, piece.active)
@@ -138,12 +138,12 @@ class BlockLoops:
             self.b.store(self.tiling.inputs, to, value, piece.active)
 
     def tile(self, row: Affine, column: Affine) -> Affine:
-        """The number of a tile in its block."""
+        """Return the number of a tile in its block."""
         return row * self.tiling.columns + column
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
     def outputs(self, at: At, first: Affine) -> None:
-        """The outputs of a block, whose first row of tiles is `first`."""
+        """Write the outputs of a block whose first row of tiles is `first`."""
         row, c = Axis("row", self.tiling.rows), self.convolution
 
         def tile(column: Affine, t: Tiles) -> None:
@@ -154,7 +154,7 @@ class BlockLoops:
 
     def tile_outputs(self, at: At, first: Affine, row: Affine, column: Affine, count: int, channel: Affine,
                      piece: Piece) -> None:
-        """A vector of `count` columns of outputs of a tile, from `column` on; rows that do not exist are left out."""
+        """Write a vector of channels of `count` columns of outputs of a tile, from `column` on; skip rows that do not exist."""
         c, width = self.convolution, self.filter.width
         tile = self.tile(row, divided(column, self.filter.size))
         values = [[self.b.load(self.tiling.products, self.tiling.product_place(
@@ -174,13 +174,13 @@ class BlockLoops:
 
 
 def both_ways(b: Builder, matrix: Sequence[Sequence[float]], tile: Sequence[Sequence[Operand]]) -> list[Operand]:
-    """matrix x tile x matrix', row by row."""
+    """Return matrix x tile x matrix', row by row."""
     columns = [transformed(b, matrix, column) for column in zip(*tile)]
     return [x for row in zip(*columns) for x in transformed(b, matrix, row)]
 
 
 def divided(place: Affine, by: int) -> Affine:
-    """A multiple of `by`, divided by it."""
+    """Return a multiple of `by`, divided by `by`."""
     found = place.divide(by)
     assert found is not None and not found[1].terms and not found[1].const
     return found[0]

@@ -1,5 +1,5 @@
 """The pattern of a convolution that minimal filters can compute: 3 x 3 constant weights, stride and dilation 1, sums of float32
-over channels, whatever is done before and after."""
+over channels, with any prologue and epilogue."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from .minimal_filter import TAPS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convolution:
-    """The contraction, and which axes play which role: outputs along `height` and `width` are sums over the taps `rows` and
-    `columns` of a window, and over `channels`."""
+    """The contraction with its axes by role: outputs along `height` and `width` are sums over the taps `rows` and `columns` of
+    a window, and over `channels`."""
     contraction: Contraction
     height: Axis
     width: Axis
@@ -34,26 +34,26 @@ class Convolution:
 
     @property
     def batch(self) -> tuple[Axis, ...]:
-        """The other axes of outputs."""
+        """Other axes of the outputs."""
         return tuple(a for a in self.contraction.outer if a is not self.height and a is not self.width)
 
     def conditions(self, tap: Axis) -> tuple[Range, ...]:
-        """Where the input has rows, or columns."""
+        """Return the conditions that the input has the row, or the column, of a tap."""
         return tuple(w for w in self.contraction.reduce.where if w.index.coefficient(tap))
 
     def weights(self) -> Array:
-        """[channels, outputs, 3, 3]."""
+        """Return the weights as [channels, outputs, 3, 3]."""
         data = constant(self.contraction.b, (self.channels, self.contraction.n, self.rows, self.columns))
         return np.asarray(data, np.float32)
 
 
 def recognise(nest: Nest) -> Convolution | None:
-    """The convolution that a nest is, if it is one."""
+    """Return the convolution that a nest computes, or None."""
     pattern = contraction_of(nest, False) if nest.axes else None
     if pattern is None or pattern.reduce.dtype != "float32" or pattern.a.dtype != "float32" or nest.where:
         return None
     taps, channels = [a for a in pattern.reduce.axes if a.extent == TAPS], [a for a in pattern.reduce.axes if a.extent != TAPS]
-    if len(taps) == 3:  # the channels are three, too: they are the last axis
+    if len(taps) == 3:  # there are three channels, too: they are the last axis
         *taps, last = taps
         channels = [last]
     if len(taps) != 2 or len(channels) != 1 or not is_constant(pattern.b) or pattern.batch:
@@ -69,7 +69,7 @@ def recognise(nest: Nest) -> Convolution | None:
 
 
 def along(pattern: Contraction, tap: Axis, places: Sequence[Axis]) -> Axis | None:
-    """The axis of outputs along which a window moves by one tap."""
+    """Return the output axis along which a window moves by one tap, or None."""
     reads = loads(pattern.a)
     if not reads or any(computed(x.index) or x.index[0].hidden for x in reads):
         return None
@@ -84,5 +84,5 @@ def keeps(w: Range, place: Axis, tap: Axis) -> bool:
 
 
 def are_finite(pattern: Contraction) -> bool:
-    """True if all weights are finite, so that zeros of a border add nothing."""
+    """True if all weights are finite, so that the zeros of a border add nothing."""
     return all(bool(np.isfinite(np.asarray(x.buffer.data, np.float32)).all()) for x in loads(pattern.b))

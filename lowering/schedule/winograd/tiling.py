@@ -1,5 +1,5 @@
-"""How a convolution is cut into tiles for a minimal filter, and where transformed tiles lie in scratch. Plain data and index
-arithmetic; `winograd` chooses, `loops` writes the loops."""
+"""The tiling of a convolution for a minimal filter, and the layout of transformed tiles in scratch. Plain data and index
+arithmetic; `winograd` chooses a tiling, `loops` writes the loops."""
 from __future__ import annotations
 
 from ....runtime.records import dataclass
@@ -14,9 +14,9 @@ from .recognise import Convolution
 class Tiling:
     """Tiles of `filter` x `filter` outputs; `rows` of the `tile_rows` rows of tiles, each of `columns` tiles, are a block.
     `halo` holds the inputs of a block with zeros around them, [row][column][channel]; `inputs` the transformed tiles,
-    [place][tile][channel]; `products` their products, [place][tile][output]. Planes of both are `input_plane` and
-    `product_plane` elements apart, channels of a tile `pitch`: no multiple of many lines of a cache, since a transform stores
-    to all planes at once."""
+    [place][tile][channel]; `products` their products, [place][tile][output]. The strides of planes are `input_plane` and
+    `product_plane` elements, the stride of tiles of inputs is `pitch`: no multiple of many cache lines, since a transform
+    stores to all planes at once."""
     filter: int
     rows: int
     tile_rows: int
@@ -46,17 +46,17 @@ class Tiling:
 
     @property
     def tiles(self) -> int:
-        """Tiles of a block."""
+        """Number of tiles of a block."""
         return self.rows * self.columns
 
     @property
     def places(self) -> int:
-        """Elements of a transformed tile."""
+        """Number of elements of a transformed tile."""
         return (self.filter + TAPS - 1)**2
 
     @property
     def nbytes(self) -> int:
-        """Scratch of a block."""
+        """Bytes of scratch of a block."""
         return self.halo.nbytes + self.inputs.nbytes + self.products.nbytes
 
     def input_place(self, place: Affine | Axis, tile: Affine, channel: Affine) -> Affine:
@@ -70,5 +70,5 @@ class Tiling:
 
 
 def odd_lines(elements: int, line: int) -> int:
-    """As many elements, filled up to an odd number of lines of a cache."""
+    """Return the number of elements, rounded up to an odd number of cache lines."""
     return (-(-elements // line) | 1) * line

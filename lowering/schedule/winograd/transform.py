@@ -1,4 +1,4 @@
-"""Multiplies a vector of vectors by a small constant matrix, with as few operations as its symmetry allows."""
+"""The product of a small constant matrix and a vector of vectors, with as few operations as the matrix's symmetry allows."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ Row = Sequence[float]
 
 
 def transformed(b: Builder, matrix: Sequence[Row], values: Sequence[Operand]) -> list[Operand]:
-    """matrix x values. Pairs of opposite points share additions: two rows that differ in the signs of every other element have
-    their sums of even and of odd ones in common, and two columns that do their sum and their difference."""
+    """Return matrix x values. Pairs of opposite points share additions: two rows that differ in the signs of every other
+    element share the sums of even and of odd terms; two such columns share the sum and the difference of their values."""
     if pairs := opposite([[row[i] for row in matrix] for i in range(len(values))]):
         return by_columns(b, matrix, values, pairs)
     return by_rows(b, matrix, values)
 
 
 def opposite(vectors: Sequence[Row]) -> list[tuple[int, int]]:
-    """Neighbours of which every other element has the opposite sign."""
+    """Return the pairs of neighbouring vectors that differ in the signs of every other element."""
     found, i = [], 0
     while i + 1 < len(vectors):
         x, y = vectors[i:i + 2]
@@ -46,7 +46,7 @@ def by_rows(b: Builder, matrix: Sequence[Row], values: Sequence[Operand]) -> lis
 
 
 def combined(b: Builder, terms: Sequence[tuple[float, Operand]]) -> Operand:
-    """The sum of coefficients times values; one of 1, if there is one, is what it starts from."""
+    """Return the sum of coefficients times values, starting from a value with coefficient 1 if there is one."""
     (first, total), *others = sorted([(c, v) for c, v in terms if c], key=lambda t: t[0] != 1)
     if first != 1:
         total = b.op("mul", total, Literal(first, total.type))

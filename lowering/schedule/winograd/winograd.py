@@ -1,5 +1,5 @@
-"""The strategy: which minimal filter a convolution takes, how many rows of tiles are done at a time, and whether that is
-faster than the sums themselves. A heuristic by pattern and machine; `loops` writes the loops."""
+"""The Winograd strategy: choose the minimal filter of a convolution and the rows of tiles of a block, and decide whether they
+are faster than the direct sums. A heuristic by pattern and machine; `loops` writes the loops."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -22,19 +22,20 @@ from .recognise import Convolution, recognise
 from .tiling import Tiling
 
 MIN_TILES = 6
-"""Rows of a product of transformed tiles: with fewer, weights come from memory for hardly any work. Chosen."""
+"""Minimum rows of a product of transformed tiles: with fewer, weights come from memory for hardly any work. Chosen."""
 TRANSFORM_OPERATION_CYCLES = 0.55
-"""An operation of a transform on a vector, with its share of loads and stores. Measured: F(4, 3) of 56 x 56 x 64, AVX-512."""
+"""Cycles of a transform operation on a vector, with its share of loads and stores. Measured: F(4, 3) of 56 x 56 x 64,
+AVX-512."""
 TRIED_BLOCKS = 2
-"""Sizes of blocks, for each filter, that a measured search tries."""
+"""Number of block sizes, for each filter, that a measured search tries."""
 MIN_SAVED_FRACTION = 0.15
-"""What is saved must be more than this fraction: results are less exact. Chosen."""
+"""Minimum fraction of the cycles that a filter must save, because its results are less exact. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Winograd(Strategy):
-    """A convolution by a minimal filter: a whole kernel. `product` multiplies the transformed tiles of a block by the
-    transformed weights."""
+    """The strategy for a convolution by a minimal filter, which takes a whole kernel. `product` multiplies the transformed
+    tiles of a block by the transformed weights."""
     nest: Nest
     target: Target
     convolution: Convolution
@@ -43,7 +44,7 @@ class Winograd(Strategy):
 
     @staticmethod
     def recognise(kernel: Kernel, constraints: Constraints) -> Winograd | None:
-        """The filter that takes the fewest cycles; None where the sums themselves take fewer."""
+        """Return the filter that takes the fewest cycles; None if it does not save enough of the cycles of the direct sums."""
         found = None if constraints.by_rows else convolution_of(kernel, constraints.target)
         if found is None:
             return None
@@ -57,7 +58,7 @@ class Winograd(Strategy):
         loops.lower(b, self.convolution, self.tiling, self.product, self.target)
 
     def alternatives(self) -> Iterator[Winograd]:
-        """Each filter, with blocks of several sizes."""
+        """Return each filter with blocks of several sizes."""
         return (of(self.convolution, t, self.target) for t in tilings(self.convolution, self.target))
 
     def __str__(self) -> str:
@@ -65,14 +66,14 @@ class Winograd(Strategy):
 
 
 def convolution_of(kernel: Kernel, target: Target) -> Convolution | None:
-    """The convolution that a kernel is, on a machine with vectors of float32."""
+    """Return the convolution that a kernel computes, on a machine with vectors of float32, or None."""
     if target.lanes(4) == 1 or any(x.buffer is kernel.out for x in loads(kernel.value)):
         return None
     return recognise(flatten(kernel))
 
 
 def refusal(kernel: Kernel, target: Target) -> str | None:
-    """Why a kernel takes its sums as they are though minimal filters are allowed; None where it does not."""
+    """Return the reason why a kernel uses direct sums although minimal filters are allowed; None if it uses a filter."""
     found = convolution_of(kernel, target)
     if found is None:
         return "it is no convolution of 3 x 3 with known weights, stride 1 and dilation 1"
@@ -84,7 +85,8 @@ def of(convolution: Convolution, tiling: Tiling, target: Target) -> Winograd:
 
 
 def product_of(convolution: Convolution, tiling: Tiling, target: Target) -> ContractionStrategy:
-    """products[place, tile, output] = sum over channels of inputs[place, tile, channel] * weights[place, channel, output]."""
+    """Return the strategy for
+    products[place, tile, output] = sum over channels of inputs[place, tile, channel] * weights[place, channel, output]."""
     contraction = convolution.contraction
     name, depth, n = contraction.nest.name, convolution.channels.extent, contraction.n.extent
     weights = MinimalFilter.of(tiling.filter).of_weights(convolution.weights()).reshape(tiling.places, depth, n)
@@ -101,7 +103,7 @@ def product_of(convolution: Convolution, tiling: Tiling, target: Target) -> Cont
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
 def tilings(convolution: Convolution, target: Target) -> list[Tiling]:
-    """Each filter with the blocks that take the fewest cycles, and the next best; the fewest first."""
+    """Return each filter with the blocks that take the fewest cycles and the next best blocks, sorted by cycles."""
     found = []
     for size in POINTS:
         rows = -(-convolution.height.extent // size)
@@ -112,8 +114,8 @@ def tilings(convolution: Convolution, target: Target) -> list[Tiling]:
 
 
 def cycles(convolution: Convolution, tiling: Tiling, target: Target) -> float:
-    """Of one image: the products, the loads of weights that are not in the second-level cache, the transforms, and what of a
-    block is not in that cache when it is read again."""
+    """Return the cycles of one image: the products, the loads of weights that exceed the second-level cache, the transforms,
+    the copies of inputs, and the part of a block that is no longer in that cache when it is read again."""
     depth, n, lanes, filter = convolution.channels.extent, convolution.contraction.n.extent, target.lanes(4), MinimalFilter.of(
         tiling.filter)
     blocks = tiling.tile_rows // tiling.rows
@@ -128,7 +130,7 @@ def cycles(convolution: Convolution, tiling: Tiling, target: Target) -> float:
 
 
 def direct_cycles(convolution: Convolution, target: Target) -> float:
-    """Of one image, of the sums themselves."""
+    """Return the cycles of the direct sums of one image."""
     depth, n = convolution.channels.extent, convolution.contraction.n.extent
     rows = convolution.height.extent * convolution.width.extent
     weights = TAPS * TAPS * depth * n * 4
@@ -141,5 +143,5 @@ def product_cycles(rows: int, depth: int, n: int, target: Target) -> float:
 
 
 def operations(rows: tuple[tuple[float, ...], ...]) -> int:
-    """Operations on vectors that multiply by a matrix."""
+    """Return the number of vector operations of a multiplication by a matrix."""
     return sum(max(sum(x != 0 for x in row) - 1, 0) for row in rows)

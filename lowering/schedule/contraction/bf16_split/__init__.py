@@ -1,2 +1,1 @@
-"""Contractions of float32 as sums of products of bfloat16 limbs on a matrix unit (AMX): when, in which blocks, and how they are
-packed."""
+"""Contractions of float32 as sums of products of bfloat16 limbs on a matrix unit (AMX): choice, blocks, and packing."""

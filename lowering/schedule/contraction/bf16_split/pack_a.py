@@ -1,5 +1,6 @@
-"""Pack A: splits float32 into limbs of bfloat16, and copies the rows of a block so, as tiles are loaded: [block][step of
-K][limb] [tile of rows][row][term]. A row with a value that is out of range (`bf16_split.choose`) becomes zeros, and is noted.
+"""Pack A: split float32 into limbs of bfloat16, and copy the rows of a block in the order in which tiles are loaded:
+[block][step of K][limb] [tile of rows][row][term]. A row with a value out of range (`bf16_split.choose`) becomes zeros, and is
+flagged.
 """
 from __future__ import annotations
 
@@ -20,20 +21,20 @@ from ..pattern import Contraction
 from .choose import MIN_EXPONENT, STEP, TILE, LimbBlockShape
 
 HALF, UPPER = 1 << 15, -1 << 16
-"""Of the bits of a float32: half of the last that stays, and those that stay."""
+"""Bits of a float32: half of the last bit that is kept, and the mask of the bits that are kept."""
 BITS, SIZES, FLOATS = Type("int32", LANES), Type("uint32", LANES), Type("float32", LANES)
 ODD, EVEN = tuple(range(1, 4 * LANES, 2)), tuple(range(0, 4 * LANES, 2))
 Seen = tuple[Operand, Operand]
-"""The least and the greatest of twice the bits of all values, less 1 in the least: so the sign does not count, nor does 0."""
+"""Minimum, over all values, of twice their bits less 1, and maximum of twice their bits: the sign and 0 do not count."""
 NOTHING: Seen = (Literal(0xFFFF_FFFF, SIZES), Literal(0, SIZES))
 
 
 def split(b: Builder, x: Operand, limbs: int) -> list[Operand]:
-    """The limbs of a vector of float32, as int32: each in the upper half. Each is rounded, ties away from zero."""
+    """Return the limbs of a vector of float32, as int32, each in the upper half. Limbs are rounded, ties away from zero."""
     result: list[Operand] = []
     for i in range(limbs):
         bits: Operand = b.op("bits", x, type=BITS)
-        if i < 2:  # what a third limb has to hold fits
+        if i < 2:  # the rest fits a third limb
             bits = b.op("and", b.op("add", bits, Literal(HALF, BITS)), Literal(UPPER, BITS))
         result.append(bits)
         if i < limbs - 1:
@@ -42,7 +43,7 @@ def split(b: Builder, x: Operand, limbs: int) -> list[Operand]:
 
 
 def existing(b: Builder, x: Operand, active: int) -> Operand:
-    """A vector of float32 with zeros behind the active ones."""
+    """Return a vector of float32 with zeros after the active elements."""
     if active == LANES:
         return x
     number = b.op("lanes", Literal(0, Type("int32")), type=BITS, hoist=True)
@@ -50,7 +51,7 @@ def existing(b: Builder, x: Operand, active: int) -> Operand:
 
 
 def seen(b: Builder, x: Operand, before: Seen) -> Seen:
-    """What was seen, with a vector more."""
+    """Return the minimum and the maximum updated with one more vector."""
     bits = b.op("bits", x, type=SIZES)
     twice = b.op("add", bits, bits)
     least, most = before
@@ -58,7 +59,7 @@ def seen(b: Builder, x: Operand, before: Seen) -> Seen:
 
 
 def out_of_range(b: Builder, found: Seen, power: int) -> Operand:
-    """1, as int32, where a value is, else 0."""
+    """Return 1, as int32, if a value is out of range, else 0."""
     least, most = found
     low, high = (2 * (127 + p << 23) for p in (MIN_EXPONENT, power))
     inside = b.op("and", b.op("lt", Literal(low - 2, SIZES), least), b.op("lt", most, Literal(high, SIZES)))
@@ -68,8 +69,8 @@ def out_of_range(b: Builder, found: Seen, power: int) -> Operand:
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """Rows of a in limbs: those of all blocks of a group in `buffer`. `flags` has a 1 for each row out of range, then for each
-    block with such a row. Where rows are copied before, `row_packing` is for those of one block."""
+    """The rows of a in limbs, of all blocks of a group, in `buffer`. `flags` has a 1 for each row out of range, then for each
+    block with such a row. If rows are copied first, `row_packing` copies those of one block."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -90,7 +91,7 @@ class SplitRows:
         return SplitRows(b, target, pattern, shape, power, buffer, flags, row_packing)
 
     def place(self, block: Affine, step: Affine, limb: int, tile: int) -> Affine:
-        """Where a tile begins."""
+        """Return the offset of a tile."""
         shape = self.shape
         return ((block * shape.steps + step) * shape.limbs + limb) * (len(shape.heights) * TILE) + tile * TILE
 
@@ -101,7 +102,7 @@ class SplitRows:
         return block + self.shape.grouped_blocks * self.shape.lines * self.shape.rows
 
     def fill(self, at: At, block: Affine) -> None:
-        """A block of rows, which begins where `at` is; K from at[k] on where K is one axis."""
+        """Split a block of rows, which begins at the point `at`; K goes from at[k] on if K is one axis."""
         if self.row_packing:
             self.row_packing.pack(at, self.shape.rows)
         unsafe: Operand = Literal(0, Type("int32"))
@@ -112,7 +113,7 @@ class SplitRows:
         self.b.store(self.flags, self.block_flag(block), unsafe)
 
     def row(self, at: At, block: Affine, tile: int, first: int, row: Affine) -> Operand:
-        """One row; whether it is out of range."""
+        """Split one row; return whether it is out of range."""
         here = self.pattern.row_at(at, row + first)
         least, most = in_steps(self.b, self.shape.depth, STEP, lambda step, active, before: self.step(
             here, row + first, self.place(block, step, 0, tile) + row * STEP, step, active, before), NOTHING)
@@ -123,7 +124,7 @@ class SplitRows:
         return outside
 
     def step(self, at: At, row: Affine, to: Affine, step: Affine, active: int, before: Sequence[Operand]) -> Seen:
-        """32 terms of a row, of which the first `active` exist."""
+        """Split 32 terms of a row, of which the first `active` exist."""
         found: Seen = (before[0], before[1])
         vectors = []
         for start in (0, LANES):
@@ -138,7 +139,7 @@ class SplitRows:
         return found
 
     def vector(self, at: At, row: Affine, k: Affine, active: int) -> Operand:
-        """Terms of a row from k on, as they are; zeros behind the active ones."""
+        """Return terms of a row from k on, unchanged, with zeros after the active terms."""
         if not active:
             return Literal(0.0, FLOATS)
         if self.row_packing:
@@ -148,8 +149,8 @@ class SplitRows:
         return existing(self.b, value, active)
 
     def replace(self, block: Affine, tile: int, first: int, row: Affine) -> None:
-        """A row that is out of range: zeros; or, since rows copied before are not kept, the halves of each number's bits, of
-        which the unit makes sums that nobody uses."""
+        """Replace a row that is out of range by zeros; or, since copied rows are not kept, by the halves of each number's bits,
+        from which the unit computes unused sums."""
         def one(step: Affine, active: int, _: Sequence[Operand]) -> tuple[()]:
             halves: list[Operand] = [Literal(0.0, Type("bfloat16", STEP))] * self.shape.limbs
             if self.row_packing:
@@ -161,15 +162,15 @@ class SplitRows:
         in_steps(self.b, self.shape.depth if self.row_packing else self.shape.steps * STEP, STEP, one)
 
     def halves(self, row: Affine, k: Affine, active: int) -> list[Operand]:
-        """Upper and lower halves of the bits of 32 terms."""
+        """Return the upper and lower halves of the bits of 32 terms."""
         vectors = [self.vector({}, row, k + start, min(max(active - start, 0), LANES)) for start in (0, LANES)]
         words = [self.b.op("bits", x, type=Type("int16", STEP)) for x in vectors]
         return [self.b.op("bits", self.b.shuffle(words[0], words[1], lanes), type=Type("bfloat16", STEP))
                 for lanes in (ODD, EVEN)]
 
     def element(self, at: At, block: Affine, tile: int, row: Affine, step: Affine, term: Affine) -> Operand:
-        """A term of a row out of range as it is, for what is computed in float32. `at` is where the block begins, `row` counts
-        from its tile's first one."""
+        """Return an original term of a row out of range, for the computation in float32. `at` is the start of the block, `row`
+        counts from the first row of its tile."""
         if self.row_packing:
             upper, lower = (self.half(self.place(block, step, limb, tile) + row * STEP + term) for limb in range(2))
             both = self.b.op("or", self.b.op("shl", upper, Literal(16, Type("int32"))), lower)

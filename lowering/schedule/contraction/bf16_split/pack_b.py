@@ -1,6 +1,6 @@
-"""Pack B: the columns of b in limbs of bfloat16, as tiles are loaded: [block of 16 columns][step of K][limb][pair of
-terms][column] [term], filled up with zeros. Constants are split while compiling; other data by loops, where columns with a
-value that is out of range (`micro_kernels.amx_limbs`) become zeros, block by block, and are noted.
+"""Pack B: the columns of b in limbs of bfloat16, in the order in which tiles are loaded: [block of 16 columns][step of
+K][limb][pair of terms][column] [term], padded with zeros. Constants are split at compile time; other data by loops, in which
+columns with a value out of range (`micro_kernels.amx_limbs`) become zeros, block by block, and are flagged.
 """
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .pack_a import BITS, FLOATS, HALF, NOTHING, UPPER, Seen, existing, out_of_r
 
 PAIRS = STEP // 2
 SPLIT_VECTORS = 4
-"""Vectors of columns that are split at a time."""
+"""Number of vectors of columns that are split at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimbPanels:
-    """Packed b. `flags`, where b is not constant, has a 1 for each block of columns and of K out of range; `fill` packs
-    columns, as many as it is told, from one on."""
+    """Packed b. If b is not constant, `flags` has a 1 for each block of columns and of K out of range, and `fill` packs a given
+    number of columns from one on."""
     b: Builder
     shape: LimbBlockShape
     panels: Panels
@@ -51,7 +51,7 @@ class LimbPanels:
     @staticmethod
     def at_run_time(b: Builder, pattern: Contraction, shape: LimbBlockShape, power: int, columns: int,
                     target: Target) -> LimbPanels:
-        """With scratch for `columns` columns at a time."""
+        """Return panels with scratch for `columns` columns at a time."""
         name, layout = pattern.nest.name, layout_of(shape, columns)
         buffer = b.scratch(Buffer(f"{name}.limbs", "bfloat16", (layout.size,), "scratch"))
         flags = b.scratch(Buffer(f"{name}.columns", "int32", (layout.columns // LANES * shape.blocks,), "scratch"))
@@ -59,23 +59,23 @@ class LimbPanels:
         return LimbPanels(b, shape, Panels(pattern.n, (), "bfloat16", pattern.b, layout, buffer), buffer, flags, packing.fill)
 
     def place(self, at: At, column: Affine, step: Affine, limb: int) -> Affine:
-        """Where a tile begins, of columns from a multiple of 16 on; steps are counted from the beginning of K."""
+        """Return the offset of a tile of columns from a multiple of 16 on; steps are counted from the beginning of K."""
         return self.panels.place(at, column, step * STEP, LANES, limb)
 
     def flag(self, column: Affine, block: Affine) -> Operand:
-        """True if columns from a multiple of 16 on are out of range, in a block of K."""
+        """Return the flag of columns from a multiple of 16 on in a block of K: 1 if they are out of range."""
         assert self.flags
         return self.b.load(self.flags, flag_place(self.shape, column, block))
 
     def pair(self, at: At, column: Affine, step: Affine, pair: Affine) -> tuple[Operand, Operand]:
-        """Two terms of 16 columns, as they were."""
+        """Return two terms of 16 columns, restored from their limbs."""
         words = [self.b.op("bits", self.b.load(self.buffer, self.place(at, column, step, limb) + pair * STEP, STEP), type=BITS)
                  for limb in range(self.shape.limbs)]
         return self.sum([self.b.op("shl", w, Literal(16, BITS)) for w in words]), self.sum(
             [self.b.op("and", w, Literal(UPPER, BITS)) for w in words])
 
     def sum(self, limbs: Sequence[Operand]) -> Operand:
-        """The number that has these limbs, the least first: each sum is exact."""
+        """Return the number that has these limbs, added from the least on: each sum is exact."""
         *others, total = [self.b.op("bits", x, type=FLOATS) for x in limbs]
         for x in reversed(others):
             total = self.b.op("add", total, x)
@@ -84,13 +84,13 @@ class LimbPanels:
 
 @dataclass(frozen=True, slots=True)
 class LimbPacking(PanelPacking):
-    """Pairs of limbs, and `flags`."""
+    """The packing of pairs of limbs, which also sets `flags`."""
     shape: LimbBlockShape
     power: int
     flags: Buffer
 
     def fill(self, at: At, first: Affine, extent: int) -> None:
-        """`extent` columns from `first` on, in all blocks of K: some at a time, since neighbours are adjacent in memory."""
+        """Pack `extent` columns from `first` on, in all blocks of K: several at a time, since neighbours are contiguous."""
         block = Axis("block", self.shape.blocks)
 
         def panel(start: Affine, vectors: Sequence[Piece]) -> None:
@@ -99,7 +99,7 @@ class LimbPacking(PanelPacking):
         over_panels(self.b, panels_of(extent, SPLIT_VECTORS * LANES), panel)
 
     def columns(self, at: At, column: Affine, block: Affine, vectors: Sequence[Piece]) -> None:
-        """Some vectors of columns, in a block of K; zeros if they are out of range, which is noted."""
+        """Pack some vectors of columns in a block of K; if they are out of range, set their flags and write zeros."""
         found = in_steps(self.b, self.shape.depth, STEP, lambda step, terms, before: self.step(
             at, column, block * self.shape.steps + step, vectors, terms, before), NOTHING * len(vectors))
         for i, piece in enumerate(vectors):
@@ -110,7 +110,7 @@ class LimbPacking(PanelPacking):
 
     def step(self, at: At, column: Affine, step: Affine, vectors: Sequence[Piece], terms: int, found: Sequence[Operand]
              ) -> Sequence[Operand]:
-        """32 terms, of which the first `terms` exist."""
+        """Pack 32 terms, of which the first `terms` exist."""
         found = in_steps(self.b, terms, 2, lambda pair, count, before: [x for i, piece in enumerate(vectors) for x in self.two(
             at, column, step, pair, piece, count, (before[2 * i], before[2 * i + 1]))], found)
         pairs = -(-terms // 2)
@@ -120,7 +120,7 @@ class LimbPacking(PanelPacking):
         return found
 
     def two(self, at: At, column: Affine, step: Affine, pair: Affine, piece: Piece, terms: int, found: Seen) -> Seen:
-        """A pair of terms of a vector of columns, or one and 0."""
+        """Pack a pair of terms of a vector of columns, or one term and 0."""
         limbs = []
         for x in self.rows({**at, self.n: at[self.n] + piece.start, self.k: step * STEP + pair * 2}, piece, terms):
             x = existing(self.b, x, piece.active)
@@ -134,7 +134,7 @@ class LimbPacking(PanelPacking):
         return found
 
     def limb_place(self, column: Affine, step: Affine, pair: Affine, limb: int) -> Affine:
-        """Where a pair of terms is, of columns from a multiple of 16 on."""
+        """Return the offset of a pair of terms of columns from a multiple of 16 on."""
         return self.layout.place(column, step * STEP, LANES, limb) + pair * STEP
 
     def zeros(self, column: Affine, step: Affine, pair: Affine, vectors: Sequence[Piece]) -> None:
@@ -144,19 +144,19 @@ class LimbPacking(PanelPacking):
                 self.b.store(self.buffer, place, Literal(0.0, Type("bfloat16", STEP)))
 
     def clear(self, column: Affine, block: Affine) -> None:
-        """Zeros for a block of columns and of K."""
+        """Write zeros for a block of columns and of K."""
         steps, pairs = Axis("step", self.shape.steps), Axis("pair", PAIRS)
         self.b.loop(steps, lambda: self.b.loop(pairs, lambda: self.zeros(
             column, block * self.shape.steps + Affine.of(steps), Affine.of(pairs), [Piece(0, LANES, LANES)])))
 
 
 def layout_of(shape: LimbBlockShape, columns: int) -> PanelLayout:
-    """Panels of 16 columns, with the limbs of 32 terms one behind the other, and pairs of terms together."""
+    """Return panels of 16 columns, with the limbs of 32 terms one after the other, and contiguous pairs of terms."""
     return PanelLayout(panels_of(columns, LANES), shape.blocks * shape.steps * STEP, 2, shape.limbs, STEP)
 
 
 def limbs_of(data: Array, limbs: int) -> Array:
-    """[batch, n, k] of float32 as bfloat16 limbs, [batch, limb, n, k]."""
+    """Return [batch, n, k] of float32 as bfloat16 limbs, [batch, limb, n, k]."""
     import ml_dtypes
     found, rest = [], data
     for _ in range(limbs):
@@ -167,5 +167,5 @@ def limbs_of(data: Array, limbs: int) -> Array:
 
 
 def flag_place(shape: LimbBlockShape, column: Affine, block: Affine) -> Affine:
-    """Where the flag is of 16 columns from a multiple of 16 on, in a block of K."""
+    """Return the offset of the flag of 16 columns from a multiple of 16 on, in a block of K."""
     return divided(column, LANES) * shape.blocks + block

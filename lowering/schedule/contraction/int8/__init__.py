@@ -1,1 +1,1 @@
-"""Contractions of bytes: their factors, how they are packed, and when and in which blocks a matrix unit (AMX) computes them."""
+"""Contractions of bytes: their factors, the packing of the factors, and the choice of a matrix unit (AMX) and its blocks."""

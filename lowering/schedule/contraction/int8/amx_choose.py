@@ -1,9 +1,9 @@
-"""When a product of bytes is done on a matrix unit, and in which blocks: a choice by pattern and target, of which
-`micro_kernels.amx_bytes` writes the loops.
+"""The choice of a matrix unit for a product of bytes, and of its blocks, by pattern and target; `micro_kernels.amx_bytes`
+writes the loops.
 
-A block has few tiles, two of sums, one of a and one of b, where eight would need fewer loads: two threads of a processor share
-the memory behind the tile registers, and where the other one uses it, each instruction waits for one that writes a tile to end.
-With half as many tiles in use there is room for those to come.
+A block uses few tiles, two of sums, one of a and one of b, although eight would need fewer loads. Two threads of a processor
+share the physical memory of the tile registers, and when the other thread uses it, each instruction waits until one that writes
+a tile ends. With half as many tiles in use there is room for the next ones.
 """
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from ..register_tile import Tile, choose_tile, panels
 from .byte_factors import GROUP, Bytes, bytes_of, is_one_run
 
 MIN_ALIGNED_COLUMNS, MIN_ALIGNED_TERMS = 8 * LANES, 4 * TILE_BYTES
-"""With at least this number of columns and of terms, rows that cross cache lines are worth a copy that is aligned."""
+"""Minimum number of columns and of terms for which rows that cross cache lines are worth an aligned copy."""
 MAX_STEPS_OF_TWO_PANELS = 2
-"""With so few steps of K, a panel has its sums before the outputs of the one before are made, which these wait for in the
-cache."""
+"""Maximum steps of K for which a panel computes its sums before the outputs of the previous panel, whose sums stay in the cache
+until then."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteBlockShape:
-    """How many rows each of the two tiles of a block has (none, in the second, where one is enough), and how many bytes of K a
-    step takes."""
+    """The shape of a block: `heights` are the rows of its two tiles (0 for the second, if one is enough), `step` is the bytes
+    of K in a step."""
     heights: tuple[int, int]
     step: int
     count: int
-    """Steps."""
+    """Number of steps."""
     chunk: int
-    """Steps of which a block's rows stay in the first-level cache; the last chunk may have fewer."""
+    """Number of steps for which a block's rows stay in the first-level cache; the last chunk may have fewer."""
     lines: int = 1
-    """Places of the axis around m in a block; if that is more than one, a block has all of m."""
+    """Number of positions of the axis around m in a block; if more than one, a block has all of m."""
 
     @staticmethod
     def of(pattern: Contraction, found: Bytes, target: Target, outer: tuple[Axis, ...]) -> ByteBlockShape:
-        """`outer` are the axes around m that a block may take in."""
+        """Return the shape of a block; `outer` are the axes around m that a block may include."""
         lines = lines_of(pattern, found, outer)
         rows = rows_of(pattern) * lines
         first = rows if rows <= TILE_ROWS else -(-rows // 2)
@@ -60,12 +60,12 @@ class ByteBlockShape:
 
     @property
     def width(self) -> int:
-        """Rows of one line."""
+        """Number of rows of one line."""
         return self.rows // self.lines
 
     @property
     def depth(self) -> int:
-        """K, filled up to whole steps."""
+        """Elements of K, padded to whole steps."""
         return self.step * self.count
 
     @property
@@ -74,7 +74,7 @@ class ByteBlockShape:
 
     @property
     def slots(self) -> int:
-        """Panels whose sums are kept at a time, where K is done at once."""
+        """Number of panels whose sums are kept at a time, if K is not cut into chunks."""
         return 2 if self.count <= MAX_STEPS_OF_TWO_PANELS else 1
 
     @property
@@ -86,20 +86,21 @@ class ByteBlockShape:
         return (first, TILE_BYTES), (second, TILE_BYTES), (first, self.step), (high, TILE_BYTES), (second, self.step)
 
     def pace(self, steps: int) -> int | None:
-        """Rows of another panel that are finished in each of the first steps: a divisor of a line, so that all are finished;
-        None where there are too few steps."""
+        """Return the number of rows of another panel that are finished in each of the first steps: a divisor of a line, so that
+        all rows are finished; None if there are too few steps."""
         return next((n for n in range(1, self.width + 1)
                      if self.width % n == 0 and self.lines * (self.width // n) <= steps), None)
 
 
 def chunk_of(count: int, most: int) -> int:
-    """Chunks of equal size but for the last, and little over `most` rather than two."""
+    """Return the size of chunks, equal but for the last; one chunk slightly over `most` is better than two."""
     number = -(-count // max(most, 1)) if count > most + most // 4 else 1
     return -(-count // number)
 
 
 def lines_of(pattern: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int:
-    """How many places of the last of these axes fill the rows of a block: where a is packed, and its rows are few."""
+    """Return the number of positions of the last of these axes that fill the rows of a block, if a is packed and has few rows;
+    else 1."""
     few = pattern.rows <= TILE_ROWS and outer and not pattern.nest.where and not is_direct(pattern, found)
     if not few or outer[-1] in pattern.batch or any(w.index.hidden for w in pattern.reduce.where):
         return 1
@@ -107,7 +108,8 @@ def lines_of(pattern: Contraction, found: Bytes, outer: tuple[Axis, ...]) -> int
 
 
 def choose_amx(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """A block of tiles, in vectors of 16 sums; None where the matrix unit is no faster than `dot4`."""
+    """Return a choice with a block of tiles, in vectors of 16 sums; None if the matrix unit is unsuitable, or no faster than
+    `dot4`."""
     target, found = constraints.target, bytes_of(pattern)
     if "int8" not in target.matrix_unit or found is None or pattern.m is None or pattern.inside:
         return None
@@ -121,7 +123,7 @@ def choose_amx(pattern: Contraction, constraints: Constraints) -> ContractionCho
 
 
 def cycles_of_tiles(pattern: Contraction, found: Bytes, target: Target) -> float:
-    """Cycles for all rows and columns: a product takes as long as a has rows, a tile half a cycle for each row it loads."""
+    """Return the cycles for all rows and columns: a product takes a cycle for each row of a, a tile load half a cycle."""
     shape = ByteBlockShape.of(pattern, found, target, pattern.outer)
     blocks, panels = -(-pattern.rows // shape.width) / shape.lines, -(-pattern.n.extent // LANES)
     step = max(shape.rows, (shape.rows + shape.step // GROUP) / 1.5)
@@ -141,8 +143,8 @@ def cycles_of_dot4(pattern: Contraction, target: Target) -> float:
 
 
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
-    """True if tiles are loaded from a where it lies: K is one run, nothing is left out, no sums of rows are needed, and rows
-    fall neither into the same few sets of the cache, nor, where they are read often, across its lines."""
+    """True if tiles are loaded from a in place: K is one run, nothing is left out, no sums of rows are needed, and rows neither
+    map to the same few cache sets, nor, if they are read often, cross cache lines."""
     x = found.x
     if found.of_y or not is_one_run(pattern, x) or pattern.m is None or pattern.m in x.index[0].hidden:
         return False
@@ -156,14 +158,14 @@ def is_direct(pattern: Contraction, found: Bytes) -> bool:
 
 
 def is_aligned(pattern: Contraction, x: Load) -> bool:
-    """True if rows begin with a line of the cache. Who calls may pass arrays that do not."""
+    """True if rows begin at cache lines; arrays that the caller passes may not be aligned."""
     index = x.index[0]
     strides = [c for term, c in index.terms if term not in pattern.reduce.axes]
     return x.buffer.role in ("temporary", "constant", "scratch") and not any(n % TILE_BYTES for n in (index.const, *strides))
 
 
 def groups(pattern: Contraction, shape: ByteBlockShape, cut: Cut, target: Target) -> list[tuple[Tiles, Cut]]:
-    """The columns in groups that stay in the second-level cache, and the panels of a group."""
+    """Return the columns in groups that stay in the second-level cache, and the panels of each group."""
     (whole, vectors), *rest = cut
     most = max(1, target.block_bytes // (whole.size * shape.depth))
     if whole.count <= most:

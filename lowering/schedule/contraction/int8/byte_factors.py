@@ -1,4 +1,4 @@
-"""The factors of a product of bytes: each a byte less its zero point, and what of a contraction they allow."""
+"""The factors of a product of bytes, each a byte less its zero point, and the lowerings that they allow."""
 from __future__ import annotations
 
 from .....runtime.records import dataclass
@@ -11,14 +11,14 @@ from ..pack_a import run_of
 from ..pattern import Contraction
 
 GROUP = 4
-"""Bytes of a factor that most machines multiply at a time in a lane."""
+"""Number of bytes of a factor that most machines multiply at a time in a lane."""
 MIN_PASSES = 4
-"""Rows that make up for packing b at run time."""
+"""Minimum number of rows that make up for packing b at run time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """The factors of a product of bytes: x less its zero point is a, y less its own is b; y is of int8."""
+    """The factors of a product of bytes: a is x less its zero point, b is y less its zero point; y is int8."""
     x: Load
     of_x: int
     y: Load
@@ -26,7 +26,7 @@ class Bytes:
 
 
 def byte(e: Expr) -> tuple[Load, int] | None:
-    """(x, z) where e is x - z, in int32, and x is a byte."""
+    """Return (x, z) if e is x - z, in int32, and x is a byte; else None."""
     match e:
         case Cast(Load() as x, "int32", False) if x.dtype in ("int8", "uint8"):
             return x, 0
@@ -36,8 +36,8 @@ def byte(e: Expr) -> tuple[Load, int] | None:
 
 
 def bytes_of(pattern: Contraction) -> Bytes | None:
-    """The factors, if a and b are products for `dot4`: a's bytes lie along K, zero points are bytes themselves, and b is
-    constant, or worth being packed at run time."""
+    """Return the factors, if a and b suit `dot4`: the bytes of a are contiguous along K, zero points are bytes, and b is
+    constant, or worth packing at run time; else None."""
     a, b = byte(pattern.a), byte(pattern.b)
     if not a or not b or b[0].dtype != "int8":
         return None
@@ -51,13 +51,13 @@ def bytes_of(pattern: Contraction) -> Bytes | None:
 
 
 def constant_bytes(pattern: Contraction) -> Bytes | None:
-    """The same where b is constant, has no zero point, and is summed whole, in 32 bits."""
+    """Return the factors, if b is constant, has no zero point, and is summed completely, in 32 bits; else None."""
     found = bytes_of(pattern) if pattern.reduce.dtype == "int32" and not pattern.inside else None
     return found if found and not found.of_y and is_constant(found.y) else None
 
 
 def are_summed_in_lanes(pattern: Contraction, target: Target) -> bool:
-    """True if several products are done at a time in each lane, of rows that are packed."""
+    """True if each lane computes several products at a time, with packed rows."""
     found = bytes_of(pattern)
     return found is not None and (target.dot_product is not None or (target.multiplies_int16_pairs and is_constant(found.y)))
 
@@ -68,7 +68,7 @@ def is_one_run(pattern: Contraction, x: Load) -> bool:
 
 
 def has_words(pattern: Contraction) -> bool:
-    """True if K's last axis has whole groups, and padding leaves out none of one."""
+    """True if K's last axis has whole groups, and padding never leaves out part of a group."""
     last = pattern.reduce.axes[-1]
     return last.extent % GROUP == 0 and not any(
         w.index.coefficient(last) or last in w.index.hidden for w in pattern.reduce.where)
@@ -82,8 +82,8 @@ def can_pack(pattern: Contraction, y: Load) -> bool:
 
 
 def prefixes(pattern: Contraction, flat: Axis) -> tuple[Range, ...] | None:
-    """The conditions on b alone as bounds of K, flat: how far it goes changes evenly along an outer axis. None where that
-    cannot be said."""
+    """Return the conditions on b alone as bounds of flat K, whose length changes linearly along an outer axis; None if the
+    conditions have another form."""
     result, (outermost, *_) = [], pattern.reduce.axes
     for w in pattern.inside:
         others = [a for a in w.index.axes if a is not outermost]

@@ -1,5 +1,5 @@
 """Panels of constants for products of bytes by pairs of 16 bits in vectors (`micro_kernels.dot2`): numbers less their zero
-point, so that 0 stands for what fills K up.
+point, so that padding of K is 0.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .byte_factors import Bytes
 from .pack_b import BytePanels, with_sums
 
 PAIR = 2
-"""Elements of K that are multiplied at a time in a lane."""
+"""Number of elements of K that are multiplied at a time in a lane."""
 
 
 def of_constants(b: Builder, pattern: Contraction, found: Bytes, cut: Cut, is_wide: bool) -> BytePanels:
-    """Panels of b, and what the sums of each column start from; as numbers of 16 bits, or as bytes where all of them are
-    such, which are widened as they are loaded."""
+    """Return panels of b with the initial sums of each column. Elements are 16-bit numbers, or bytes if all of them fit, which
+    are widened as they are loaded."""
     y = guard(pattern.inside, found.y, found.of_y) if pattern.inside else found.y
     total, bias = biased(pattern.nest, pattern.reduce, (*pattern.batch, pattern.n))
     depth = Axis("k", -(-pattern.depth // PAIR) * PAIR)
@@ -41,7 +41,7 @@ def of_constants(b: Builder, pattern: Contraction, found: Bytes, cut: Cut, is_wi
 
 def in_pairs(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_point: int,
              layout: PanelLayout, is_wide: bool) -> Made:
-    """The elements of both; whether all sums start from 0."""
+    """Return the elements of the panels, the initial sums, and whether all sums start from 0."""
     data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes)).astype(np.int16)
     data = data - np.int16(zero_point)
     sums = sum_of(bias, (*batch, n)).reshape(data.shape[:2])

@@ -1,7 +1,6 @@
-"""Pack B for products of bytes (`micro_kernels`): panels of bytes in groups of four along K, and what the zero
-points add to the sums of each column: Sum over K of (a - x) (b - y) is Sum of a b, less x times the column's sum of b, less y
-times the row's sum of a, plus K x y. Constant data is packed while compiling; other data by loops, which add up the columns,
-too.
+"""Pack B for products of bytes (`micro_kernels`): panels of bytes in groups of four along K, and the contribution of the zero
+points to the sums of each column: Sum over K of (a - x) (b - y) is Sum of a b, less x times the column's sum of b, less y
+times the row's sum of a, plus K x y. Constant data is packed at compile time; other data by loops, which also sum the columns.
 """
 from __future__ import annotations
 
@@ -33,33 +32,33 @@ from .byte_factors import GROUP
 from .word_panels import PAIRS_PACKED, WordPanels, in_words
 
 BLOCK = 16
-"""Groups, and columns, that are exchanged at a time where b lies along K."""
+"""Number of groups, and of columns, that are transposed at a time if b is contiguous along K."""
 EXCHANGE_LINES = 150
-"""Lines of LLVM's text of an exchange of rows and columns beside packing them one by one. Counted."""
+"""Lines of LLVM's text that a transposition of rows and columns adds to packing them one by one. Counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class BytePanels:
-    """Packed b, and for each column (padding included, batch by batch) what the sums start from. Where they are not constant,
-    `fill` makes both, for the batch at a place, and panels of the columns from one on."""
+    """Packed b, and the initial sums of each column (padding included, batch by batch). If they are not constant, `fill` makes
+    both, for the batch at a point, and for the panels of the columns from one on."""
     panels: Panels
     initial: Buffer
     known: Expr
-    """What sums are the values of that start so: the reduction, or that plus constants."""
+    """Expression that sums have the value of if they start from `initial`: the reduction, or that plus constants."""
     is_zero: bool
-    """True if all of them start from 0."""
+    """True if all sums start from 0."""
     fill: Callable[[At, Affine, Cut], None] | None = None
 
     def start(self, at: At, column: Affine) -> Affine:
-        """Where initial values of a column are."""
+        """Return the offset of the initial sums of a column."""
         return self.panels.number_of_batch(at) * self.panels.layout.columns + column
 
 
 def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, step: int = GROUP,
                  overlap: bool = False, group: int = GROUP, words: int = 0) -> BytePanels:
-    """Panels of `y`, which b is less its zero point; `zero_points` are those of a, as it is stored, and of b. K is filled up
-    to a multiple of `step`, and `group` elements of it lie together, or in a number of `words`. With `overlap` the last step
-    has the last elements of K, those that an earlier one has as 0."""
+    """Return panels of `y`, where b is `y` less its zero point; `zero_points` are those of a, as stored, and of b. K is padded
+    to a multiple of `step`, and `group` elements of K are contiguous, or in `words` words. With `overlap` the last step has the
+    last elements of K, with zeros for those that an earlier step has."""
     known = guard(pattern.inside, y, zero_points[1]) if pattern.inside else y
     total, bias = biased(pattern.nest, pattern.reduce, (*pattern.batch, pattern.n))
     depth = Axis("k", -(-pattern.depth // step) * step)
@@ -74,7 +73,7 @@ def of_constants(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[i
 
 def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[Axis, ...], zero_points: tuple[int, int],
            layout: PanelLayout, step: int, words: int) -> Made:
-    """The elements of both; whether all sums start from 0."""
+    """Return the elements of the panels, the initial sums, and whether all sums start from 0."""
     of_a, of_b = zero_points
     data = constant(y, (*batch, n, *axes)).reshape(-1, n.extent, math.prod(a.extent for a in axes))
     sums = data.shape[2] * of_a * of_b - of_a * data.astype(np.int64).sum(axis=2)
@@ -84,7 +83,7 @@ def packed(y: Expr, *bias: Expr, batch: tuple[Axis, ...], n: Axis, axes: tuple[A
 
 
 def with_sums(data: Array, sums: Array, layout: PanelLayout, dtype: str = "int8") -> tuple[Array, Array]:
-    """[batch, n, k] as panels, and [batch, n] initial sums; of columns that are padding they are 0."""
+    """Return [batch, n, k] as panels, and the initial sums [batch, n]; those of padding columns are 0."""
     initial = wrapped(np.pad(sums, ((0, 0), (0, layout.columns - sums.shape[1]))))
     return layout.packed(data[:, None], dtype).reshape(-1), initial.reshape(-1)
 
@@ -94,7 +93,7 @@ def wrapped(sums: Array) -> Array:
 
 
 def overlapping(data: Array, step: int) -> Array:
-    """[batch, n, k] in whole steps of K, of which the last begins with zeros and ends with the last elements."""
+    """Return [batch, n, k] in whole steps of K; the last step begins with zeros and ends with the last elements."""
     whole = data.shape[2] - data.shape[2] % step
     zeros = np.zeros((*data.shape[:2], -data.shape[2] % step), np.int8)
     return np.concatenate([data[:, :, :whole], zeros, data[:, :, whole:]], axis=2)
@@ -102,7 +101,7 @@ def overlapping(data: Array, step: int) -> Array:
 
 def at_run_time(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[int, int], cut: Cut, target: Target,
                 step: int = GROUP) -> BytePanels:
-    """Scratch for these panels of `y`, and what fills them."""
+    """Return panels of `y` in scratch, with the function that packs them."""
     name, depth = pattern.nest.name, -(-pattern.depth // step) * step
     layout = PanelLayout(cut, depth, GROUP)
     buffer = b.scratch(Buffer(f"{name}.packed", "int8", (layout.size,), "scratch"))
@@ -114,14 +113,14 @@ def at_run_time(b: Builder, pattern: Contraction, y: Load, zero_points: tuple[in
 
 @dataclass(frozen=True, slots=True)
 class BytePacking(PanelPacking):
-    """Groups of four bytes; of the sums of columns, if the zero point of a needs them, `initial` values of sums are made."""
+    """The packing of groups of four bytes. If a has a zero point, the sums of columns give the `initial` sums."""
     source: Load
     pattern: Contraction
     zero_points: tuple[int, int]
     initial: Buffer
 
     def fill(self, at: At, first: Affine, cut: Cut) -> None:
-        """The panels of the columns from `first` on."""
+        """Pack the panels of the columns from `first` on."""
         for t, vectors in cut:
             lanes, width = vectors[0].lanes, width_of(vectors)
             is_turned = self.has_groups and len(self.pattern.reduce.axes) == 1 and lanes == BLOCK and not (
@@ -132,7 +131,7 @@ class BytePacking(PanelPacking):
                 {**at, self.n: first + start}, start, pieces, lanes, width, is_turned))
 
     def several(self, t: Tiles, width: int) -> Cut:
-        """Whole panels of neighbours, as many at a time as fill a vector of bytes."""
+        """Return whole neighbouring panels, as many at a time as fill a vector of bytes, and the remaining panels."""
         each = max(1, self.target.vector_bytes // width)
         whole, single = divmod(t.count, each)
         sizes = (0, each * width, whole), (whole * each, width, single)
@@ -140,17 +139,17 @@ class BytePacking(PanelPacking):
 
     @property
     def is_little(self) -> bool:
-        """True if columns one by one take hardly longer than the exchange, which is more code."""
+        """True if packing columns one by one takes hardly longer than the transposition, which is more code."""
         return self.pattern.depth * self.n.extent * self.target.costs.column_pack_cycles <= EXCHANGE_LINES * LINE_CYCLES
 
     @property
     def has_groups(self) -> bool:
-        """True if the elements of a group are neighbours, and those of a row are not."""
+        """True if the elements of a group are contiguous, and those of a row are not."""
         i = self.source.index[0]
         return i.coefficient(self.k) == 1 and abs(i.coefficient(self.n)) > 1 and not {self.k, self.n} & i.hidden
 
     def panel(self, at: At, start: Affine, pieces: Sequence[Piece], lanes: int, width: int, is_turned: bool) -> None:
-        """One panel, or several that are one piece."""
+        """Pack one panel, or several that are one piece."""
         for piece, count in repeated(pieces, is_turned):
             number, first = Axis("vector", count), Affine.of(piece.start)
             if is_turned:
@@ -160,7 +159,7 @@ class BytePacking(PanelPacking):
                 self.columns(at, start, first, piece, min(lanes, piece.lanes), width, False)
 
     def columns(self, at: At, start: Affine, first: Affine, piece: Piece, lanes: int, width: int, is_turned: bool) -> None:
-        """The columns of a piece, `lanes` to a vector of sums, from beginning to end of K."""
+        """Pack the columns of a piece for all of K, with `lanes` columns in a vector of sums."""
         (*outer, last), size = self.pattern.reduce.axes, GROUP * lanes if is_turned else GROUP
         vectors = [(start + i // width * width, first + i % width) for i in range(0, piece.lanes, lanes)]
         totals: Sequence[Operand] = [Literal(0, Type("int32", lanes))] * len(vectors)
@@ -175,7 +174,7 @@ class BytePacking(PanelPacking):
 
     def step(self, at: At, vectors: Sequence[tuple[Affine, Affine]], piece: Piece, active: int, width: int, is_turned: bool,
              totals: Sequence[Operand]) -> Sequence[Operand]:
-        """Some elements of K, of which the first `active` exist: groups of four for each of the vectors."""
+        """Pack groups of four elements of K for each of the vectors; the first `active` elements exist. Return the new sums."""
         k, result = number_of(self.pattern.reduce.axes, at), list(totals)
         if self.has_groups and not is_turned and len(vectors) == 1:
             return [self.column_by_column(at, self.place(*vectors[0], k, width), piece, active, totals[0])]
@@ -187,7 +186,7 @@ class BytePacking(PanelPacking):
         return result
 
     def finish(self, start: Affine, first: Affine, width: int, total: Operand) -> None:
-        """Zeros behind the last group; sums of columns become initial values."""
+        """Write zeros after the last group, and turn the sums of columns into initial sums."""
         last, (of_a, of_b) = -(-self.pattern.depth // GROUP), self.zero_points
         if last * GROUP < self.layout.depth:
             empty = Literal(0, Type("int8", GROUP * total.type.lanes))
@@ -195,23 +194,23 @@ class BytePacking(PanelPacking):
                 self.buffer, self.place(start, first, group * GROUP, width), empty))
         constant = int(wrapped(np.array([self.pattern.depth * of_a * of_b]))[0])
         value: Operand = Literal(constant, total.type)
-        if of_a:  # else nobody has added up
+        if of_a:  # else there are no sums of columns
             value = self.b.op("sub", value, self.b.op("mul", total, Literal(of_a, total.type)))
         self.b.store(self.initial, start + first, value)
 
     def added(self, total: Operand, packed: Operand) -> Operand:
-        """The sums of columns with those of four more rows."""
+        """Return the sums of columns plus four more rows."""
         if not self.zero_points[0]:
             return total
         return self.b.op(self.target.dot4, total, Literal(1, packed.type), packed, type=total.type)
 
     def exchanged(self, at: At, piece: Piece, active: int) -> Iterator[Sequence[Operand]]:
-        """The groups of 16 columns that lie along K."""
+        """Yield the groups of 16 columns that are contiguous along K, transposed."""
         for words in self.turned(at, piece, active):
             yield [self.b.op("bits", words, type=Type("int8", GROUP * BLOCK))]
 
     def zipped(self, at: At, piece: Piece, active: int, lanes: int) -> list[Sequence[Operand]]:
-        """Four rows, column by column, in vectors of `lanes` columns."""
+        """Return four rows interleaved column by column, in vectors of `lanes` columns."""
         width = piece.lanes
         rows = [*self.rows(at, piece, active), *[Literal(0, Type("int8", width))] * (GROUP - active)]
         by_two = tuple(i // 2 + width * (i % 2) for i in range(2 * width))
@@ -221,7 +220,7 @@ class BytePacking(PanelPacking):
         return [[self.b.op("bits", self.b.shuffle(first, second, c), type=Type("int8", GROUP * lanes)) for c in columns]]
 
     def column_by_column(self, at: At, to: Affine, piece: Piece, active: int, total: Operand) -> Operand:
-        """One group of each column; columns that do not exist are like the last."""
+        """Pack one group of each column; columns that do not exist repeat the last."""
         loop = Axis("column", piece.lanes)
 
         def one() -> None:

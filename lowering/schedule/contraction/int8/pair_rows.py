@@ -1,8 +1,7 @@
 """Pack A for products by pairs of 16 bits (`dual_multiply`): the rows of a tile in scratch, each byte less its zero point as 16
-bits, in the order in which SXTB16 unpacks words. K lies flat; what padding leaves out is 0, and so is what fills K up.
+bits, in the order in which SXTB16 unpacks words. K is flat; elements that padding leaves out are 0, and so is the padding of K.
 
-Where K consists of runs of whole words, these are widened from where they lie. Else the bytes are copied first, so that they
-are such a run (`pack_a`).
+If K consists of runs of whole words, these are widened in place. Else the bytes are first copied to such a run (`pack_a`).
 """
 from __future__ import annotations
 
@@ -21,19 +20,19 @@ from .byte_factors import GROUP, has_words
 from .word_panels import PAIRS
 
 RUN = 16
-"""Elements that an iteration of the loop over a run widens."""
+"""Number of elements that an iteration of the loop over a run widens."""
 
 
 @dataclass(frozen=True, slots=True)
 class WidenedRows(RowPacking):
-    """Rows in whole words, widened as they are copied; from `copies` of their bytes, where these have to be put together first.
-    Four elements of each row lie beside each other, so that a step of K reads all rows at one place."""
+    """The packing of rows in whole words, widened as they are copied, from `copies` of their bytes if these are not contiguous.
+    Groups of four elements of all rows are adjacent, so that a step of K reads all rows at one offset."""
     copies: RowPacking | None = None
 
     @staticmethod
     def in_pairs(b: Builder, pattern: Contraction, x: Load, zero_point: int, rows: int, depth: int, target: Target
                  ) -> WidenedRows:
-        """With scratch for `rows` rows of `depth` elements."""
+        """Return the packing with scratch for `rows` rows of `depth` elements."""
         words = b.scratch(Buffer(f"{pattern.nest.name}.pairs", "int32", (rows * depth // 2,), "scratch"))
         copies = None if has_words(pattern) else RowPacking.of(b, pattern, x, (zero_point, 0), rows, depth, depth, target)
         return WidenedRows(b, target, pattern, x, zero_point, words, depth, GROUP, x.dtype, copies=copies)
@@ -46,7 +45,7 @@ class WidenedRows(RowPacking):
             RowPacking.pack(self, at, rows)
 
     def run(self, source: Affine | int, row: Affine, k: Affine, length: int) -> None:
-        """Elements of a row, less their zero point; none where a number stands for them."""
+        """Store elements of a row, less their zero point, or zeros if `source` is a constant."""
         def some(start: Affine, t: Tiles) -> None:
             for at in (start + i for i in range(0, t.size, GROUP)):
                 pairs: Operand = Literal(0, PAIRS)
@@ -62,5 +61,5 @@ class WidenedRows(RowPacking):
         return divided(k * rows + row * GROUP, 2)
 
     def load(self, k: Affine, row: int) -> Operand:
-        """Four elements of a row."""
+        """Load four elements of a row."""
         return self.b.load(self.buffer, self.place(Affine.of(row), k), PAIRS.lanes)

@@ -1,5 +1,5 @@
-"""The micro-kernels of contractions, one for each instruction that sums products: when it is chosen, what a step of K does, and
-how its operands are packed.
+"""The micro-kernels of contractions, one for each instruction that sums products: the choice of the micro-kernel, its step of
+K, and the packing of its operands.
 
     multiply         fused multiply-adds of floats; products of integers that are added
     multiply_bytes   bytes that are widened as they are loaded, one number at a time

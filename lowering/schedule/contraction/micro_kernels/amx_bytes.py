@@ -1,10 +1,10 @@
 """The micro-kernel of products of bytes on a matrix unit (AMX): a block of up to 32 rows by panels of 16 columns, 64 elements
-of K at a step. `int8.amx_choose` says when, and in which shapes.
+of K at a step. `int8.amx_choose` makes the choice, with the shapes.
 
-Rows of a are read where they lie, if K is one run of memory there, else they are packed; b is packed as for VNNI. Panels are
-taken as many at a time as stay in the second-level cache, and of a long K as much as stays in the first-level one: sums of
-the chunks before wait in scratch. What is done with the sums of a panel, a loop over rows of vectors, is written between the
-steps of the panel after it, so that both units work at the same time.
+Rows of a are read in place if K is one run of memory there, else they are packed; b is packed as for VNNI. As many panels at a
+time are processed as stay in the second-level cache, and as much of a long K as stays in the first-level cache: the sums of
+earlier chunks are spilled to scratch. The epilogue of a panel, a loop over rows of vectors, is interleaved with the steps of
+the next panel, so that both units work at the same time.
 """
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from ..pack_a import RowPacking
 from ..pattern import Contraction
 
 TOTALS, ROWS, COLUMNS, OTHER_ROWS = (0, 1), 2, 3, 4
-"""Tiles of sums, of a and of b; one more of a, if its second tile has another shape."""
+"""Tile registers of sums, of a and of b; one more of a, if its second tile has another shape."""
 MIN_SHARED_BLOCKS = 8
-"""Blocks of rows that threads can divide evenly; where there are fewer, threads divide the panels."""
+"""Minimum number of blocks of rows that threads can divide evenly; with fewer, threads divide the panels."""
 
 
 def lower(b: Builder, pattern: Contraction, _: ContractionChoice, target: Target, rows: RowRange | None) -> None:
-    """The loops: see `macro_kernel`."""
+    """Write the loops: see `macro_kernel`."""
     tiles = ByteTiles.of(b, pattern, target, pattern.outer[1:] if rows else pattern.outer)
     macro, line, fill = tiles.macro, tiles.line, tiles.packed.fill
     batches, places = macro.outer(fill is not None, rows, line)
@@ -54,9 +54,9 @@ def lower(b: Builder, pattern: Contraction, _: ContractionChoice, target: Target
 
 @dataclass(frozen=True, slots=True)
 class ByteTiles:
-    """The product. `groups` are the columns that are done together, and their panels; `rows` packs those of a block, if they
-    are not read as they lie; `line` is the axis around m of which blocks take in more than one place. `plain` sums are outputs
-    as they are; `sums` are none where they need no scratch."""
+    """The lowering of the product. `groups` are the groups of columns, with their panels. `rows` packs the rows of a block, if
+    they are not read in place. `line` is the axis around m of which a block has more than one position, if any. `plain` sums
+    are outputs themselves. `sums` is None if the sums need no scratch."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -96,12 +96,12 @@ class ByteTiles:
 
     @property
     def is_packed(self) -> bool:
-        """True if the panels of a group are packed while running."""
+        """True if the panels of a group are packed at run time."""
         return self.packed.fill is not None
 
     # ---- blocks of rows ----------------------------------------------------------------------------------------------
     def blocks(self, place: Place, body: Run) -> None:
-        """Blocks of rows, or of places of the axis around."""
+        """Write a loop over blocks of rows, or over blocks of positions of the axis around m."""
         again, line, m = self.b.keeps == 0 or has_outer_iterations(self.pattern, LANES), self.line, self.pattern.m
         tiles = blocks_of(line.extent, self.shape.lines, again=again) if line else blocks_of(
             self.pattern.rows, self.shape.rows, border_blocks(self.pattern), again)
@@ -111,12 +111,12 @@ class ByteTiles:
 
     @property
     def blocks_around(self) -> int:
-        """How many blocks of rows there are."""
+        """Total number of blocks of rows."""
         places = math.prod(a.extent for a in self.pattern.outer)
         return places // self.shape.lines if self.line else places * -(-self.pattern.rows // self.shape.rows)
 
     def pack(self, place: Place) -> None:
-        """Copy the rows of a block, if they are not read as they lie."""
+        """Copy the rows of a block, if they are not read in place."""
         rows, line, width = self.rows, self.line, self.shape.width
         if rows is None:
             return
@@ -128,7 +128,7 @@ class ByteTiles:
         self.b.loop(number, lambda: replace(rows, first=Affine.of(number) * width).pack(at, width))
 
     def block(self, place: Place) -> None:
-        """A block of rows: all of its chunks of K but the last, then that, which makes outputs of the sums."""
+        """Write a block of rows: all chunks of K but the last, then the last chunk, which turns sums into outputs."""
         before, size = self.shape.chunks - 1, self.shape.chunk
         if before:
             self.chunk(place, START, True)
@@ -139,11 +139,11 @@ class ByteTiles:
             self.last(replace(place, cut=[(t, vectors)]), t, vectors)
 
     def chunk(self, place: Place, number: Affine, begins: bool) -> None:
-        """Steps from `number` on, for all panels."""
+        """Write the chunk of steps from `number` on, for all panels."""
         run([self.macro.panels(is_packed=self.is_packed)], lambda panel: self.add(panel, number, begins), place)
 
     def last(self, place: Place, t: Tiles, vectors: tuple[Piece, ...]) -> None:
-        """The last chunk of neighbouring panels: each finishes the one before."""
+        """Write the last chunk of neighbouring panels, each of which finishes the panel before it."""
         if self.plain or (self.b.depth < self.b.keeps and self.blocks_around < MIN_SHARED_BLOCKS):
             def alone(panel: Place) -> None:
                 self.end(panel, None)
@@ -151,7 +151,7 @@ class ByteTiles:
             run([self.macro.panels(is_packed=self.is_packed)], alone, place)
             return
 
-        once = tuple(Axis("once", 1) for _ in range(self.b.depth, self.b.keeps))  # threads cannot share what comes inside
+        once = tuple(Axis("once", 1) for _ in range(self.b.depth, self.b.keeps))  # threads cannot divide the loops inside
         nested(self.b, once, {}, lambda _: self.one_by_one(place, t, vectors))
 
     def one_by_one(self, place: Place, t: Tiles, vectors: tuple[Piece, ...]) -> None:
@@ -167,20 +167,20 @@ class ByteTiles:
 
     # ---- sums --------------------------------------------------------------------------------------------------------
     def slot(self, panel: Place) -> Affine:
-        """Where the sums of a panel are kept: of all panels of a group where K is done in chunks, else of those of which one is
-        finished after the other."""
+        """Return the offset of a panel's sums in scratch. With K in chunks, all panels of a group have a slot; else the panels
+        that are finished one after the other take turns."""
         if self.shape.chunks > 1:
             return (panel.at[self.pattern.n] - panel.first) * self.shape.rows
         return Affine.of(Wrapped(panel.number, self.shape.slots)).substitute({}) * (self.shape.rows * LANES)
 
     def add(self, panel: Place, first: Affine, begins: bool) -> None:
-        """A chunk of steps from `first` on, one that is not the last."""
+        """Write a chunk of steps from `first` on, other than the last chunk."""
         self.begin(panel, begins)
         self.steps(panel, first, self.shape.chunk)
         self.keep(panel)
 
     def end(self, panel: Place, before: Place | None) -> None:
-        """The last chunk of steps, and the outputs of the panel `before`."""
+        """Write the last chunk of steps, and the outputs of the panel `before`."""
         first = (self.shape.chunks - 1) * self.shape.chunk
         short = self.pattern.depth % self.shape.step if self.rows is None else 0
         self.begin(panel, first == 0)
@@ -192,14 +192,14 @@ class ByteTiles:
             if before and self.shape.slots == 1:
                 self.finish(before)
             self.steps(panel, Affine.of(first), count)
-        if short:  # the last step begins earlier, and b has zeros for what comes again
+        if short:  # the last step begins earlier, and b has zeros for repeated elements
             self.step(panel, Affine.of(self.shape.count - 1), Affine.of(self.pattern.depth - self.shape.step))
         self.store_sums(panel)
         if before and self.shape.slots > 1:
             self.finish(before)
 
     def store_sums(self, panel: Place) -> None:
-        """They are outputs, or are kept."""
+        """Store the sums to the outputs, or keep them in scratch."""
         if not self.plain:
             self.keep(panel)
             return
@@ -209,12 +209,12 @@ class ByteTiles:
 
     @property
     def halves(self) -> list[tuple[int, int]]:
-        """The first row and the number of each tile of rows."""
+        """First row and number of each tile of rows."""
         first, second = self.shape.heights
         return [(0, 0), (first, 1)] if second else [(0, 0)]
 
     def begin(self, panel: Place, begins: bool) -> None:
-        """Sums are what was kept, or what those of a column start from."""
+        """Load the kept sums, or the initial sums of the columns."""
         for first, i in self.halves:
             if not begins:
                 assert self.sums
@@ -238,7 +238,7 @@ class ByteTiles:
             self.b.loop(loop, lambda: self.step(panel, first + loop, (first + loop) * self.shape.step))
 
     def step(self, panel: Place, number: Affine, k: Affine) -> None:
-        """64 elements of K, from k on, or all of it."""
+        """Write one step: 64 elements of K from k on, or all of K."""
         panels = self.packed.panels
         assert panels.buffer
         place = panels.place(panel.at, panel.column, number * self.shape.step, LANES)
@@ -249,7 +249,7 @@ class ByteTiles:
             self.b.multiply_tiles(TOTALS[i], tile, COLUMNS, self.x.dtype == "int8")
 
     def load_rows(self, at: At, tile: int, first: int, k: Affine) -> None:
-        """A tile of rows, from the block's row `first` on."""
+        """Load a tile of rows, from the block's row `first` on."""
         if self.rows:
             stride = self.rows.stride
             self.b.load_tile(tile, self.rows.buffer, k + first * stride, stride)
@@ -261,7 +261,7 @@ class ByteTiles:
 
     # ---- outputs -----------------------------------------------------------------------------------------------------
     def steps_and_outputs(self, panel: Place, first: int, count: int, before: Place, pace: int) -> None:
-        """Steps, and in each of the first ones `pace` rows of outputs."""
+        """Write steps, with `pace` rows of outputs in each of the first steps."""
         outer, iterations = self.known(before), self.shape.width // pace
         line, iteration = Axis("line", self.shape.lines), Axis("step", iterations)
 
@@ -276,19 +276,19 @@ class ByteTiles:
         self.steps(panel, Affine.of(first + done), count - done)
 
     def finish(self, panel: Place) -> None:
-        """The outputs of a panel, if they are not what its sums are."""
+        """Write the outputs of a panel, if its sums are not the outputs."""
         if not self.plain:
             outer, line = self.known(panel), Axis("line", self.shape.lines)
             self.b.loop(line, lambda: over(self.b, [Tiles(0, 1, self.shape.width)], lambda row, _: self.row(
                 panel, Affine.of(line), row, outer)))
 
     def known(self, panel: Place) -> Vectorizer:
-        """What is the same in all rows."""
+        """Compute the values that are equal in all rows."""
         around = frozenset({self.pattern.m, self.line} if self.line else {self.pattern.m})
         return outside_rows(self.b, self.target, self.pattern, panel.at, panel.vectors[0], around, self.packed.known)
 
     def row(self, panel: Place, line: Affine, row: Affine, outer: Vectorizer) -> None:
-        """The outputs of one row of the block."""
+        """Write the outputs of one row of the block."""
         assert self.sums and self.pattern.m
         at = {**panel.at, self.pattern.m: panel.at[self.pattern.m] + row}
         if self.line:
@@ -302,7 +302,7 @@ class ByteTiles:
 
 def sums_of(b: Builder, pattern: Contraction, shape: ByteBlockShape, panel_groups: list[tuple[Tiles, Cut]],
             plain: bool) -> Buffer | None:
-    """Scratch for the sums of a panel, or of as many as there are in a group, where K is done in chunks."""
+    """Return scratch for the sums of the panels in progress, or of all panels of a group if K is cut into chunks, or None."""
     if plain and shape.chunks == 1:
         return None
     panels = max(sum(t.count for t, _ in cut) for _, cut in panel_groups) if shape.chunks > 1 else shape.slots

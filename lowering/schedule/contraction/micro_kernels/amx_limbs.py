@@ -1,6 +1,6 @@
-"""Products of float32 by limbs of bfloat16 on a matrix unit: rows of a are split as they are needed, some
-blocks of rows at a time, which stay in the second-level cache while all columns pass. Sums go to scratch, or straight to the
-output where nothing is done with them. What is out of range is computed in float32 afterwards.
+"""Products of float32 by limbs of bfloat16 on a matrix unit. Rows of a are split on demand, several blocks of rows at a time,
+which stay in the second-level cache while all columns pass. Sums go to scratch, or straight to the output if there is no
+epilogue. Values out of range are computed in float32 afterwards.
 """
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from ..pack_a import RowPacking
 from ..pattern import Contraction
 
 MAX_SPLIT_L2_BLOCKS = 8
-"""Times `Target.block_bytes` that the limbs of columns may fill which are split at run time."""
+"""Maximum multiple of `Target.block_bytes` that the limbs of columns split at run time may fill."""
 
 Row = Callable[[Affine, Affine, int], Sequence[Operand]]
-"""Loads terms of one row: where, the row, and their number. They are those of a pair in a step of K."""
+"""Function that loads the terms of a row for a pair in a step of K, given the step, the pair, and the number of terms."""
 
 
 def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
-    """The loops: see `macro_kernel`."""
+    """Write the loops: see `macro_kernel`."""
     product = LimbProduct.of(b, pattern, LimbBlockShape.of(pattern, target, choice.step, rows is not None), target)
     macro, fill = MacroKernel(b, pattern), product.packed.fill
     batches, places = macro.outer(fill is not None, rows, product.line)
@@ -49,8 +49,8 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
 
 @dataclass(frozen=True, slots=True)
 class LimbProduct:
-    """The product. `sums` hold those of one block of rows and one panel; where K is cut, of all rows of a group and all columns
-    that are packed; None where they go straight to the output."""
+    """The lowering of the product. `sums` holds the sums of one block of rows and one panel; if K is cut, those of all rows of
+    a group and all packed columns; None if sums go straight to the output."""
     b: Builder
     pattern: Contraction
     target: Target
@@ -86,11 +86,11 @@ class LimbProduct:
     # ---- blocks of rows ----------------------------------------------------------------------------------------------
     @property
     def line(self) -> Axis | None:
-        """The last outer axis, if some of its places are done together."""
+        """Last outer axis, if several of its positions are computed together, or None."""
         return self.pattern.outer[-1] if self.shape.lines > 1 else None
 
     def row_groups(self, place: Place, body: Run) -> None:
-        """Groups of blocks of rows, for some places of the last outer axis."""
+        """Write the loops over groups of blocks of rows, for several positions of the last outer axis."""
         m, line, macro = self.pattern.m, self.line, MacroKernel(self.b, self.pattern)
         alone = self.split.row_packing and self.shape.grouped_blocks == 1
         tiles = row_blocks(self.pattern, self.shape.rows) if alone else row_groups(self.pattern, self.shape)
@@ -99,7 +99,7 @@ class LimbProduct:
             replace(inner, lines=place.rows)), place), place)
 
     def group(self, place: Place) -> None:
-        """Some blocks of rows of some lines each: K block by block, for all panels."""
+        """Write a group: several blocks of rows of each of several lines, K block by block, for all panels."""
         panels = MacroKernel(self.b, self.pattern).panels(is_packed=self.packed.flags is not None)
         is_cut = self.shape.blocks > 1
         if is_cut:
@@ -127,13 +127,13 @@ class LimbProduct:
             self.b.loop(block, lambda: self.split.fill(
                 self.pattern.row_at(at, Affine.of(block) * rows), before + Affine.of(block)))
             return
-        for t in row_blocks(self.pattern, rows):  # conditions are settled at constant places
+        for t in row_blocks(self.pattern, rows):  # conditions are settled at constant positions
             number = Axis("block", t.count)
             self.b.loop(number, lambda: self.split.fill(
                 {**at, m: Affine.of(number) * rows + t.start}, before + Affine.of(number) + t.start // rows))
 
     def blocks(self, place: Place, body: Run) -> None:
-        """The blocks of a group: `tile` is which it is."""
+        """Write a loop over the blocks of a group; `tile` is the number of the block."""
         line, block = Axis("line", place.lines), Axis("block", place.rows // self.shape.rows)
 
         def one() -> None:
@@ -166,8 +166,8 @@ class LimbProduct:
         return i * self.shape.wide + j
 
     def step(self, place: Place, number: Affine, step: Affine) -> None:
-        """One step of K: all products of limbs. Of few rows there is one tile, and there are more tiles of columns than can
-        stay, so that these are loaded for each product."""
+        """Write one K step: multiply all pairs of limbs. With few rows there is one tile of a, and the tiles of columns do not
+        all fit in registers, so reload these for each product."""
         loaded: dict[int, int] = {}
         rows, columns, stays = 4, 4 + len(self.shape.heights), len(self.shape.heights) > 1
         for a, limb in self.shape.products:
@@ -184,7 +184,7 @@ class LimbProduct:
                     self.b.multiply_float_tiles(self.total(i, j), rows + i, tile)
 
     def sum_place(self, place: Place, i: int, column: int) -> tuple[Buffer, Affine, int]:
-        """Where sums are, of a tile of rows from a column of the panel on, and the stride of their rows."""
+        """Return the buffer, offset and row stride of the sums of a tile of rows, from a column of the panel on."""
         first, _, _ = self.shape.halves[i]
         return self.sum_at(place, Affine.of(first), column)
 
@@ -200,14 +200,14 @@ class LimbProduct:
         return self.sums, (place.tile * self.shape.rows + row) * self.stride + inside + column, self.stride
 
     def zero(self, count: int) -> None:
-        """Sums of a group start from 0."""
+        """Set the sums of a group to 0."""
         assert self.sums
         vector = Axis("vector", count * self.shape.rows * self.stride // LANES)
         self.b.loop(vector, lambda: self.b.store(self.sums, Affine.of(vector) * LANES, Literal(0.0, FLOATS)))  # type: ignore[arg-type]
 
     # ---- out of range ------------------------------------------------------------------------------------------------
     def out_of_range(self, place: Place) -> None:
-        """Rows, and columns, whose limbs are zeros."""
+        """Compute rows and columns that are out of range, and whose limbs are zeros, in float32."""
         flags = self.split.flags
         columns: Operand = Literal(0, Type("int32"))
         if self.packed.flags:
@@ -235,7 +235,7 @@ class LimbProduct:
         return self.b.op("lt", Literal(0, flag.type), flag)
 
     def row(self, place: Place, tile: int, row: Affine, flag: Operand) -> None:
-        """One row of a tile of a panel in float32, term by term; stored where the row is out of range, or the columns are."""
+        """Compute one row of a tile and panel in float32, term by term; store it if the row or columns are out of range."""
         first, _, _ = self.shape.halves[tile]
         sums = self.in_floats(place, lambda step, pair, count: [
             self.split.element(place.at, place.tile, tile, row, step, pair * 2 + i) for i in range(count)])
@@ -251,14 +251,14 @@ class LimbProduct:
                 add()
 
     def in_floats(self, place: Place, row: Row) -> Sequence[Operand]:
-        """Sums of one row of a panel, over a block of K."""
+        """Return the sums of one row of a panel over a block of K, in float32."""
         return in_steps(self.b, self.shape.depth, STEP, lambda step, terms, sums: in_steps(
             self.b, terms, 2, lambda pair, count, sums: self.pair(place, row, step, pair, count, sums), sums),
             [Literal(0.0, FLOATS)] * len(place.vectors))
 
     def pair(self, place: Place, row: Row, step: Affine, pair: Affine, count: int,
              sums: Sequence[Operand]) -> list[Operand]:
-        """Two terms, or one."""
+        """Add two terms, or one."""
         factors, result = row(step, pair, count), []
         for piece, total in zip(place.vectors, sums, strict=True):
             for x, y in zip(factors, self.terms_of(place, piece, step, pair, count)):
@@ -267,7 +267,7 @@ class LimbProduct:
         return result
 
     def terms_of(self, place: Place, piece: Piece, step: Affine, pair: Affine, count: int) -> Sequence[Operand]:
-        """Two terms of columns, or one: from their limbs, or, since these may be zeros, as they are."""
+        """Return two terms of columns, or one: from their limbs, or from b itself if the limbs may be zeros."""
         if not self.packed.flags:
             number = place.term * self.shape.steps + step
             return self.packed.pair(place.at, place.column + piece.start, number, pair)
@@ -276,9 +276,9 @@ class LimbProduct:
         places = [{**at, n: at[n] + piece.start, k: at[k] + step * STEP + pair * 2 + i} for i in range(count)]
         return [Vectorizer(self.b, self.target, at, n, LANES, piece.active).vector(self.pattern.b) for at in places]
 
-    # ---- what becomes of the sums ------------------------------------------------------------------------------------
+    # ---- epilogue ----------------------------------------------------------------------------------------------------
     def write(self, place: Place) -> None:
-        """The outputs of one block of rows and one panel."""
+        """Write the outputs of one block of rows and one panel."""
         around = frozenset({self.pattern.m})
         known = [outside_rows(self.b, self.target, self.pattern, place.at, piece, around, self.pattern.reduce)
                  for piece in place.vectors]
@@ -295,14 +295,14 @@ class LimbProduct:
 
 
 def packed_rows(b: Builder, pattern: Contraction, shape: LimbBlockShape, target: Target) -> RowPacking:
-    """Copies of the rows of a block, K flat."""
+    """Return the packing that copies the rows of a block, with K flat."""
     stride = shape.depth + (LANES if shape.depth % 1024 == 0 else 0)
     buffer = b.scratch(Buffer(f"{pattern.nest.name}.copied", "float32", ((shape.rows - 1) * stride + shape.depth,), "scratch"))
     return RowPacking(b, target, pattern, pattern.a, 0, buffer, shape.depth, stride, "float32")  # type: ignore[arg-type]
 
 
 def groups(pattern: Contraction, shape: LimbBlockShape, target: Target) -> list[tuple[Tiles, Cut]]:
-    """The columns in groups, and the panels of each; one group where b is constant, or fits."""
+    """Return the columns in groups, and the panels of each group; one group if b is constant, or fits."""
     width = shape.wide * LANES
     each = width * shape.blocks * shape.steps * shape.limbs * 2 * STEP
     most = max(1, int(MAX_SPLIT_L2_BLOCKS * target.block_bytes / each))

@@ -1,5 +1,5 @@
-"""What the steps of products of bytes share: b is packed with what its sums start from, and the bytes of a row are packed, or
-read where they lie."""
+"""The common part of the steps of products of bytes: b is packed together with initial sums, and the bytes of a row are packed,
+or read in place."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from ..pack_b import Panels
 from ..pattern import Contraction
 
 NO_CONDITIONS = PaddingConditions((), (), (), frozenset())
-"""Of rows in which nothing is left out, or which are packed."""
+"""Conditions of rows in which nothing is left out, or which are packed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteStep:
-    """A step of K over bytes: `packed` is b, `x` what rows are read from, `rows` what packs them, if they are packed."""
+    """A step of K over bytes: `packed` is b, `x` is the load of a row, `rows` packs the rows, if they are packed."""
     b: Builder
     target: Target
     pattern: Contraction
@@ -37,7 +37,7 @@ class ByteStep:
     group: int = 1
     unroll: int = 1
     packs_many_rows: bool = False
-    """True if all rows, or those of a group, are packed one after the other; False if those of a tile are."""
+    """True if all rows, or those of a group, are packed one after the other; False if the rows of a tile are packed."""
     groups: Axis | None = None
 
     @property
@@ -50,7 +50,7 @@ class ByteStep:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """K, flat, with what fills it up; or line by line."""
+        """Axes of K: one flat axis, padding included, or those of lines."""
         return self.pattern.reduce.axes if self.reads_lines else self.panels.axes
 
     @property
@@ -68,7 +68,7 @@ class ByteStep:
 
     @property
     def fills(self) -> Callable[[At], None] | None:
-        """What packs b for the batch at a place, where it is not constant."""
+        """Function that packs b for the batch at a point, or None if b is constant."""
         fill, cut = self.packed.fill, self.panels.layout.cut
         return None if fill is None else lambda at: fill(at, Affine(), cut)
 
@@ -82,7 +82,7 @@ class ByteStep:
         return self.b.load(self.packed.initial, self.packed.start(at, at[self.pattern.n]), piece.lanes)
 
     def bytes_of(self, at: At, row: int) -> tuple[Buffer, Affine]:
-        """Where the bytes of a row of the tile are that a step takes."""
+        """Return the buffer and offset of the bytes of a row of the tile for a step."""
         if self.reads_lines:
             return self.x.buffer, self.x.index[0].substitute(self.pattern.row_at(at, row))
         (k,) = self.axes
@@ -92,7 +92,7 @@ class ByteStep:
         return self.x.buffer, self.x.index[0].substitute(here) + at[k]
 
     def packed_row(self, at: At, row: int) -> Affine:
-        """Which row a row of the tile is, of those that are packed."""
+        """Return the number of a row of the tile among the packed rows."""
         number = self.pattern.number_of_row(at) if self.packs_many_rows else Affine()
         if self.groups:
             number -= Affine.of(self.groups) * (self.pattern.rows // self.groups.extent)

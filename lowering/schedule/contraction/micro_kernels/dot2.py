@@ -1,9 +1,9 @@
-"""The micro-kernel of products of bytes as numbers of 16 bits, two at a time: sum of s16 * s16 into i32 (VPMADDWD). It is for
-vectors of machines that do not multiply bytes.
+"""The micro-kernel of products of bytes as 16-bit numbers, two at a time: sum of s16 * s16 into i32 (VPMADDWD). It is for
+vector machines that do not multiply bytes.
 
-The rows of a tile are packed as numbers of 16 bits less their zero point. b is constant. What several tiles read of it is
-widened while compiling, for twice its memory: MobileNets, ResNet-50 and products of 512 and 1024 took 2 to 12 % less with AVX2
-and AVX-512, 6 to 9 % less with SSE2. Else it is widened as it is loaded, as memory is what it waits for.
+The rows of a tile are packed as 16-bit numbers less their zero point. b is constant. If several tiles read b, it is widened at
+compile time, for twice its memory: MobileNets, ResNet-50 and products of 512 and 1024 took 2 to 12 % less with AVX2 and
+AVX-512, 6 to 9 % less with SSE2. Else b is widened as it is loaded, since memory is the bottleneck.
 """
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .byte_step import ByteStep
 from .dot4 import by_packed_rows
 
 ROW_BYTES = 2
-"""Of an element of a packed row."""
+"""Bytes of an element of a packed row."""
 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
-    """The factors, if b is constant."""
+    """Return the factors, if b is constant and the target multiplies pairs of int16; else None."""
     if not target.multiplies_int16_pairs or pattern.reduce.dtype != "int32" or lanes_of_sums(pattern, target) < 4:
         return None
     found = bytes_of(pattern)
@@ -40,7 +40,7 @@ def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
 
 
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes as numbers of 16 bits, two at a time in each lane."""
+    """Return a choice for products of bytes as 16-bit numbers, two at a time in each lane, or None."""
     if not factors_of(pattern, constraints.target):
         return None
     choice = by_packed_rows(pattern, "dot2", ROW_BYTES, constraints)

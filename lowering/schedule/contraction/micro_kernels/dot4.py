@@ -1,8 +1,9 @@
 """The micro-kernel of products of bytes, four at a time: sum of u8 * s8 (VNNI), or of s8 * s8 (SDOT), into i32.
 
-The rows of a tile are packed as the bytes that the instruction takes, the sign bit of others flipped, which adds 128 or takes
-it away. Rows that are such bytes, and one run of memory, are read where they lie. What flipping and the zero points add to a
-sum depends on its column, and is in the sums' initial values, or on its row, where b has a zero point.
+The rows of a tile are packed with the signedness that the instruction takes: other bytes have their sign bit flipped, which
+adds or subtracts 128. Rows that already have this signedness, and are one run of memory, are read in place. The contribution of
+flipping and of the zero points to a sum depends on its column, and is part of the initial sums; if b has a zero point, part of
+it depends on the row.
 """
 from __future__ import annotations
 
@@ -38,23 +39,23 @@ from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row, steps_of_run
 from .byte_step import ByteStep
 
 ALL_ROWS_L2_PART, GROUP_L2_PART = 2, 8
-"""Rows that are packed at a time take at most this fraction (1/2, 1/8) of the second-level cache: all of them, or a group."""
+"""Divisors: rows packed at a time, all of them or a group, take at most this fraction (1/2, 1/8) of the second-level cache."""
 MIN_TILES_OF_GROUP = 4
-"""Register tiles of a group: with fewer, reading each panel for each tile is as well."""
+"""Minimum register tiles of a group: with fewer, reading each panel for each tile is as good."""
 DOT8_GROUP = 8
-"""Elements of K at a step of `dot8`, whose operands are the same."""
+"""Elements of K in a step of `dot8`, which has the same operands."""
 MAX_INT8_TERMS_FOR_LESS_CODE = 1 << 25
-"""Terms of a product: with more it has the fastest tile, whatever its code."""
+"""Maximum terms of a product for which code size matters; a larger product has the fastest tile."""
 
 
-# ---- when ------------------------------------------------------------------------------------------------------------
+# ---- choice ----------------------------------------------------------------------------------------------------------
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes, four at a time in each lane."""
+    """Return a choice for products of bytes, four at a time in each lane, or None."""
     return by_packed_rows(pattern, "dot4", 1, constraints) if has_byte_products(pattern, constraints.target) else None
 
 
 def by_packed_rows(pattern: Contraction, step: str, row_bytes: int, constraints: Constraints) -> ContractionChoice:
-    """Sums of several products in each lane, where an element of a packed row has `row_bytes` bytes."""
+    """Return a choice for sums of several products in each lane, if an element of a packed row has `row_bytes` bytes."""
     target = constraints.target
     lanes, packing, seen = lanes_of_sums(pattern, target), packing_of(pattern), machine(pattern, step, target)
     much = pattern.passes * pattern.n.extent * pattern.depth > MAX_INT8_TERMS_FOR_LESS_CODE
@@ -72,14 +73,14 @@ def by_packed_rows(pattern: Contraction, step: str, row_bytes: int, constraints:
 
 def can_pack_all_rows(pattern: Contraction, row_bytes: int, target: Target) -> bool:
     """True if the rows of a product with constants can be packed all at once, and stay in the second-level cache beside a
-    panel: so that a panel that is read once passes all of them."""
+    panel, so that a panel is read once for all rows."""
     plain = is_constant(pattern.b) and not (pattern.batch or pattern.inside or pattern.nest.where)
     return plain and pattern.passes * pattern.depth * row_bytes <= target.l2_bytes // ALL_ROWS_L2_PART
 
 
 def rows_of_group(pattern: Contraction, tile: int, row_bytes: int, target: Target) -> int | None:
-    """How many rows, of which all groups have as many, are packed together where all cannot be, so that a panel, once read,
-    passes that many; None where they are too few, or not all alike."""
+    """Return the number of rows of a group that are packed together if all rows cannot be, so that a panel is read once for a
+    group. All groups have equally many rows. Return None if a group would be too small, or rows are not all alike."""
     if pattern.m is None or pattern.outer or pattern.reduce.where or pattern.nest.where:
         return None
     most = min(target.l2_bytes // GROUP_L2_PART // (pattern.depth * row_bytes), pattern.rows // 2)
@@ -88,7 +89,7 @@ def rows_of_group(pattern: Contraction, tile: int, row_bytes: int, target: Targe
 
 
 def is_direct(pattern: Contraction, found: Bytes, group: int) -> bool:
-    """True if rows can be read where they lie: they have whole groups, in one run, of which nothing is left out."""
+    """True if rows can be read in place: they have whole groups, in one run, of which nothing is left out."""
     x, m = found.x, pattern.m
     plain = x.dtype == "int8" and not found.of_y and not (m and m in x.index[0].hidden)
     whole = pattern.reduce.axes[-1].extent if pattern.lines else pattern.depth
@@ -96,7 +97,7 @@ def is_direct(pattern: Contraction, found: Bytes, group: int) -> bool:
 
 
 def step_of(pattern: Contraction, found: Bytes, target: Target, group: int) -> int:
-    """What K is filled up to a multiple of: a group, or two, so that those of a row can be loaded together."""
+    """Return the number of elements to whose multiple K is padded: a group, or two groups that are loaded together."""
     pairs = target.has_lane_products and group == GROUP < pattern.depth and not is_direct(pattern, found, group)
     return 2 * group if pairs else group
 

@@ -1,8 +1,8 @@
-"""The micro-kernel of products of bytes by pairs of rows and of columns (SMMLA of 64-bit Arm's I8MM): a vector of sums has
-those of two rows and two columns, and a vector of each operand has eight elements of K of two of them.
+"""The micro-kernel of products of bytes by pairs of rows and of columns (SMMLA of 64-bit Arm's I8MM): a vector of sums holds
+those of two rows by two columns, and a vector of each operand holds eight elements of K for two rows or columns.
 
-Rows come as for `dot4`: as they lie, or packed. Panels have eight elements of a column together. Before the epilogue, which
-takes rows of columns, the sums of two rows change places.
+Rows are read in place or packed, as for `dot4`. Panels have eight contiguous elements of a column. Before the epilogue, which
+takes vectors of columns of one row, the sums of each pair of rows are separated.
 """
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from .dot4 import DOT8_GROUP as GROUP
 from .dot4 import Dot4
 
 LANES = 4
-"""Sums of a vector: of two rows and two columns, or of a row and four columns."""
+"""Number of sums in a vector: of two rows and two columns, or of a row and four columns."""
 MIN_FILLED_TERMS = 0.7
-"""Less of K than this part, the rest being what fills it up to whole steps, is done by fours. Estimated: an instruction makes
-twice as many products as the one by fours."""
+"""Minimum fraction of K in K padded to whole steps; with less, `dot4` is used. Estimated: an instruction computes twice as many
+products as that of `dot4`."""
 TILES = (Tile(12, 1), Tile(8, 2), Tile(6, 3), Tile(4, 4))
-"""Those whose sums, and two steps of rows and one of columns, fit 32 registers."""
+"""Register tiles whose sums, with two steps of rows and one of columns, fit 32 registers."""
 ROW_LOADS, VECTOR_LOADS, PANEL_INSTRUCTIONS = 1, 1, 8
-"""Instructions of a step beside its products: for a row, half a load and half of what puts two together; for four columns, a
-load of two registers; and those of a panel beside its steps. Counted."""
+"""Instructions of a step besides its products: for a row, half a load and half of the shuffle that joins two rows; for four
+columns, a load of two registers; and instructions of a panel besides its steps. Counted."""
 STEPS_OF_A_LOAD = 2
-"""Steps whose elements of a row are loaded at once: those of a register."""
+"""Number of steps whose row elements are loaded at once: those of a register."""
 HALVES = tuple(range(2 * GROUP)), tuple(range(2 * GROUP, 4 * GROUP))
-"""Two columns, and two more."""
+"""Lanes of the first two columns, and of the next two."""
 LOWER, UPPER = (0, 1, 4, 5), (2, 3, 6, 7)
-"""The first and the second row of two vectors of sums."""
+"""Lanes of the first and of the second row in two vectors of sums."""
 
 
-# ---- when ------------------------------------------------------------------------------------------------------------
+# ---- choice ----------------------------------------------------------------------------------------------------------
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes by pairs of rows and of columns."""
+    """Return a choice for products of bytes by pairs of rows and of columns, or None."""
     if not factors_of(pattern, constraints.target) or places_with_conditions(pattern) > MAX_PADDED_PLACES:
         return None
     return ContractionChoice(tile_of(pattern), LANES, "dot8", "compiling", False)
 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
-    """The factors, if b is constant and has no zero point, and there are pairs of rows."""
+    """Return the factors, if b is constant and has no zero point, and there are pairs of rows; else None."""
     filled = -(-pattern.depth // GROUP) * GROUP
     if not target.has_byte_pairs or pattern.rows < 2 or pattern.n.extent < LANES or pattern.depth < MIN_FILLED_TERMS * filled:
         return None
@@ -61,13 +61,13 @@ def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
 
 
 def tile_of(pattern: Contraction) -> Tile:
-    """The register tile with the fewest instructions."""
+    """Return the register tile with the fewest instructions."""
     tiles = [Tile(min(tile.rows, pattern.rows), tile.vectors) for tile in TILES]
     return min(tiles, key=lambda tile: instructions(pattern, tile))
 
 
 def instructions(pattern: Contraction, tile: Tile) -> float:
-    """About how many a matrix takes, without its epilogue."""
+    """Return the approximate number of instructions of a matrix, without its epilogue."""
     steps, total = -(-pattern.depth // GROUP), 0.0
     for m in balanced(pattern.rows, tile.rows):
         for n in chunks(pattern.n.extent, tile.vectors * LANES):
@@ -80,7 +80,7 @@ def instructions(pattern: Contraction, tile: Tile) -> float:
 # ---- a register tile -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Dot8Kernel(MicroKernel):
-    """The body of one register tile."""
+    """The micro-kernel of one register tile."""
 
     def tile(self, place: Place) -> None:
         block = OutputBlock(place.at, self.pattern.m, place.rows, self.pattern.n, place.vectors)
@@ -94,13 +94,13 @@ class Dot8Kernel(MicroKernel):
         self.finish(place, block, self.by_rows(sums, place.rows, len(place.vectors)))
 
     def initial(self, block: OutputBlock, piece: Piece, half: int) -> Operand:
-        """What the sums of two columns start from, in both rows."""
+        """Return the initial sums of two columns, in both rows."""
         four = self.step.initial(block.place(0, piece.start), 0, piece)
         return self.b.shuffle(four, four, (2 * half, 2 * half + 1) * 2)
 
     def pair_products(self, place: Place, k: Affine, sums: Sequence[Operand], pairs: Sequence[tuple[int, int]]
                       ) -> list[Operand]:
-        """One step of K for all sums of the tile."""
+        """Write one step of K for all sums of the tile."""
         result = list(sums)
         loaded = self.step.panels.load(self.b, self.target, place, k)
         columns = [self.b.shuffle(four, four, half) for four in loaded for half in HALVES]
@@ -112,7 +112,7 @@ class Dot8Kernel(MicroKernel):
         return result
 
     def both(self, at: At, first: int, second: int) -> Operand:
-        """Eight elements of one row, then of another."""
+        """Return eight elements of one row, then of another."""
         assert isinstance(self.step, Dot4)
         k = self.step.axes[-1]
         steps = (at[k].terms[0][1] if at[k].terms else k.extent) // GROUP
@@ -126,6 +126,6 @@ class Dot8Kernel(MicroKernel):
         return self.b.shuffle(loaded[0], loaded[1], (*lanes, *(lane + count * GROUP for lane in lanes)))
 
     def by_rows(self, sums: Sequence[Operand], rows: int, vectors: int) -> list[Operand]:
-        """The sums as vectors of four columns of a row."""
+        """Return the sums as vectors of four columns of a row."""
         return [self.b.shuffle(sums[i], sums[i + 1], UPPER if r % 2 else LOWER)
                 for r in range(rows) for v in range(vectors) for i in [2 * (r // 2 * vectors + v)]]

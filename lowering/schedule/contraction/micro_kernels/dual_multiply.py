@@ -1,9 +1,9 @@
 """The micro-kernel of products of bytes by pairs of 16 bits (SMLAD of Arm's DSP extension). Four bytes are read as one word and
 widened to two pairs, bytes 0 and 2 and bytes 1 and 3 (SXTB16), so that the pairs of both factors match.
 
-Rows are widened once, before all columns (`pair_rows`), where that is less; or in each register tile as they are read, where
-they lie: then nothing is copied, and padding is left out by the bounds of loops, as in `micro_kernels.multiply`. Weights are
-packed by columns while compiling, as bytes, which each step widens, or as pairs, for twice the memory.
+Rows are widened once, before all columns (`pair_rows`), if that takes fewer instructions; or in each register tile, as they are
+read in place: then nothing is copied, and loop bounds skip padding, as in `micro_kernels.multiply`. Weights are packed by
+columns at compile time, as bytes, which each step widens, or as pairs, for twice the memory.
 """
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .byte_step import NO_CONDITIONS, ByteStep
 
 INT32, FOUR_BYTES = Type("int32"), Type("int8", GROUP)
 WIDEN_INSTRUCTIONS, STAGE_INSTRUCTIONS = 2, 5
-"""Of four bytes of a row: widening them in each tile; doing it before all columns, with the store and a share of the loop.
-Counted."""
+"""Instructions for four bytes of a row: to widen them in each tile, and to widen them before all columns, with the store and a
+share of the loop. Counted."""
 UNROLLED_STEPS, UNROLLED_WIDE_STEPS = 8, 16
-"""Steps in an iteration of the loop over K. Measured: of weights as bytes, four took 1 to 4 % more instructions, two 2 to 15 %;
-of weights as pairs, eight 2 to 10 %."""
+"""Steps in an iteration of the loop over K. Measured: with weights as bytes, four took 1 to 4 % more instructions, two 2 to 15
+%; with weights as pairs, eight took 2 to 10 % more."""
 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
-    """The factors. Weights that are kept as four bits stay so."""
+    """Return the factors, or None if this micro-kernel does not apply, as for weights that are kept as four bits."""
     found = constant_bytes(pattern) if target.has_dual_multiply and target.vector_bytes == 1 else None
     if found is None or pattern.reduce.axes[-1] in found.x.index[0].hidden:
         return None
@@ -46,14 +46,14 @@ def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
 
 
 def tile_of(pattern: Contraction, target: Target) -> Tile:
-    """A tile that fits the registers."""
+    """Return a tile that fits the registers."""
     columns = target.costs.dual_tile_columns if pattern.rows > 1 else target.costs.dual_row_columns
     return Tile(min(target.costs.dual_tile_rows, pattern.rows), min(columns, pattern.n.extent))
 
 
 def is_staged(pattern: Contraction, tile: Tile) -> bool:
-    """True if rows are widened before all columns: what each tile then has less to do makes up for it. For a single row that is
-    an eighth of its work, and it would take twice the row's memory."""
+    """True if rows are widened before all columns, because the work that this saves in each tile makes up for it. For a single
+    row the saving is an eighth of its work, and costs twice the row's memory."""
     if pattern.tested or (pattern.rows == 1 and has_words(pattern)):
         return False
     columns = -(-pattern.n.extent // tile.vectors)
@@ -61,7 +61,7 @@ def is_staged(pattern: Contraction, tile: Tile) -> bool:
 
 
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes by pairs of 16 bits, with a tile that fits the registers."""
+    """Return a choice for products of bytes by pairs of 16 bits, with a tile that fits the registers, or None."""
     target = constraints.target
     tile = tile_of(pattern, target)
     if not factors_of(pattern, target):
@@ -74,8 +74,8 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
 
 @dataclass(frozen=True, slots=True)
 class DualMultiply(ByteStep):
-    """One step of K: four products, two at a time. Where rows are read as they lie, they are widened here, and less their zero
-    point."""
+    """One step of K: four products, two at a time. Rows that are read in place are widened here, and their zero point is
+    subtracted."""
     zero_point: int = 0
 
     @staticmethod
@@ -106,7 +106,7 @@ class DualMultiply(ByteStep):
         return lambda _: pairs
 
     def column(self, weights: Operand) -> Operand:
-        """The pairs of a step of a column."""
+        """Return the pairs of a column for a step."""
         return weights if weights.type == PAIRS else self.widened(self.b.op("bits", weights, type=FOUR_BYTES), 0)
 
     def widened(self, four: Operand, offset: int) -> Operand:

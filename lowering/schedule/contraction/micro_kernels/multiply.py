@@ -1,5 +1,5 @@
-"""The micro-kernel of fused multiply-adds, and of products of integers that are added: one element of K at a step, that of a
-row of a broadcast to a vector of columns.
+"""The micro-kernel of fused multiply-adds, and of integer multiplies and adds: one element of K at a step, with the element of
+a row of a broadcast to a vector of columns.
 """
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ..row_lanes import ROW_STEPS, in_all_lanes, lanes_of_row, steps_of_run
 
 @dataclass(frozen=True, slots=True)
 class Multiply:
-    """One element at a time: total + a * b. Rows are read, or computed, where they are, if they are not packed."""
+    """One step of one element of K: total + a * b. Rows that are not packed are read, or computed, in place."""
     b: Builder
     target: Target
     pattern: Contraction
     conditions: PaddingConditions
     panels: Panels
     fills: Callable[[At], None] | None = None
-    """What packs panels for the batch at a place, if that is not done while compiling."""
+    """Function that packs panels for the batch at a point, if they are packed at run time."""
     rows: PackedRows | None = None
     group: int = 1
     packs_rows: bool = False
@@ -58,7 +58,7 @@ class Multiply:
         return self.pattern.reduce
 
     def pack(self, place: Place) -> None:
-        """Rows are packed block by block, where they are."""
+        """Do nothing: rows are packed block by block, if at all."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -69,7 +69,7 @@ class Multiply:
 
     @property
     def unroll(self) -> int:
-        """Steps whose elements of a row are loaded at once; of a short run all that it has."""
+        """Number of steps whose row elements are loaded at once; for a short run, all its steps."""
         if not self.run:
             return 1
         extent = self.axes[-1].extent
@@ -77,7 +77,7 @@ class Multiply:
 
     @property
     def run(self) -> Load | None:
-        """What rows are read from, if they are floats whose neighbours are elements of K, of which none is left out."""
+        """Load of a row, if rows are contiguous floats along K, of which none is left out; else None."""
         last, a = self.axes[-1], self.pattern.a
         if not self.target.has_lane_products or not isinstance(a, Load) or a.dtype != "float32" or computed(a.index):
             return None
@@ -92,7 +92,7 @@ class Multiply:
         return lambda lanes: self.b.splat(value, lanes)
 
     def lanes_of(self, place: Place, row: int, at: At) -> tuple[Operand, int] | None:
-        """The vector that has the element of a row, where products take lanes of one, and which lane it is."""
+        """Return the vector that contains the element of a row, and its lane, if products take lanes of a vector; else None."""
         if self.rows:
             return self.rows.lanes_of(place, row) if self.target.has_lane_products else None
         if (x := self.run) is None:

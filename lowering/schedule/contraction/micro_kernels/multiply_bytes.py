@@ -1,6 +1,6 @@
 """The micro-kernel of products of bytes on processors that multiply one number at a time: bytes are widened as they are loaded.
-Where padding leaves nothing out, the zero point of a row's elements is not taken away from each: what it adds to a sum depends
-on the column, and is in the sum's initial value, with the bias.
+If padding leaves nothing out, the zero point is not subtracted from each element of a row: its contribution to a sum depends on
+the column, and is part of the sum's initial value, with the bias.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNROLLED_STEPS = 4
 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
-    """The factors, of which b is constant, of int8 and without a zero point."""
+    """Return the factors, if b is constant, of int8 and without a zero point; else None."""
     a, b = byte(pattern.a), byte(pattern.b)
     if target.vector_bytes > 1 or not a or not b or pattern.reduce.dtype != "int32" or pattern.inside or pattern.tested:
         return None
@@ -40,7 +40,7 @@ def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class ByteMultiply(ByteStep):
-    """One element at a time. `offset` is what is added to each of a row's."""
+    """One step of one element of K. `offset` is added to each element of a row."""
     offset: int = 0
 
     @staticmethod

@@ -1,9 +1,9 @@
-"""Products of bytes whose sum over a whole vector is added to a scalar register in one instruction (Helium's VMLADAVA): a
-register tile of rows by columns, sixteen elements of K at a step.
+"""The micro-kernel of products of bytes whose sum over a whole vector is added to a scalar register in one instruction
+(Helium's VMLADAVA): a register tile of rows by columns, sixteen elements of K at a step.
 
-Rows are read where they lie, if K is one run of whole vectors there and nothing is left out; else those of a tile are packed
-first (`pack_a`). b is packed by columns while compiling; what the zero point of a adds is in the sums' initial values. The sums
-of a tile of rows wait in scratch for an epilogue by vectors along the columns.
+Rows are read in place, if K is one run of whole vectors there and nothing is left out; else the rows of a tile are packed first
+(`pack_a`). b is packed by columns at compile time; the contribution of a's zero point is part of the initial sums. The sums of
+a tile of rows are spilled to scratch for an epilogue by vectors along the columns.
 """
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ from ..register_tile import Tile
 from .byte_step import ByteStep
 
 GROUP = 16
-"""Elements of K at a step: a vector of bytes."""
+"""Elements of K in a step: a vector of bytes."""
 MAX_SUMS, MAX_COLUMNS = 6, 6
-"""Sums of a register tile: as many even registers as the instruction has beside pointers and the counter of the loop."""
+"""Maximum sums, and maximum columns, of a register tile: the even registers that pointers and the loop counter leave."""
 MAX_WAITING_COLUMNS = 36
-"""Columns whose sums wait at a time: with 64 they took more than twice the memory, and 2 % fewer instructions. Measured."""
+"""Maximum columns whose sums are spilled at a time: 64 took over twice the memory, and 2 % fewer instructions. Measured."""
 UNROLLED_STEPS, SHORT_STEPS = 2, 4
-"""Steps in an iteration of the loop over K, and steps that need no loop."""
+"""Steps in an iteration of the loop over K, and maximum steps that need no loop."""
 SUM_INSTRUCTIONS, PANEL_INSTRUCTIONS, ROW_INSTRUCTIONS = 2, 6, 20
-"""Instructions of a sum beside its products, of a panel beside its sums, and of a tile of rows for each vector that is packed.
+"""Instructions of a sum besides its products, of a panel besides its sums, and of a tile of rows for each packed vector.
 Counted."""
 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
-    """The factors, if b is constant and has no zero point; weights that are kept as four bits stay so."""
+    """Return the factors, if b is constant and has no zero point; else None."""
     return constant_bytes(pattern) if target.sums_bytes and not pattern.tested else None
 
 
 def is_direct(pattern: Contraction, x: Load) -> bool:
-    """True if rows are read as they lie: whole vectors of signed bytes."""
+    """True if rows are read in place: whole vectors of signed bytes."""
     return is_one_run(pattern, x) and pattern.depth % GROUP == 0 and x.dtype == "int8"
 
 
 def tile_of(pattern: Contraction) -> Tile:
-    """The register tile with the fewest instructions."""
+    """Return the register tile with the fewest instructions."""
     columns = range(1, min(MAX_COLUMNS, pattern.n.extent) + 1)
     tiles = [Tile(r, c) for c in columns for r in range(1, min(MAX_SUMS // c, pattern.rows) + 1)]
     return min(tiles, key=lambda tile: instructions(pattern, tile))
 
 
 def instructions(pattern: Contraction, tile: Tile) -> float:
-    """About how many a matrix takes, without its epilogue."""
+    """Return the approximate number of instructions of a matrix, without its epilogue."""
     steps = -(-pattern.depth // GROUP)
     loop = 0 if steps <= SHORT_STEPS else 1 / UNROLLED_STEPS if steps % UNROLLED_STEPS == 0 else 1
     total = 0.0
@@ -76,7 +76,7 @@ def instructions(pattern: Contraction, tile: Tile) -> float:
 
 
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes, a vector of them at a time added to a register."""
+    """Return a choice for products of bytes, a vector of them at a time added to a register; None for weights of four bits."""
     target = constraints.target
     if not factors_of(pattern, target) or in_pairs(pattern, target):
         return None
@@ -84,7 +84,7 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
 
 
 def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: Target, rows: RowRange | None) -> None:
-    """The loops: see `macro_kernel`."""
+    """Write the loops: see `macro_kernel`."""
     tile, blocks = choice.tile, blocks_of(pattern, choice, target)
     step, width = VectorDot.of(b, pattern, tile, blocks, target), max(block.size for block, _ in blocks)
     sums = WaitingSums(b, pattern, target, b.scratch(Buffer(
@@ -99,7 +99,7 @@ def lower(b: Builder, pattern: Contraction, choice: ContractionChoice, target: T
 
 
 class VectorDot(ByteStep):
-    """One step of K: a vector of products is added to a scalar."""
+    """One step of K: add a vector of products to a scalar."""
     __slots__ = ()
 
     @staticmethod
@@ -116,7 +116,7 @@ class VectorDot(ByteStep):
         return VectorDot(b, target, pattern, found.x, packed, packing, group=GROUP, unroll=UNROLLED_STEPS)
 
     def row(self, place: Place, row: int) -> Callable[[int], Operand]:
-        """Sixteen elements of a row of the tile."""
+        """Load sixteen elements of a row of the tile."""
         vector = self.b.load(*self.bytes_of(place.at, row), GROUP)
         return lambda _: vector
 
@@ -126,7 +126,7 @@ class VectorDot(ByteStep):
 
 @dataclass(frozen=True, slots=True)
 class WaitingSums:
-    """The sums of a tile of rows and a block of columns, which wait for an epilogue by vectors."""
+    """The spilled sums of a tile of rows and a block of columns, for an epilogue by vectors."""
     b: Builder
     pattern: Contraction
     target: Target
@@ -139,7 +139,7 @@ class WaitingSums:
             self.b.store(self.buffer, start, total)
 
     def write(self, place: Place) -> None:
-        """The outputs of a block of columns."""
+        """Write the outputs of a block of columns."""
         lanes, n = self.target.lanes(4), self.pattern.n
         for t in chunks(place.columns, lanes):
             over(self.b, [t], lambda start, t: self.writer.write_waiting(
@@ -148,12 +148,12 @@ class WaitingSums:
 
 
 def blocks_of(pattern: Contraction, choice: ContractionChoice, target: Target) -> list[tuple[Tiles, Cut]]:
-    """The columns whose sums wait at a time, and the panels of each."""
+    """Return the blocks of columns whose sums are spilled at a time, and the panels of each block."""
     width = min(pattern.n.extent, MAX_WAITING_COLUMNS // choice.tile.vectors * choice.tile.vectors)
     return [(block, choice.cut(block.size, target)) for block in chunks(pattern.n.extent, width)]
 
 
 def heights_of(pattern: Contraction, tile: Tile) -> list[Tiles]:
-    """The tiles of rows; those at a border stand where it is known which elements are left out."""
+    """Return the tiles of rows; those at a border have constant positions, at which the omitted elements are known."""
     whole, m = balanced(pattern.rows, tile.rows), pattern.m
     return peel(whole, *interior(m, PaddingConditions.of(pattern.reduce, m, pattern.n).rows)) if m else whole

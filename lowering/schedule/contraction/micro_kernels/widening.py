@@ -1,9 +1,9 @@
 """The micro-kernel of products of bytes by vectors of columns, one element of K at a time, summed in 32 bits: a vector of b's
-columns is widened to 16 bits once for all rows, and a byte of a row is a scalar register (VWMACC.VX of RISC-V's vectors), or
-one of eight that are widened together (SMLAL by element of 64-bit Arm).
+columns is widened to 16 bits once for all rows, and a byte of a row is in a scalar register (VWMACC.VX of RISC-V's vectors), or
+is one of eight bytes that are widened together (SMLAL by element of 64-bit Arm).
 
-Rows are read where they lie where nothing is left out, else those of a tile are packed (`pack_a`). b is constant; what the zero
-point of a adds to a sum depends on its column, and is in the sums' initial values.
+Rows are read in place if nothing is left out, else the rows of a tile are packed (`pack_a`). b is constant; the contribution of
+a's zero point to a sum depends on the column, and is part of the initial sums.
 """
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from ..row_lanes import in_all_lanes, lanes_of_row, steps_of_run
 from .byte_step import ByteStep
 
 GROUPS = ((2, 3), (1, 6))
-"""Vectors of the machine that are one here, and the rows of a tile that then fit the registers beside b's columns."""
+"""Machine vectors in one vector of sums, and the rows of a tile that then fit the registers together with b's columns."""
 LANES, LANE_TILES = 8, (Tile(5, 2), Tile(9, 1))
-"""The same where bytes of a row are lanes: sums of a vector of columns are two of the machine's. Tiles that fit registers."""
+"""Lanes, and tiles that fit the registers, if bytes of a row are lanes: sums of a vector of columns take two vectors."""
 MIN_PACKED_RUN_BYTES = 16
-"""Rows that lie in shorter runs take longer to copy than their zero points to take away. Counted: with 9 bytes all took 15 %
-more instructions, with 16 bytes 14 % fewer."""
+"""Minimum bytes of a run of packed rows: shorter runs take longer to copy than subtracting their zero points takes. Counted:
+with 9 bytes everything took 15 % more instructions, with 16 bytes 14 % fewer."""
 MAX_ROW_VECTORS = 3
-"""Such vectors of a single row, at most: their sums fill the registers."""
+"""Maximum number of these vectors for a single row: their sums fill the registers."""
 
 
 def factors_of(pattern: Contraction, target: Target) -> Bytes | None:
-    """The factors, if b is constant and has no zero point."""
+    """Return the factors, if b is constant and has no zero point, and rows are read in place or in long runs; else None."""
     found = constant_bytes(pattern) if target.has_widening_products else None
     worthwhile = found and (is_direct(pattern, found) or packed_run(pattern, found) >= MIN_PACKED_RUN_BYTES)
     return found if worthwhile else None
 
 
 def packed_run(pattern: Contraction, found: Bytes) -> int:
-    """Bytes of a row that are copied at a time."""
+    """Return the bytes of a row that are copied at a time."""
     tested = [a for a in pattern.reduce.axes if any(w.index.coefficient(a) for w in pattern.reduce.where)]
     return math.prod(a.extent for a in run_of(found.x, pattern.reduce.axes, tested))
 
 
 def tile_of(pattern: Contraction, target: Target) -> tuple[Tile, int]:
-    """The register tile, and the lanes of its vectors: as wide as the columns fill."""
+    """Return the register tile, and the lanes of its vectors, which are as wide as the columns fill."""
     if target.has_lane_products:
         tile = LANE_TILES[0] if pattern.n.extent > LANES else LANE_TILES[1]
         return Tile(min(tile.rows, pattern.rows), tile.vectors), LANES
@@ -61,7 +61,7 @@ def tile_of(pattern: Contraction, target: Target) -> tuple[Tile, int]:
 
 
 def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice | None:
-    """Products of bytes by vectors of columns that are widened."""
+    """Return a choice for products of bytes by widened vectors of columns, or None."""
     target = constraints.target
     if not factors_of(pattern, target) or places_with_conditions(pattern) > MAX_PADDED_PLACES:
         return None
@@ -70,7 +70,7 @@ def choose(pattern: Contraction, constraints: Constraints) -> ContractionChoice 
 
 
 class WideningMultiply(ByteStep):
-    """One step of K: the product of a byte of each row and of columns."""
+    """One step of K: multiply a byte of each row by vectors of columns."""
     __slots__ = ()
 
     @staticmethod
@@ -103,6 +103,6 @@ class WideningMultiply(ByteStep):
 
 
 def is_direct(pattern: Contraction, found: Bytes) -> bool:
-    """True if rows can be read where they lie: in line buffers, or in one run, of which nothing is left out."""
+    """True if rows can be read in place: in line buffers, or in one run, of which nothing is left out."""
     is_run = is_one_run(pattern, found.x) and not (pattern.m and pattern.m in found.x.index[0].hidden)
     return pattern.lines is not None or is_run
