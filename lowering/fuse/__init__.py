@@ -1,1 +1,1 @@
-"""Which operators become one kernel, and the table of steps. May import kernels, elements, dialects and graph."""
+"""Fusion: which operators become one kernel, and the table of steps. May import kernels, elements, dialects and graph."""

@@ -1,8 +1,8 @@
-"""Checks in fusion: what ends a run becomes a step of its own, between the kernels before and behind it.
+"""Checks in fusion: a check, which may end a run, becomes a separate step between the kernels before and after it.
 
-What is known when compiling is no step: a check that always holds is nothing. One that never does is refused at once if every
-run comes to it, because no call of the function could ever succeed; in a branch or a loop, where perhaps no run comes to it, it
-is made when running.
+A check of a constant is decided while compiling. If the check always holds, it becomes no step. If it never holds and every run
+reaches it, it is a compile-time error, because no call of the function could ever succeed. If it never holds and is in a branch
+or a loop, which perhaps no run reaches, it becomes a step.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(fuser: Fuser, operation: Operation) -> None:
-    """The operator of a check becomes a step, where running decides it."""
+    """Lower a check to a step, unless the check is decided while compiling."""
     value, = operation.operands
     home = fuser.materialize(value, operation.position)
     message: str = operation.op.message  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ def check(fuser: Fuser, operation: Operation) -> None:
 
 
 def copied(fuser: Fuser, operation: Operation) -> Buffer:
-    """A constant condition where a step can look at it."""
+    """Copy a constant condition to a buffer that a step can read."""
     value, = operation.operands
     buffer = fuser.buffer(value)
     fuser.emit(buffer, fuser.tensors[value], "copy", operation.position)
@@ -44,10 +44,10 @@ def copied(fuser: Fuser, operation: Operation) -> Buffer:
 
 
 def checks_first(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Checks of variables that every run makes come as early as they may, most of them before anything is written, so that a
-    run that fails has nothing to undo. A check stays behind what may mark its variable, in a branch or a loop too, and behind
-    every other check: the first one that fails is the one that is reported."""
-    placed: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # what comes first, and then each step with what follows it
+    """Move the checks of variables that every run makes as early as possible, most of them before anything is written, so that
+    a run that fails has nothing to undo. A check stays after each step that may mark its variable, even in a branch or a loop,
+    and after every other check: the first check that fails is the one that is reported."""
+    placed: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # first checks, then each step with the checks after it
     last_check = 0
     marks: dict[Buffer, int] = {}
     for place, step in enumerate(steps, start=1):

@@ -1,7 +1,7 @@
 """Regions in fusion: `cond_if` becomes a branch of the step table, `while_loop` a loop, in the same arena.
 
-Values that a region uses from outside are stored before it, results have one buffer that both branches write, and a loop's
-values live in buffers that its body overwrites once all new values are known, or in place, where nothing needs the old one.
+Values that a region captures are stored before the region. Both branches write a result to the same buffer. The carried values
+of a loop are in buffers that the body overwrites once all new values are known, or in place if nothing needs the old value.
 """
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def lower(fuser: Fuser, operation: Operation) -> None:
 
 
 def store_captures(fuser: Fuser, operation: Operation) -> None:
-    """What regions read must not change while they run, nor be computed again and again; and a write in a region must not
-    reach a value that looks into the variable, wherever it is used."""
+    """Store the values that regions capture, so that the values neither change while a region runs nor are computed repeatedly.
+    Also store each value that is a view of a variable that a region writes, wherever the value is used."""
     for value in (*captures(operation), *operation.operands):
         if value.constant is None:
             fuser.materialize(value, operation.position)
@@ -57,7 +57,7 @@ def conditional(fuser: Fuser, operation: Operation) -> None:
 
 
 def either(fuser: Fuser, operation: Operation, condition: Buffer, results: Sequence[Buffer]) -> None:
-    """Both regions, and the step that runs one of them."""
+    """Lower both regions, and append the step that runs one of them."""
     known = set(fuser.variables.written)
     branches: list[tuple[Step, ...]] = []
     after: list[set[Buffer]] = []
@@ -70,7 +70,7 @@ def either(fuser: Fuser, operation: Operation, condition: Buffer, results: Seque
 
 
 def run(fuser: Fuser, region: Block, operands: Sequence[Value], results: Sequence[Buffer]) -> tuple[Step, ...]:
-    """The steps of a branch; its yields end in `results`."""
+    """Return the steps of a region, which store its yields in `results`."""
     from .fuse import StepScope
     fuser.scopes.append(StepScope())
     for argument, operand in zip(region.arguments, operands):
@@ -111,8 +111,9 @@ def arguments(fuser: Fuser, block: Block, carried: Sequence[Buffer]) -> None:
 
 
 def advance(fuser: Fuser, body: Block, carried: Sequence[Buffer]) -> tuple[Step, ...]:
-    """One iteration: the new values first, then the carried buffers take them. What can be written over the old value in its
-    place (`in_place`) is, in an order in which the others still find what they read."""
+    """Return the steps of one iteration: compute the new values, then copy them to the carried buffers. A new value that can
+    overwrite the old one in place (`in_place`) does so, in an order that keeps what other new values read until they have read
+    it."""
     from .fuse import StepScope
     fuser.scopes.append(StepScope())
     fuser.block(body)
@@ -131,7 +132,7 @@ def advance(fuser: Fuser, body: Block, carried: Sequence[Buffer]) -> tuple[Step,
 
 
 def home_of(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer], body: Block) -> Buffer:
-    """Where a new value is, until the carried buffer takes it."""
+    """Return the buffer of a new value before the copy to the carried buffer."""
     tensor, home = fuser.tensor(value), fuser.homes.get(value)
     if home is None or home in carried:
         home = fuser.buffer(value, name=f"{buffer.name}_next")
@@ -140,8 +141,8 @@ def home_of(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer
 
 
 def in_place(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffer]) -> set[Buffer] | None:
-    """The other carried buffers that a new value reads, if each of its elements needs of the old value the one in its place
-    alone, as where one row of many is set; None if it must be computed separately, or is stored already."""
+    """Return the other carried buffers that a new value reads, if each of its elements reads only the element of the old value
+    at the same offset, as when one row of many is set; None if the value must be computed separately, or is stored already."""
     tensor = fuser.tensor(value)
     if fuser.homes.get(value) is not None:
         return None
@@ -153,8 +154,8 @@ def in_place(fuser: Fuser, value: Value, buffer: Buffer, carried: Sequence[Buffe
 
 
 def before_overwritten(reads: Mapping[Buffer, set[Buffer]]) -> list[Buffer]:
-    """Buffers in an order in which each is overwritten when no other one of them needs it any more; those that need each other
-    are left out."""
+    """Return the buffers in an order in which each is overwritten after its last read for another buffer. Leave out buffers
+    that need each other."""
     left, order = dict(reads), []
     while left:
         free = next((b for b in left if not any(b in needed for c, needed in left.items() if c is not b)), None)
@@ -165,7 +166,7 @@ def before_overwritten(reads: Mapping[Buffer, set[Buffer]]) -> list[Buffer]:
 
 
 def place_of(buffer: Buffer, index: Sequence[Affine]) -> Affine:
-    """Of an element, counted from the first one."""
+    """Return the offset of an element from the first one, in elements."""
     if len(index) == 1:
         return index[0]
     return Affine.sum([(t, c * stride) for i, stride in zip(index, buffer.strides) for t, c in i.terms],

@@ -1,12 +1,12 @@
 """Graph -> kernels: decides which values are stored; all others become part of their consumer's expression.
 
 There is one mechanism, inlining. A contraction inlined into the elementwise operator that reads it *is* a contraction with
-an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. What is stored is what more than
-one consumer computes with, what control flow or a write to a variable must not see change, and what leaves the function.
+an epilogue; a pad inlined into a convolution *is* a guarded load; a slice is an offset. The stored values are those that
+more than one consumer computes with, those that control flow or a write to a variable must not change, and the results.
 
-`Fuser` walks one function; `folding.py` says what is computed while compiling, `kernel_pattern.py` which inlined values spoil
-an expression, `variables.py` holds the rules of stateful operators, `control_flow.py` those of regions, `checks.py` those of
-checks.
+`Fuser` walks one function; `folding.py` decides what is computed while compiling, `kernel_pattern.py` which inlined values
+spoil an expression; `variables.py` has the rules of stateful operators, `control_flow.py` those of regions, `checks.py` those
+of checks.
 """
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from .values import axes_of, static
 
 
 def fuse(module: Module, function: Function, inlines: bool = True) -> Kernels:
-    """The kernels and steps of one function; `module` says which variables it declares. Unless it `inlines`, each operator has
-    a kernel of its own."""
+    """Return the kernels and steps of one function; `module` declares the variables. Without `inlines`, each operator has a
+    kernel of its own."""
     refuse_foreign(function)
     fuser = Fuser(module, function, inlines)
     fuser.block(function.body)
@@ -53,8 +53,8 @@ class StepScope:
 class Fuser:
     """State of the walk over one function.
 
-    `tensors` says how each value is read; `homes` where it lies, if it does; `reads` the variables in whose memory an
-    unstored value (or a view) would still be read; `remaining` how many uses are still to come.
+    `tensors` has the tensor through which each value is read; `homes` the buffer of each stored value; `reads` the variables
+    whose memory the readers of an unstored value (or a view) would read; `remaining` the number of uses still to come.
     """
 
     def __init__(self, module: Module, function: Function, inlines: bool = True) -> None:
@@ -80,7 +80,7 @@ class Fuser:
 
     # ---- names and buffers -------------------------------------------------------------------------------------------
     def unique(self, name: str) -> str:
-        """`name`, with a number behind it if it is taken."""
+        """Return `name`, with a number appended if it is taken."""
         count = self.names.get(name, 0)
         self.names[name] = count + 1
         return name if not count else self.unique(f"{name}_{count}")
@@ -90,7 +90,7 @@ class Fuser:
         return Buffer(self.unique(name or value.name), type.element.storage, type.dims, role)  # type: ignore[arg-type]
 
     def axes(self, type: TensorType) -> tuple[Axis, ...]:
-        """The axes at which every value of a shape is looked at, so that what is known of its operands there is not made again
+        """Return the axes at which every value of a shape is evaluated, so that operands reuse their expressions there
         (`shared`). A kernel has axes of its own."""
         if type.dims not in self.known_axes:
             self.known_axes[type.dims] = axes_of(type)
@@ -102,20 +102,20 @@ class Fuser:
         return buffer
 
     def _output(self, value: Value, number: int) -> Buffer:
-        """Each output has a buffer of its own; a value that leaves the function twice is copied."""
+        """Return a new buffer for an output. Each output has its own: a value that leaves the function twice is copied."""
         buffer = self.buffer(value, "result", f"result{number}")
         if value not in self.results and value.constant is None and value not in self.function.arguments:
             self.results[value] = buffer
         return buffer
 
     def place(self, value: Value, buffer: Buffer) -> None:
-        """Say that a value lies in a buffer of its own shape."""
+        """Record that a value is stored in a buffer of its own shape."""
         self.homes[value] = buffer
         self.tensors[value] = stored(static(value), buffer)
         self.reads[value] = frozenset((buffer,)) if buffer.role == "variable" else frozenset()
 
     def tensor(self, value: Value) -> Tensor:
-        """How a value is read."""
+        """Return the tensor through which a value is read."""
         if value not in self.tensors:
             if value.constant is None:
                 raise Problem(f"%{value.name} is used before it is defined", value.position, kind="symbol")
@@ -171,7 +171,7 @@ class Fuser:
             self.remaining[value] -= 1
 
     def compute(self, operation: Operation) -> None:
-        """One operator: each of its results folded, inlined, viewed or stored."""
+        """Fold, inline, view or store each result of an operator."""
         checkpoint()
         if isinstance(operation.op, UnknownOp):
             raise unsupported(operation)
@@ -180,7 +180,7 @@ class Fuser:
                 self.result(operation, number)
 
     def result(self, operation: Operation, number: int) -> None:
-        """One result of an operator that computes."""
+        """Fold, inline, view or store one result of an operator."""
         value = operation.results[number]
         static(value)
         try:
@@ -198,18 +198,18 @@ class Fuser:
             self.materialize(value, operation.position)
 
     def element(self, operation: Operation, number: int = 0) -> Element:
-        """What an element of a result is, for its operands as they are read now."""
+        """Return the function from an index to the element of a result, for the operands as they are read now."""
         return operation.op.result_elements([static(v) for v in operation.results],
                                      *map(self.tensor, operation.operands))[number]
 
     def origin(self, operation: Operation) -> str:
-        """The operators that a kernel of this one would compute, the last one first; at most eight."""
+        """Return the operators that a kernel of this operation would compute, the last one first; at most eight."""
         inlined = [self.origins[v] for v in dict.fromkeys(operation.operands)
                    if v in self.origins and v not in self.homes]
         return " ".join([operation.op.name.removeprefix("tosa."), *" ".join(inlined).split()][:8])
 
     def expression(self, operation: Operation, number: int) -> tuple[Element, Expr, tuple[Axis, ...]]:
-        """(element, its expression, axes); operands that cannot be part of it are stored first."""
+        """Return (element, its expression, axes). Operands that cannot be part of the expression are stored first."""
         value = operation.results[number]
         self.store_all(self.inlining.too_many(operation))
         for attempt in range(3):
@@ -238,7 +238,7 @@ class Fuser:
         return element, expression, axes
 
     def summed(self, operation: Operation, axes: tuple[Axis, ...], sums: PartialSums) -> tuple[Element, Expr, tuple[Axis, ...]]:
-        """Store partial sums; what is left is the rest of the expression."""
+        """Store partial sums, and return the rest of the expression."""
         for buffer, own, reduction in sums.sums:
             self.kernels.append(Kernel(buffer, own, reduction, self.origin(operation), operation.position))
             self.step(Compute(len(self.kernels) - 1))
@@ -250,7 +250,7 @@ class Fuser:
         return element, sums.expression, axes
 
     def view(self, operation: Operation) -> None:
-        """A reshape whose index is not affine: the operand is stored, and read by flat index."""
+        """Lower a reshape whose index is not affine: store the operand, and read it by flat index."""
         source, value = operation.operands[0], operation.results[0]
         buffer = self.materialize(source, operation.position)
         self.tensors[value] = viewed(static(value), buffer)
@@ -260,7 +260,7 @@ class Fuser:
             self.materialize(value, operation.position)
 
     def fold(self, value: Value, operation: Operation, expression: Expr, axes: tuple[Axis, ...]) -> bool:
-        """Compute an operator of constants now."""
+        """Compute an operator on constants now, if `may_fold`; True if it is computed."""
         if not may_fold(static(value), expression, axes, value in self.results):
             return False
         data = evaluate(expression, axes).copy()
@@ -272,7 +272,7 @@ class Fuser:
 
     # ---- storing -----------------------------------------------------------------------------------------------------
     def store_all(self, values: Iterable[Value]) -> None:
-        """Store values; first what several of them are computed from."""
+        """Store values, after the values from which several of them are computed."""
         values = tuple(values)
         common = [v for v in self.inside(*values) if len(set(self.uses.get(v, ()))) > 1]
         for value in common:
@@ -283,18 +283,18 @@ class Fuser:
             self.materialize(value, value.position)
 
     def inside(self, *values: Value) -> list[Value]:
-        """The values that are computed inside unstored ones, operands first."""
+        """Return the unstored values that these values are computed from, themselves included, operands first."""
         return post_order(filter(self.is_unstored, values), self.unstored_operands)
 
     def is_unstored(self, value: Value) -> bool:
-        """True if what reads a value computes it."""
+        """True if a value is not stored, so that its readers compute it."""
         return value not in self.homes and value in self.definitions
 
     def unstored_operands(self, value: Value) -> list[Value]:
         return [v for v in self.definitions[value].operands if self.is_unstored(v)]
 
     def renew(self, value: Value) -> None:
-        """Compute an unstored value from its operands as they are read now."""
+        """Make the expression of an unstored value again, from its operands as they are read now."""
         for inner in self.inside(value):
             self.compute_again(inner)
 
@@ -303,7 +303,7 @@ class Fuser:
         self.tensors[value] = Tensor(static(value), shared(self.element(operation, operation.results.index(value))))
 
     def materialize(self, value: Value, position: Position | None) -> Buffer:
-        """The buffer of a value, stored now if it was to be inlined."""
+        """Return the buffer of a value; store the value now if it was to be inlined."""
         self.tensor(value)
         if value not in self.homes:
             buffer = self.results.get(value) or self.buffer(value)
@@ -312,7 +312,7 @@ class Fuser:
         return self.homes[value]
 
     def refresh(self, value: Value) -> None:
-        """Read an unstored value through its operands as they are read now: one of them may have been stored since."""
+        """Read an unstored value through its operands as they are read now, since an operand may have been stored."""
         for inner in self.inside(value):
             reads = self.read_by(self.definitions[inner])
             if reads != self.reads[inner]:
@@ -320,14 +320,14 @@ class Fuser:
                 self.reads[inner] = reads
 
     def read_by(self, operation: Operation) -> frozenset[Buffer]:
-        """Variables in whose memory an inlined operation looks."""
+        """Return the variables whose memory an inlined operation reads."""
         return frozenset().union(*(self.reads.get(v, frozenset()) for v in operation.operands))
 
     def materialize_copy(self, value: Value, position: Position | None) -> None:
         self.emit(self.results[value], self.tensor(value), "copy", position)
 
     def emit(self, out: Buffer, tensor: Tensor, origin: str, position: Position | None) -> None:
-        """A kernel that stores `tensor` in `out`, as the next step."""
+        """Append a kernel that stores `tensor` in `out`, and the step that runs it."""
         axes = axes_of(tensor.type)
         try:
             expression = tensor.element(*map(Affine.of, axes))
@@ -356,21 +356,21 @@ class Fuser:
 
 
 def refuse_foreign(function: Function) -> None:
-    """Raise a Problem at the first operation of another dialect, constants aside."""
+    """Raise a Problem at the first operation of another dialect that is not a constant."""
     for operation in function.body.walk():
         if operation.op.foreign and not (operation.results and all(v.constant is not None for v in operation.results)):
             raise unsupported(operation)
 
 
 def unsupported(operation: Operation) -> Problem:
-    """That an operator of another dialect is needed."""
+    """Return the Problem of an operator that cannot be compiled."""
     name = operation.op.name or getattr(operation.op, "spelling", "")
     return Problem(f"operator {name} cannot be compiled", operation.position, kind="unsupported",
                    help=advice(name) or "convert it to TOSA, or take out what needs its results")
 
 
 def shared(element: Element) -> Element:
-    """The same, with one expression for each index: what is read twice is computed once."""
+    """Return the same element with one expression for each index, so that an element that is read twice is computed once."""
     known: dict[tuple[Affine, ...], Expr] = {}
 
     def once(*index: Affine) -> Expr:

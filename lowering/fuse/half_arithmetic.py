@@ -1,9 +1,9 @@
-"""Kernels -> kernels: arithmetic of float16 that is computed in float32 and rounded to float16 becomes arithmetic of float16,
-where the processor has instructions for it: twice the elements in a vector, and no conversions.
+"""Kernels -> kernels: float16 arithmetic that is computed in float32 and rounded to float16 becomes float16 arithmetic, if the
+processor has instructions for it: twice the elements in a vector, and no conversions.
 
-The bits are the same. A float32 has twice the digits of a float16, and two: a sum, difference, product, quotient or square root
-of numbers of float16 that is rounded to float32 and then to float16 is what one rounding makes of it (Figueroa, When is double
-rounding innocuous?, 1995). The smaller or larger of two such numbers, and an absolute value, are such numbers.
+The bits are the same. A float32 has twice the digits of a float16, plus two. So a sum, difference, product, quotient or square
+root of float16 numbers that is rounded to float32 and then to float16 equals the result of a single rounding (Figueroa, When is
+double rounding innocuous?, 1995). The minimum or maximum of two float16 numbers, and an absolute value, are float16 numbers.
 """
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..target.target import Target
 
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 CHOSEN = frozenset({"min", "max", "minimum", "maximum", "minnum", "maxnum", "abs"})
-"""Operations that are rounded, and those whose result is one of their operands, perhaps without its sign."""
+"""Operations whose result is rounded, and those whose result is one of their operands, perhaps without its sign."""
 HALF, SINGLE = "float16", "float32"
 
 
 def half_arithmetic(kernels: Kernels, target: Target) -> Kernels:
-    """The kernels with such arithmetic."""
+    """Return the kernels with float16 arithmetic, if the target computes float16."""
     if not target.computes_float16:
         return kernels
     return replace(kernels, kernels=tuple(replace(k, value=in_halves(k.value)) for k in kernels.kernels))
 
 
 def in_halves(value: Expr) -> Expr:
-    """An expression with such arithmetic. Operands come before what is made of them; chains may be long."""
+    """Return an expression with float16 arithmetic; without recursion, operands first, because chains may be long."""
     made: dict[Expr, Expr] = {}
     twins: dict[Expr, Expr] = {}
     for e in post_order((value,), in_order):
@@ -46,7 +46,7 @@ def in_halves(value: Expr) -> Expr:
 
 
 def rounded(e: Expr, twins: Mapping[Expr, Expr]) -> Expr | None:
-    """A float32 as it is computed in float16, if all that it takes is there."""
+    """Return a rounded float32 operation in float16, if all of its operands have a float16 twin."""
     match e:
         case Apply(primitive, args, "float32") if primitive in ROUNDED and (halves := twins_of(args, twins)):
             return Apply(primitive, halves, HALF)
@@ -54,13 +54,13 @@ def rounded(e: Expr, twins: Mapping[Expr, Expr]) -> Expr | None:
 
 
 def twins_of(args: Sequence[Expr], twins: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """Those of all operands; none where one has no twin."""
+    """Return the float16 twins of all operands; an empty tuple if an operand has no twin."""
     found = [twin_of(a, twins) for a in args]
     return tuple(x for x in found if x is not None) if None not in found else ()
 
 
 def twin_of(e: Expr, twins: Mapping[Expr, Expr]) -> Expr | None:
-    """A float16 of the same value as a float32, if there is one that is known."""
+    """Return a float16 expression of the same value as a float32 expression, if one is known."""
     match e:
         case Cast(arg, "float32", False) if arg.dtype == HALF:
             return arg
@@ -70,6 +70,6 @@ def twin_of(e: Expr, twins: Mapping[Expr, Expr]) -> Expr | None:
 
 
 def is_half(value: float) -> bool:
-    """True if a number of float32 is one of float16; of a NaN nobody knows."""
+    """True if a float32 number is a float16 number; False for a NaN."""
     with np.errstate(over="ignore"):
         return bool(np.float32(np.float16(value)) == np.float32(value))

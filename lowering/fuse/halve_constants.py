@@ -1,8 +1,8 @@
-"""Kernels -> kernels: a constant of float32 whose numbers are all numbers of float16 is stored as float16, and read through a
-conversion, which is exact. So weights that came as float16 take two bytes each in flash, although the model computes in
-float32 and fusion has folded its casts.
+"""Kernels -> kernels: a float32 constant whose numbers are all float16 numbers is stored as float16, and read through a
+conversion, which is exact. So weights that are float16 in the model file take two bytes each in flash, although the model
+computes in float32 and fusion has folded its casts.
 
-It is done where a conversion is an instruction and there is no cache, on microcontrollers: elsewhere bytes of constants are
+The pass runs for targets with a conversion instruction and without a cache, microcontrollers: elsewhere bytes of constants are
 cheap, and instructions are not.
 """
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..kernels.kernel import Kernels
 from ..target.target import Target
 
 LEAST_BYTES = 256
-"""Smaller constants save less than the code that converts them."""
+"""Minimum bytes of a constant: a smaller one saves less than the code that converts it."""
 SAMPLE = 64
-"""Numbers that are looked at first: they tell of most constants that they are not such ones."""
+"""Number of elements that are tested first: they rule out most constants that are not exact in float16."""
 
 
 def halve_constants(kernels: Kernels, target: Target) -> Kernels:
-    """The kernels with such constants."""
+    """Return the kernels with constants stored as float16, if the target keeps float16."""
     if not target.keeps_float16:
         return kernels
     read = dict.fromkeys(load.buffer for kernel in kernels.kernels for load in loads(kernel.value))
@@ -40,7 +40,7 @@ def halve_constants(kernels: Kernels, target: Target) -> Kernels:
 
 
 def halved(buffer: Buffer) -> Buffer | None:
-    """The constant as float16; None where it is another buffer, or that would change it or save little."""
+    """Return the constant as float16; None if the buffer is no float32 constant, or would change, or would save little."""
     data = buffer.data
     if buffer.role != "constant" or buffer.dtype != "float32" or data is None or buffer.nbytes < LEAST_BYTES:
         return None
@@ -50,7 +50,7 @@ def halved(buffer: Buffer) -> Buffer | None:
 
 
 def is_exact(data: Array) -> bool:
-    """True if all numbers come back from float16 to the bit; of a NaN nobody knows."""
+    """True if all numbers survive conversion to float16 and back to the bit; False if there is a NaN."""
     with np.errstate(over="ignore"):
         back = data.astype(np.float16).astype(np.float32)
     return bool(np.array_equal(back, data) and np.array_equal(np.signbit(back), np.signbit(data)))

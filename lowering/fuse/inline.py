@@ -1,5 +1,5 @@
-"""Which values become a part of their consumer's expression instead of being stored: layout always, arithmetic where no
-element is computed twice.
+"""Inlining: the values that become a part of their consumer's expression instead of being stored. Layout operators are always
+inlined, arithmetic is if no element is computed twice.
 """
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 WORK = Apply, Cast, Reduce
 """Expressions that compute something."""
 MOST_BETWEEN = 8
-"""Operations between a value and where all that is computed from it comes together."""
+"""Maximum number of operations between a value and the operation that joins everything computed from the value."""
 MOST_LEVELS = 32
-"""Operators that are computed from each other without a store between; a value of as many is stored. Models have up to 17, and
-each level takes up to 6 frames of Python's stack while an expression is made."""
+"""Number of operators in a chain without a store, at which a value is stored. Models have up to 17, and each level takes up to
+6 frames of Python's stack while an expression is made."""
 MOST_NODES = 1024
-"""Nodes of an expression that may become a part of others; a value of more is stored. Models have up to 221; beyond, code grows
-and runs no faster."""
+"""Maximum nodes of an expression that may become a part of others; a value with more is stored. Models have up to 221; beyond
+that, code grows and runs no faster."""
 MOST_OF_OPERANDS = 2 * MOST_NODES
-"""Nodes of all unstored operands of one operator together."""
+"""Maximum nodes of all unstored operands of one operator together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large the expression of an unstored value is: operators on the longest way through it, and nodes."""
+    """The size of an unstored value's expression: the operators on its longest path, and its nodes."""
     levels: int = 0
     nodes: int = 1
 
 
 class Inlining:
-    """The decisions for one function."""
+    """The inlining decisions for one function."""
 
     def __init__(self, fuser: Fuser) -> None:
         self.fuser = fuser
@@ -49,13 +49,13 @@ class Inlining:
         self.extents: dict[Value, Extent] = {}
 
     def is_large(self, value: Value, expression: Expr) -> bool:
-        """True if the expression of a value is too deep or too large to become a part of others; what it is, is noted."""
+        """True if the expression of a value is too deep or too large to become a part of others. Record its extent."""
         below = (self.extents[v].levels for v in self.fuser.unstored_operands(value) if v in self.extents)
         extent = self.extents[value] = Extent(1 + max(below, default=0), len(nodes(expression)))
         return extent.levels >= MOST_LEVELS or extent.nodes > MOST_NODES
 
     def too_many(self, operation: Operation) -> list[Value]:
-        """The largest unstored operands, where all of them together are too large: they are stored before the operator."""
+        """Return the largest unstored operands, to be stored before the operator, if all operands together are too large."""
         extents = {v: self.extents[v].nodes for v in operation.operands if v in self.extents and self.fuser.is_unstored(v)}
         left, stored = sorted(extents, key=extents.__getitem__), list[Value]()
         total = sum(extents.values())
@@ -65,8 +65,8 @@ class Inlining:
         return stored
 
     def may_inline(self, value: Value, expression: Expr) -> bool:
-        """Layout costs nothing and is always inlined; arithmetic only where no element is computed twice; neither beyond the
-        bounds of an expression."""
+        """True if a value may be inlined. Layout costs nothing and always may; arithmetic only if no element is computed twice;
+        neither beyond the maximum size of an expression."""
         if self.is_large(value, expression):
             return False
         if not isinstance(expression, WORK) and not any(isinstance(e, WORK) for e in nodes(expression)):
@@ -82,8 +82,8 @@ class Inlining:
         return is_plain(user) and self.reads_once([user], value)
 
     def meets(self, value: Value, users: Sequence[Operation | None]) -> bool:
-        """True if all that is computed from a value, element by element, comes together in the last of its users, or soon
-        behind it: then it is part of one kernel, which computes it once."""
+        """True if the last user of a value, or an operation soon after it, joins everything that is computed from the value,
+        element by element: then the value is part of one kernel, which computes it once."""
         operations = [u for u in users if u is not None]
         block = self.places[self.fuser.definitions[value]][0] if value in self.fuser.definitions else None
         if len(operations) < len(users) or any(self.places[u][0] != block for u in operations):
@@ -94,7 +94,7 @@ class Inlining:
         return bool(between) and self.reads_once(sorted(between, key=lambda o: self.places[o][1]), value)
 
     def way(self, user: Operation, last: Operation) -> list[Operation] | None:
-        """The operations from `user` to `last`, each the only one that reads the one before; None where there are others."""
+        """Return the operations from `user` to `last`, each the only reader of the one before; None if others read one."""
         found = self.chain(user)
         if last not in found:
             return None
@@ -102,7 +102,7 @@ class Inlining:
         return found if all(is_plain(o) for o in found) else None
 
     def chain(self, first: Operation) -> list[Operation]:
-        """An operation, and those behind it of which each is the only one that reads the one before."""
+        """Return an operation and its successors, each the only reader of the one before."""
         found = [first]
         while len(found) <= MOST_BETWEEN:
             following = self.fuser.uses.get(found[-1].results[0], []) if len(found[-1].results) == 1 else []
@@ -131,8 +131,8 @@ class Inlining:
                 and math.prod(a.extent for a in space) <= static(value).size)
 
     def narrowest(self, value: Value) -> Value:
-        """What to store where an unstored value's reductions and guards may not stay in its reader: the value itself, or the
-        smallest that it is computed from, element by element, after them."""
+        """Return the value to store if an unstored value's reductions and guards may not stay in its reader: the value itself,
+        or the smallest value after the reductions and guards from which it is computed, element by element."""
         found = value
         while (following := self.sole_source(value)) is not None:
             value = following
@@ -141,7 +141,7 @@ class Inlining:
         return found
 
     def sole_source(self, value: Value) -> Value | None:
-        """The only unstored operand, where its operator does no more than arithmetic on single elements."""
+        """Return the only unstored operand of a value, if its operator is arithmetic on single elements; else None."""
         operation = self.fuser.definitions.get(value)
         if operation is None or not is_plain(operation) or len(set(self.fuser.uses[value])) > 1:
             return None
@@ -159,12 +159,12 @@ class Inlining:
 
 
 def is_plain(operation: Operation) -> bool:
-    """True if it has one result and does nothing else."""
+    """True if an operation has one result and no other effect."""
     return not operation.regions and not operation.op.variable_effect and len(operation.results) == 1
 
 
 def places_of(block: Block) -> dict[Operation, tuple[int, int]]:
-    """Of each operation: the number of its block, and its own there."""
+    """Map each operation to the number of its block, and its number in that block."""
     found: dict[Operation, tuple[int, int]] = {}
     blocks = [block]
     for number, inner in enumerate(blocks):

@@ -1,5 +1,5 @@
-"""The pattern that a kernel's expression must have, and which of the values inlined in it spoil it: one reduction, or products
-of which the last is computed with the others' sums; no guard that stays inside a reduction.
+"""The pattern of a kernel's expression, and the inlined values that spoil it. The pattern is one reduction, or products of
+which the last is computed with the sums of the others, and no guard that stays inside a reduction.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .values import axes_of
 
 
 def troublesome(expression: Expr, inlined: Sequence[Tensor]) -> list[int]:
-    """Which of the inlined operands (their numbers) spoil the pattern of an operator's expression, and are to be stored before
-    it: a second reduction (of several products, all but the last), a guard that stays inside a reduction."""
+    """Return the numbers of the inlined operands that spoil the pattern of an operator's expression and must be stored before
+    it: those with a second reduction (of several products, all but the last), or a guard that stays inside a reduction."""
     every = nodes(expression)
     reductions = [e for e in every if isinstance(e, Reduce)]
     result = containing(inlined, Reduce) if len(reductions) > 1 else []
@@ -32,21 +32,21 @@ def guards_inside(reductions: Iterable[Reduce]) -> bool:
 
 
 def guards_data(every: Iterable[Expr]) -> bool:
-    """True if one of these is a guard on an index from data, which cannot be cut out of the loops."""
+    """True if a node is a guard on an index from data: cutting the loops cannot remove the guard."""
     return any(isinstance(e, Guard) and any(isinstance(t, Computed) for r in e.where for t, _ in r.index.terms) for e in every)
 
 
 def containing(inlined: Sequence[Tensor], kind: type[Expr]) -> list[int]:
-    """The numbers of those whose expressions have such a node."""
+    """Return the numbers of the operands whose expressions have a node of this kind."""
     return [n for n, tensor in enumerate(inlined) if any(isinstance(e, kind) for e in inside_of(tensor))]
 
 
 def is_product(tensor: Tensor) -> bool:
-    """True if it has one reduction, a product: what others of its size are computed from can be done with its sums."""
+    """True if a tensor has one reduction, a product: work on it and on other tensors of its size can run with its sums."""
     found = [e for e in inside_of(tensor) if isinstance(e, Reduce)]
     return len(found) == 1 and contracts(found[0])
 
 
 def inside_of(tensor: Tensor) -> Iterable[Expr]:
-    """The nodes of the expression of one of its elements."""
+    """Return the nodes of the expression of an element of a tensor."""
     return nodes(tensor.element(*map(Affine.of, axes_of(tensor.type))))

@@ -1,8 +1,8 @@
-"""A reduction over a concatenation, split where one operand ends and the next begins: the sum over each operand is
-stored by itself, and the last goes on from there, so that the concatenation is never stored.
+"""Splitting of a reduction over a concatenation at the boundaries of the operands: the sum over each operand is stored
+separately, and the last sum continues from there, so that the concatenation is never stored.
 
-A streaming convolution reads its state and, behind it, what came in: its sum over the state is a few numbers, the two put
-together are as large as the state.
+A streaming convolution reads its state followed by new input: the sum over the state is a few numbers, whereas the
+concatenation is as large as the state.
 """
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..elements.expression import Apply, Buffer, Expr, Guard, Load, Reduce
 from ..elements.traverse import free_axes, nodes, rewrite, substitute
 
 MOST_PIECES = 8
-"""Operands of a concatenation that are summed separately."""
+"""Maximum number of operands of a concatenation that are summed separately."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialSums:
-    """`expression` stands for what it was made of; it loads the buffers of `sums`: (buffer, axes, reduction)."""
+    """A split reduction. `expression` replaces the original one and loads the buffers of `sums`: (buffer, axes, reduction)."""
     expression: Expr
     sums: tuple[tuple[Buffer, tuple[Axis, ...], Reduce], ...]
 
@@ -29,7 +29,7 @@ class PartialSums:
 
 
 def partial_sums(name: str, axes: tuple[Axis, ...], expression: Expr) -> PartialSums | None:
-    """`expression` with its one reduction split so that no guard is left inside; None where that cannot be."""
+    """Return `expression` with its one reduction split so that no guard is left inside; None if that is impossible."""
     reductions = [e for e in nodes(expression) if isinstance(e, Reduce)]
     if len(reductions) != 1:
         return None
@@ -46,8 +46,8 @@ def partial_sums(name: str, axes: tuple[Axis, ...], expression: Expr) -> Partial
 
 
 def sums_of_operands(reduction: Reduce) -> list[Reduce] | None:
-    """The reductions over the segments of one axis in which every guard of the body is known; None where there are none, or
-    where guards depend on something else."""
+    """Return the reductions over the segments of one axis in which every guard of the body is known; None if there are none, or
+    if guards depend on something else."""
     guards = [e for e in nodes(reduction.body) if isinstance(e, Guard)]
     terms = {t for g in guards for r in g.where for t, _ in r.index.terms}
     if len(terms) != 1:
@@ -65,7 +65,7 @@ def sums_of_operands(reduction: Reduce) -> list[Reduce] | None:
 
 
 def piece(reduction: Reduce, axis: Axis, low: int, high: int) -> Reduce:
-    """The reduction over `axis` from low to high."""
+    """Return the reduction over `axis` from `low` to before `high`."""
     segment = Axis(axis.name, high - low)
     at = {axis: Affine.of(segment) + low}
     axes = tuple(segment if a is axis else a for a in reduction.axes)

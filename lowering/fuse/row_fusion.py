@@ -1,8 +1,8 @@
-"""Kernels that work on the same rows become one: the maximum of each row, the exponentials, their sum and the quotients of a
-softmax; mean, variance and result of a normalisation. So a row is read from memory once and written once.
+"""Row fusion: kernels that work on the same rows become one, such as the maximum of each row, the exponentials, their sum and
+the quotients of a softmax, or mean, variance and result of a normalisation. So a row is read from memory once and written once.
 
-Stands behind fusion, and does what fusion does, inlining; only that values read twice, and reductions in reductions, are
-inlined too, where the schedule of rows (`schedule.row_reduction`) computes no element twice.
+The pass runs after fusion and inlines as fusion does. It also inlines values that are read twice, and reductions in reductions,
+if the schedule of rows (`schedule.row_reduction`) computes no element twice.
 """
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ..graph.types import ITEM_SIZES
 from ..kernels.kernel import Branch, Compute, Kernel, Kernels, Loop, Step, conditions, walk
 
 MOST_NODES = 300
-"""Of an expression: longer ones stay as they are."""
+"""Maximum number of nodes of an expression and of one to inline in it, together."""
 MAX_ROW_ELEMENTS = 1 << 16
-"""Elements of a row without others beside it: a longer one is shared out to threads, which all need its sums."""
+"""Maximum elements of a row that is the only one: a longer row is divided among threads, which all need its sums."""
 MAX_NEIGHBOUR_ELEMENTS = 1 << 20
-"""Elements of a row among others, at most, where the elements of a row are neighbours."""
+"""Maximum elements of one of several rows, if the elements of a row are neighbours in memory."""
 MAX_STRIDED_ELEMENTS = 1 << 12
-"""The same where they are strided."""
+"""Maximum elements of one of several rows, if the elements of a row are strided."""
 MAX_SAME_SET_ELEMENTS = 1 << 7
-"""The same where the stride is a multiple of PAGE_BYTES."""
+"""Maximum elements of one of several rows, if the stride in bytes is a multiple of PAGE_BYTES."""
 PAGE_BYTES = 1 << 12
 
 
 def fuse_rows(kernels: Kernels) -> Kernels:
-    """The same function with kernels put together."""
+    """Return the same function with kernels of the same rows merged."""
     merger = Merger(kernels)
     steps = merger.block(kernels.steps)
     if not merger.merged:
@@ -62,8 +62,8 @@ Index = tuple[Affine, ...]
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """Kernels that run one after the other: their numbers, the place of each, those that are `left`, and those that read what
-    is computed from reductions of the same run."""
+    """A run of kernels, one after the other: their numbers, the position of each, those that are `left`, and those that read
+    values computed from reductions of the same run."""
     numbers: Sequence[int]
     places: Mapping[int, int]
     left: set[int]
@@ -74,12 +74,12 @@ class KernelRun:
         return KernelRun(numbers, {number: i for i, number in enumerate(numbers)}, set(numbers), behind_sums)
 
     def behind(self, number: int, last: int) -> list[int]:
-        """What is left behind a kernel, up to `last`."""
+        """Return the kernels left after a kernel, up to `last`."""
         return [i for i in self.numbers[self.places[number] + 1:self.places[last] + 1] if i in self.left]
 
 
 class Merger:
-    """The search for groups in one function. `merged` are the kernels that stand for a group, by the number of its last."""
+    """The search for groups in one function. `merged` maps the number of a group's last kernel to the kernel for the group."""
 
     def __init__(self, kernels: Kernels) -> None:
         self.kernels = kernels
@@ -113,7 +113,7 @@ class Merger:
         return tuple(result)
 
     def run(self, numbers: Sequence[int]) -> list[int]:
-        """What is left of kernels that run one after the other: the last of each group, from the end on."""
+        """Return the kernels that are left of a run, the last of each group. The search for groups starts at the end."""
         run = KernelRun.of(numbers, self.behind_sums(numbers))
         for number in reversed(numbers):
             if number in run.left:
@@ -121,7 +121,7 @@ class Merger:
         return [i for i in numbers if i in run.left]
 
     def behind_sums(self, numbers: Sequence[int]) -> frozenset[int]:
-        """The kernels that read what is computed from reductions of the same run."""
+        """Return the kernels that read values computed from reductions of the same run."""
         known = set(numbers)
         stack = [i for i in numbers if reductions(self.kernels.kernels[i].value)]
         found = set[int]()
@@ -132,7 +132,7 @@ class Merger:
         return frozenset(found)
 
     def group(self, last: int, run: KernelRun) -> set[int]:
-        """The kernels that become a part of kernel `last`."""
+        """Return the kernels that become a part of kernel `last`."""
         kernel = self.kernels.kernels[last]
         if not plain(kernel.value) or any(contracts(r) for r in reductions(kernel.value)):
             return set()
@@ -149,8 +149,8 @@ class Merger:
 
     def next(self, kernel: Kernel, value: Expr, last: int, run: KernelRun, gone: set[int], read: list[Index]
              ) -> tuple[int, Expr] | None:
-        """A kernel that can be put into `value` next, and what `value` is then: one that makes a row pattern of it, else one
-        that leads to such a kernel. `read` collects where the group reads what it now computes."""
+        """Return a kernel that can be inlined in `value` next, and the new `value`: a kernel that turns it into a row pattern,
+        else one that leads to such a kernel. `read` collects the indices at which the group read what it now computes."""
         way: tuple[int, Expr, list[Index]] | None = None
         for buffer in dict.fromkeys(x.buffer for x in loads(value)):
             number = self.producer(buffer, {last, *gone}, run)
@@ -172,7 +172,7 @@ class Merger:
         return way[:2]
 
     def producer(self, buffer: Buffer, group: set[int], run: KernelRun) -> int | None:
-        """The kernel that writes a buffer which nothing but the group reads."""
+        """Return the kernel that writes a buffer, if nothing but the group reads the buffer; else None."""
         writers = self.writers.get(buffer, [])
         if buffer.role != "temporary" or buffer in self.needed or len(writers) != 1 or writers[0] not in run.left:
             return None
@@ -193,7 +193,7 @@ def reductions(e: Expr) -> list[Reduce]:
 
 
 def plain(e: Expr) -> bool:
-    """True if no condition, no index from data and no rarely needed value is in it."""
+    """True if an expression has no condition, no index from data and no rarely needed value."""
     for n in nodes(e):
         match n:
             case Const() | Apply() | Cast():
@@ -210,7 +210,7 @@ def plain(e: Expr) -> bool:
 
 
 def contracts(r: Reduce) -> bool:
-    """True if it sums products of tensors that do not run along the same axes, which has schedules of its own."""
+    """True if a reduction sums products of tensors with different axes; such a contraction has schedules of its own."""
     e = r.body
     while isinstance(e, Cast):
         e = e.arg
@@ -221,7 +221,7 @@ def contracts(r: Reduce) -> bool:
 
 
 def inlined(value: Expr, producer: Kernel) -> tuple[Expr | None, list[Index]]:
-    """`value` with what `producer` computes where its buffer was read, and where that is; None where it would be too long."""
+    """Inline `producer` in `value`; return the result, None if it would be too long, and the indices of the replaced loads."""
     read = [load.index for load in loads(value) if load.buffer is producer.out]
     many = sum(1 for e in (value, producer.value) for _ in nodes(e)) > MOST_NODES
     if many or any(len(index) != len(producer.axes) for index in read):
@@ -239,15 +239,15 @@ def inlined(value: Expr, producer: Kernel) -> tuple[Expr | None, list[Index]]:
 
 
 def has_rows(kernel: Kernel, value: Expr, read: Sequence[Index]) -> bool:
-    """True if a value of the kernel's axes has the row pattern, and what it computes instead of reading it, at the places
+    """True if a value of the kernel's axes has the row pattern, and if what it computes instead of reading it, at the indices
     `read`, is not the same for several rows."""
     outer = rows_of(kernel, value)
     return outer is not None and all(outer <= frozenset().union(*(i.axes for i in index)) for index in read)
 
 
 def rows_of(kernel: Kernel, value: Expr) -> frozenset[Axis] | None:
-    """The axes of the rows, where all reductions of `value` are over whole rows of the same tensor, and the outputs are as
-    many to a row, or one: then the schedule of rows computes each element once."""
+    """Return the axes of the rows, if all reductions of `value` are over whole rows of the same length, and a row has that many
+    outputs, or one: then the schedule of rows computes each element once. Otherwise return None."""
     found = reductions(value)
     if not found:
         return None
@@ -265,8 +265,8 @@ def rows_of(kernel: Kernel, value: Expr) -> frozenset[Axis] | None:
 
 
 def longest(kernel: Kernel, inner: Sequence[Axis]) -> int:
-    """Elements of a row that may lie in the cache while it is walked along again; fewer, where neighbours in it lie so far
-    apart that they share a few sets of it."""
+    """Return the maximum elements of a row that stays in the cache for the next walk along it: fewer if neighbours in the row
+    are so far apart in memory that they share a few sets of the cache."""
     behind = kernel.axes[kernel.axes.index(inner[-1]) + 1:] if inner else ()
     stride = math.prod(a.extent for a in behind) * ITEM_SIZES[kernel.out.dtype]
     if stride == ITEM_SIZES[kernel.out.dtype]:
@@ -275,26 +275,26 @@ def longest(kernel: Kernel, inner: Sequence[Axis]) -> int:
 
 
 def reads_again(value: Expr) -> bool:
-    """True if two walks along a row read the same tensor: else kernels of their own read no more memory."""
+    """True if two walks along a row read the same tensor: otherwise separate kernels read no more memory."""
     bodies = [r.body for r in reductions(value)]
     walks = [{x.buffer for x in own_loads(e)} for e in (value, *bodies)]
     return sum(map(len, walks)) > len(set().union(*walks))
 
 
 def own_loads(e: Expr) -> list[Load]:
-    """What is read for one element, reductions left out."""
+    """Return the loads for one element, without those inside reductions."""
     inside = {id(x) for r in reductions(e) for x in nodes(r.body)}
     return [x for x in loads(e) if id(x) not in inside]
 
 
 def free(r: Reduce) -> frozenset[Axis]:
-    """Axes of the rows that a reduction runs over."""
+    """Return the axes of the rows of a reduction: its free axes with more than one value."""
     bound = {a for n in reductions(r) for a in n.axes}
     return frozenset(a for a in free_axes(r) - bound if a.extent > 1)
 
 
 def aligned(value: Expr) -> Expr:
-    """Reductions that do not stand in each other run along the same axes, so that one loop does for them."""
+    """Return `value` with the same axes in reductions that are not nested in each other, so that one loop computes them."""
     depth: dict[Expr, int] = {}
     axes: dict[tuple[int, ...], tuple[Axis, ...]] = {}
     done: dict[Expr, Expr] = {}

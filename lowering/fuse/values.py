@@ -8,7 +8,7 @@ from ..graph.types import TensorType
 
 
 def static(value: Value) -> TensorType:
-    """The type of a value, which must be a tensor with known extents."""
+    """Return the type of a value, which must be a tensor with known extents."""
     type = value.tensor
     if not type.is_static:
         raise Problem(f"%{value.name} has the dynamic shape {type}, which does not follow from the inputs", value.position,

@@ -1,5 +1,5 @@
-"""Stateful operators in fusion: which variables a function uses, when a read may look into a variable's memory instead of
-copying it, and which faults of the stateful-operators document are left for the run.
+"""Stateful operators in fusion: the variables that a function uses, the reads that view a variable's memory instead of copying
+it, and the faults of the stateful-operators document that are left for the run.
 
 A read is a view of the variable. Before a write, every value that would still be read through that view is stored.
 """
@@ -27,15 +27,15 @@ class FunctionVariables:
         self.buffers: dict[str, Buffer] = {}
         self.initials: dict[str, Buffer | None] = {}
         self.external: set[str] = set()
-        """Variables that are read, and that another graph declares."""
+        """Variables that this graph reads and another graph declares."""
         self.written: set[Buffer] = set()
-        """Variables that have been written wherever the walk is now: a check of theirs, or a write, lies before."""
+        """Variables that are known to be written at the current position of the walk, after a check or a write."""
         for operation in module.declarations:
             if operation.op.variable_effect == "declare":
                 self.declare(operation)
 
     def declare(self, operation: Operation) -> None:
-        """VARIABLE: `seen` is set; a second declaration in one run is a fault."""
+        """Lower VARIABLE: declare the variable (`seen` in TOSA). Raise a Problem if it is declared twice in one run."""
         op = operation.op
         symbol: str = op.symbol  # type: ignore[attr-defined]
         if symbol in self.declared:
@@ -48,14 +48,14 @@ class FunctionVariables:
             f"{symbol}.initial", type.element.storage, type.dims, "constant", initial.reshape(type.dims))
 
     def add(self, operation: Operation) -> None:
-        """A variable that this operation says the type of."""
+        """Add a variable with the type that this operation gives."""
         symbol: str = operation.op.symbol  # type: ignore[attr-defined]
         type = declared_type(operation)
         self.declared[symbol], self.initials[symbol] = operation, None
         self.buffers[symbol] = Buffer(symbol, type.element.storage, type.dims, "variable")
 
     def lookup(self, operation: Operation, type: TensorType) -> Buffer:
-        """The variable of a read or a write. What is only read may be another graph's."""
+        """Return the variable of a read or a write. A variable that is only read may be another graph's."""
         symbol: str = operation.op.symbol  # type: ignore[attr-defined]
         if symbol not in self.declared and operation.op.variable_effect == "read":
             self.add(operation)
@@ -70,7 +70,7 @@ class FunctionVariables:
         return self.buffers[symbol]
 
     def read(self, operation: Operation) -> None:
-        """VARIABLE_READ: a fault unless it has been written; otherwise a view."""
+        """Lower VARIABLE_READ: make a view, after a check that the variable has been written."""
         value = operation.results[0]
         buffer = self.lookup(operation, static(value))
         if buffer not in self.written:
@@ -81,7 +81,7 @@ class FunctionVariables:
         self.fuser.origins[value] = "variable_read"
 
     def write(self, operation: Operation) -> None:
-        """VARIABLE_WRITE: what still reads the old value is stored before."""
+        """Lower VARIABLE_WRITE, after storing the values that still read the old value."""
         value = operation.operands[0]
         buffer = self.lookup(operation, value.tensor)
         self.fuser.remaining[value] -= 1
@@ -99,8 +99,8 @@ class FunctionVariables:
         self.written.add(buffer)
 
     def protect(self, buffer: Buffer) -> None:
-        """Store every value that has uses to come and would look into `buffer` for them."""
-        for value in list(self.fuser.tensors):  # in order of definition: what reads a stored value is only refreshed
+        """Store every value whose remaining uses would read `buffer`."""
+        for value in list(self.fuser.tensors):  # in order of definition: readers of a stored value are only refreshed
             if self.fuser.remaining.get(value, 0) > 0 and buffer in self.fuser.reads.get(value, ()):
                 self.fuser.refresh(value)
                 if buffer in self.fuser.reads[value]:
@@ -114,13 +114,13 @@ class FunctionVariables:
         fuser.place(value, home)
 
     def used(self) -> tuple[VariableUse, ...]:
-        """Every declared variable: declaring allocates it, whether or not it is read."""
+        """Return every declared variable: a declaration allocates it, whether or not it is read."""
         return tuple(VariableUse(self.buffers[s], declared_type(d).element.name, self.initials[s], d.position,
                                  s in self.external) for s, d in self.declared.items())
 
 
 def unwritten(name: str, external: bool, position: Position | None) -> Fault:
-    """A read that finds nothing."""
+    """Return the fault of a read of a variable that has not been written."""
     if external:
         return Fault(f"variable @{name} is read, but no graph has declared and written it", position,
                      "run the graph that declares it first, in the same context")

@@ -1,5 +1,5 @@
-"""Reads the expressions and indices of one kernel, as `print_kernel` wrote them. A value of several uses is a line of its own
-(`%0 := ...`), so that what was shared is shared again, and the loops that are made of it are the same.
+"""The reader of the expressions and indices of one kernel, as `print_kernel` writes them. A value with several uses has a line
+of its own (`%0 := ...`), so that shared values are shared again, and the loops made from them are the same.
 """
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .text_tokens import KernelTokens
 
 OPERATORS = {sign: primitive for primitive, sign in INFIX.items()}
 MOST_DEPTH = 400
-"""Expressions inside each other, in one line."""
+"""Maximum depth of nested expressions in one line."""
 
 
 class ExpressionReader:
-    """The names of one kernel: axes, constants, shared values; and what is written alike."""
+    """A reader of one kernel, with the names of axes, constants and shared values. `alike` holds unique parts."""
 
     def __init__(self, reader: KernelTokens, buffers: Mapping[str, Buffer]) -> None:
         self.reader, self.buffers, self.depth = reader, buffers, 0
@@ -53,7 +53,7 @@ class ExpressionReader:
         return axis
 
     def bind(self, name: str, extent: int) -> Axis:
-        """The axis of a reduction; two reductions may have one."""
+        """Return the axis of a reduction; two reductions may share an axis."""
         known = self.axes.setdefault(name, Axis(name, extent))
         if known.extent != extent:
             raise self.reader.problem(f"{name} has {known.extent} values already")
@@ -70,7 +70,7 @@ class ExpressionReader:
         self.shared[name] = self.expression()
 
     def one(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The same object for what is written alike."""
+        """Return the same object for parts that are written alike."""
         if key not in self.alike:
             self.alike[key] = make()
         return self.alike[key]
@@ -124,7 +124,7 @@ class ExpressionReader:
         return found
 
     def parenthesised(self) -> Expr:
-        """(a + b), or (inside if conditions else outside)."""
+        """Read (a + b), or (inside if conditions else outside)."""
         r, left = self.reader, self.expression()
         if r.accept("if"):
             where = self.conditions()
@@ -193,7 +193,7 @@ class ExpressionReader:
         return Range(index, low, self.reader.whole())
 
     def index(self) -> Affine:
-        """A sum of terms with factors, and a number."""
+        """Read a sum of terms with factors, and a number."""
         r, terms, const, sign = self.reader, list[tuple[Term, int]](), 0, 1
         while True:
             factor, is_number = sign, False

@@ -1,5 +1,5 @@
-"""What kernels mean: their steps run in order, each kernel's expression evaluated over its whole index space. Checks fusion
-against the graph's reference, and is what the loops must agree with.
+"""The reference interpreter of kernels: it runs the steps in order and evaluates each kernel's expression over its whole index
+space. It checks fusion against the graph's reference, and the loops must agree with it.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kernel import Branch, CheckTrue, CheckWritten, Compute, Kernels, Loop, Mar
 
 
 class VariableContents:
-    """Variables between runs: data and whether it was written, by symbol."""
+    """The contents of variables between runs, by symbol: their data, and whether they have been written."""
 
     def __init__(self) -> None:
         self.data: dict[str, Array] = {}
@@ -22,7 +22,7 @@ class VariableContents:
 
 
 def run(kernels: Kernels, inputs: Sequence[Array], state: VariableContents | None = None) -> tuple[Array, ...]:
-    """The outputs for these inputs; raises the Problem of a fault."""
+    """Return the outputs for these inputs. Raise the Problem of a fault."""
     state = state or VariableContents()
     data: dict[Buffer, Array] = dict(zip(kernels.inputs, inputs))
     for variable in kernels.variables:

@@ -1,5 +1,5 @@
-"""What fusion makes of a graph: kernels (one stored buffer each, with the expression of its element) and the steps that
-run them. The steps are data: a table that the planner, the driver, threads and profiles all read.
+"""The result of fusing a graph: kernels (one stored buffer each, with the expression of its element) and the steps that run
+them. The steps are data: a table that the planner, the driver, threads and profiles all read.
 """
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..elements.expression import Buffer, Expr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """out[axes] = value, for all axes; what the value reads of `out` is what was there before. `origin` names the operators
-    that it computes, the last one first."""
+    """The assignment out[axes] = value, for all axes; the value reads the old elements of `out`. `origin` names the operators
+    that the kernel computes, the last one first."""
     out: Buffer
     axes: tuple[Axis, ...]
     value: Expr
@@ -33,14 +33,14 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Run all tasks, at the same time or in any order; each runs its steps one after the other. Buffers with `copies` are
-    there once for each task."""
+    """Run all tasks, at the same time or in any order; each runs its steps one after the other. Buffers with `copies` have one
+    copy for each task."""
     tasks: tuple[tuple[Compute, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Run `then` where the one element of `condition` is true, else `otherwise`."""
+    """Run `then` if the one element of `condition` is true, else `otherwise`."""
     condition: Buffer
     then: tuple[Step, ...]
     otherwise: tuple[Step, ...]
@@ -48,7 +48,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Run `test`, stop where the one element of `condition` is false, run `body`, again."""
+    """Repeat: run `test`, stop if the one element of `condition` is false, run `body`."""
     test: tuple[Step, ...]
     condition: Buffer
     body: tuple[Step, ...]
@@ -56,21 +56,21 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class CheckWritten:
-    """Fault number `fault` unless the variable has been written; the run ends there."""
+    """Raise fault number `fault`, which ends the run, unless the variable has been written."""
     variable: Buffer
     fault: int
 
 
 @dataclass(frozen=True, slots=True)
 class CheckTrue:
-    """Fault number `fault` unless the one element of `condition` is true; the run ends there."""
+    """Raise fault number `fault`, which ends the run, unless the one element of `condition` is true."""
     condition: Buffer
     fault: int
 
 
 @dataclass(frozen=True, slots=True)
 class MarkWritten:
-    """The variable has been written from here on."""
+    """Mark the variable as written."""
     variable: Buffer
 
 
@@ -79,7 +79,7 @@ Step = Compute | Parallel | Branch | Loop | CheckWritten | CheckTrue | MarkWritt
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that only a run can show: what, the operator's place, and the kind of the Problem that it becomes."""
+    """An error that only a run can show: its message, the operator's position, and the kind of the Problem that it becomes."""
     message: str
     position: Position | None = None
     help: str | None = None
@@ -92,8 +92,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable that the program uses: its buffer, the initial value if the program declares one, its declaration. One that
-    is `external` is only read: another program declares it."""
+    """A variable that the program uses: its buffer, the initial value if the program declares one, and the position of its
+    declaration. An `external` variable is only read: another program declares it."""
     buffer: Buffer
     element: str
     initial: Buffer | None
@@ -117,8 +117,8 @@ class Kernels:
 
 
 def rebuilt(steps: tuple[Step, ...], change: Callable[[Step], Step]) -> tuple[Step, ...]:
-    """The steps with each one, those inside branches and loops too (not those of tasks), replaced by what `change` makes of
-    it."""
+    """Return the steps, each replaced by what `change` makes of it, including those inside branches and loops, but not those
+    of tasks."""
     def one(step: Step) -> Step:
         match step:
             case Branch(condition, then, otherwise):
@@ -132,7 +132,7 @@ def rebuilt(steps: tuple[Step, ...], change: Callable[[Step], Step]) -> tuple[St
 
 
 def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Every step, those inside branches and loops too, in order."""
+    """Yield every step in order, including those inside branches, loops and tasks."""
     for step in steps:
         yield step
         match step:
@@ -148,5 +148,5 @@ def walk(steps: tuple[Step, ...]) -> Iterator[Step]:
 
 
 def conditions(steps: tuple[Step, ...]) -> set[Buffer]:
-    """The buffers whose one element decides what a run does next: of branches, loops and checks."""
+    """Return the buffers whose one element decides the next step of a run: the conditions of branches, loops and checks."""
     return {s.condition for s in walk(steps) if isinstance(s, (Branch, Loop, CheckTrue))}

@@ -1,7 +1,7 @@
 """Kernels as text: each stored buffer with the expression of its element, and the steps.
 
-For a reader, long constants are elided and faults left out. With `whole`, everything is there, and the text reads back
-(`text_reader`).
+By default, the text is for people: it elides long constants and leaves out faults. With `whole`, the text is complete and
+reads back (`text_reader`).
 """
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .kernel import (
 
 WORD = re.compile(r"[A-Za-z_][\w./$-]*", re.ASCII)
 SHOWN = 4
-"""Elements of a constant that are written as numbers."""
+"""Maximum number of elements of a constant that are written as numbers."""
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==", "and": "&", "or": "|",
          "xor": "^", "shl": "<<", "ashr": ">>"}
 
 
 def print_kernels(kernels: Kernels, whole: bool = False) -> str:
-    """All of them; with `whole` as a text that reads back."""
+    """Return the text of all kernels; with `whole` a text that reads back."""
     labels = Labels()
     outs = [k.out for k in kernels.kernels]
     for buffer in (*kernels.inputs, *(v.buffer for v in kernels.variables), *kernels.outputs, *outs):
@@ -60,8 +60,7 @@ def print_kernels(kernels: Kernels, whole: bool = False) -> str:
 
 
 class Labels:
-    """Labels of the buffers between kernels: their names, quoted where they are no words, with a number where two are the
-    same."""
+    """Labels of the buffers between kernels: their names, quoted if they are not words, with a number if two are the same."""
 
     def __init__(self) -> None:
         self.known: dict[Buffer, str] = {}
@@ -76,7 +75,7 @@ class Labels:
         return self.known[buffer]
 
     def constant(self, buffer: Buffer) -> str:
-        """The number of a constant among all, and its name; its data where it is met first."""
+        """Return the number of a constant among all; the first time also its name and its data."""
         is_new = buffer not in self.constants
         number = self.constants.setdefault(buffer, len(self.constants))
         return f" #{number}" + (f" {json.dumps(buffer.name)} = {data(buffer, True)}" if is_new else "")
@@ -105,7 +104,7 @@ def fault(f: Fault) -> str:
 
 
 def data(buffer: Buffer, whole: bool = False) -> str:
-    """The data of a constant: the first elements; with `whole` the bytes of all, where there are more."""
+    """Return the text of a constant's data: the first elements; with `whole` the bytes of all, if there are more."""
     assert buffer.data is not None
     flat = buffer.data.reshape(-1)
     if whole and isinstance(buffer, Roots):
@@ -159,8 +158,8 @@ def print_steps(steps: Sequence[Step], indent: str, labels: Labels) -> Iterator[
 
 
 class KernelNames:
-    """Names within one kernel: axes (two of one name get numbers), constants, and expressions that are used more than once,
-    which are written out once (`shared`), but for those that are `alone`: they are as short as a name."""
+    """Names within one kernel: of axes (two of one name get numbers), of constants, and of expressions with more than one use.
+    These are written out once (`shared`), except for those of the types `alone`, which are as short as a name."""
 
     def __init__(self, whole: Expr, labels: Labels | None = None, alone: tuple[type[Expr], ...] = (Const, Load, IndexValue)
                  ) -> None:
@@ -183,8 +182,8 @@ class KernelNames:
         return self.constants.setdefault(buffer, f"c{len(self.constants)}")
 
     def expression(self, whole: Expr) -> str:
-        """The text, made from left to right, so that names have numbers in the order in which they are read; without recursion,
-        because chains may be long. `texts` holds the one being made last, before it those that it stands in."""
+        """Return the text of an expression, made from left to right, so that names are numbered in reading order; without
+        recursion, because chains may be long. The last of `texts` is the one being made; those before it enclose it."""
         texts: list[list[str]] = [[]]
         stack: list[Piece] = [whole]
         while stack:
@@ -212,7 +211,7 @@ class KernelNames:
         return "".join(texts[0])
 
     def pieces_of(self, e: Expr) -> Iterable[Piece]:
-        """What the text of a node is made of, from left to right."""
+        """Return the pieces of the text of a node, from left to right."""
         match e:
             case Const(value, dtype):
                 return (number(value, dtype),)
@@ -237,12 +236,12 @@ class KernelNames:
 
 @dataclass(frozen=True, slots=True)
 class EndOfIndex:
-    """The text of an index ends here."""
+    """The end of the text of an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfShared:
-    """The text of an expression that has a name ends here."""
+    """The end of the text of an expression that has a name."""
     expression: Expr
 
 
@@ -250,7 +249,7 @@ Piece = str | Expr | Affine | Axis | EndOfIndex | EndOfShared
 
 
 def number(value: float | int, dtype: str) -> str:
-    """A constant with its type; float32 and int32 show in how a number is written."""
+    """Return the text of a constant with its type; the form of the number shows float32 and int32."""
     match dtype:
         case "float32":
             return f"{value}:float32" if isinstance(value, int) else str(value)
@@ -261,7 +260,7 @@ def number(value: float | int, dtype: str) -> str:
 
 
 def result_of(primitive: str, args: Sequence[Expr]) -> str:
-    """The dtype of a primitive of these operands, but for the few that say another one."""
+    """Return the dtype of a primitive of these operands; the text of a primitive with another dtype names it."""
     return "bool" if primitive in COMPARISONS else args[-1].dtype
 
 

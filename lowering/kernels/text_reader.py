@@ -1,5 +1,5 @@
-"""Reads the text of kernels that `print_kernels` wrote whole. The text may come from anywhere: whatever it says ends in
-`Kernels`, or in a Problem with the place; `verify_program` judges the loops that are made of them.
+"""The reader of kernel text that `print_kernels` wrote whole. The text may come from anywhere: any text gives `Kernels`, or a
+Problem with its position; `verify_program` checks the loops that are made from the kernels.
 
     kernel 0: exp
       result0: float32[4, 8] at [i0<4, i1<8] =
@@ -33,17 +33,17 @@ from .kernel import (
 from .text_tokens import KernelTokens
 
 AXIS = re.compile(r"(?<=[\[ ])([A-Za-z_][\w.]*)<(\d{1,18})(?=[,\]])", re.ASCII)
-"""Of a reduction, or of the kernel."""
+"""Pattern of an axis with its extent, of a reduction or of the kernel."""
 KERNEL = re.compile(r"kernel (\d{1,9}): ?(.*)")
 
 
 def read_kernels(text: str, source: str = "kernels") -> Kernels:
-    """The kernels that a text says. Raises a Problem, with the place, for anything else."""
+    """Return the kernels that a text describes. Raise a Problem, with the position, for any other text."""
     return KernelsReader(text, source).kernels()
 
 
 class KernelsReader(KernelTokens):
-    """Reads kernels and the steps that run them."""
+    """A reader of kernels and of the steps that run them."""
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__(text, source)
@@ -91,7 +91,7 @@ class KernelsReader(KernelTokens):
         return Kernels(name, tuple(inputs), tuple(outputs), tuple(kernels), steps, tuple(variables), tuple(faults))
 
     def declare_results(self) -> None:
-        """What all kernels write: one may read what a later one has written, in a loop."""
+        """Declare the outputs of all kernels: in a loop, a kernel may read the output of a later one."""
         start = self.at
         while self.at < len(self.lines):
             if KERNEL.fullmatch(self.line):
@@ -104,7 +104,7 @@ class KernelsReader(KernelTokens):
         self.at = start
 
     def declared(self, role: Role) -> Buffer:
-        """A new buffer: its label and type."""
+        """Read the label and type of a new buffer."""
         label = self.take()
         if label in self.buffers:
             raise self.problem(f"{printable(label)} is there already")
@@ -123,7 +123,7 @@ class KernelsReader(KernelTokens):
         return dtype, shape
 
     def output(self) -> Buffer:
-        """An output: one of the buffers that are there, or a new one."""
+        """Read an output: a known buffer, or a new one."""
         known = self.buffers.get(self.next)
         if known is None:
             return self.declared("result")
@@ -157,7 +157,7 @@ class KernelsReader(KernelTokens):
         return VariableUse(buffer, element, initial, external=external)
 
     def data(self, dtype: str, shape: tuple[int, ...]) -> Array:
-        """The elements of a constant: in brackets, or their bytes."""
+        """Read the elements of a constant: numbers in brackets, or their bytes."""
         size, kind = int(np.prod(shape, dtype=np.int64)), BY_STORAGE[dtype].dtype
         if self.next.startswith("0x"):
             digits = self.take()[2:]
@@ -212,7 +212,7 @@ class KernelsReader(KernelTokens):
         return Kernel(out, axes, value, origin)
 
     def look_ahead(self, scope: ExpressionReader) -> None:
-        """The axes of reductions and the constants of a kernel: they may be used before the line that says what they are."""
+        """Read the axes of reductions and the constants of a kernel: their uses may precede the line that defines them."""
         start = self.at
         while self.at < len(self.lines) and not KERNEL.fullmatch(self.line) and self.line != "steps":
             offset, line = self.lines[self.at]
@@ -244,7 +244,7 @@ class KernelsReader(KernelTokens):
         scope.constants[label] = known
 
     def roots(self, shape: tuple[int, ...]) -> Buffer | None:
-        """The constants of a Fourier transform, which are known by its length."""
+        """Read the constants of a Fourier transform, which follow from its length; None if other data follows."""
         if self.next not in ("inverse", "roots"):
             return None
         inverse = self.accept("inverse")
@@ -255,7 +255,7 @@ class KernelsReader(KernelTokens):
 
     # ---- steps -------------------------------------------------------------------------------------------------------
     def steps(self, margin: int, kernels: int, faults: int) -> tuple[Step, ...]:
-        """The steps of one block: lines that stand further to the right than `margin`."""
+        """Read the steps of one block: the lines that are indented further than `margin`."""
         found: list[Step] = []
         inside = self.margin
         while self.margin == inside > margin and self.line not in ("else",) and not self.line.startswith("while "):

@@ -1,5 +1,5 @@
-"""The lines and tokens of the text of kernels, one after the other, and where each stands. What the readers of kernels
-(`text_reader`) and of their expressions (`expression_reader`) have in common.
+"""The lines and tokens of the text of kernels, in order, with their positions: the common part of the readers of kernels
+(`text_reader`) and of their expressions (`expression_reader`).
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ TOKEN = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|0x[0-9a-f]*|%\d+|\.\.\.|:=|<=|==|<<
 
 
 class KernelTokens:
-    """Line by line; a line is tokens, but for the origin of a kernel, which is any text. `last` is the offset of the token that
-    was read last."""
+    """A tokenizer that works line by line. A line consists of tokens, except for the origin of a kernel, which is any text.
+    `last` is the offset of the token that was read last."""
 
     def __init__(self, text: str, source: str) -> None:
         self.source, self.text = Source(source, text), text
@@ -28,17 +28,17 @@ class KernelTokens:
         self.last = 0
 
     def problem(self, message: str) -> Problem:
-        """A problem at the token read last."""
+        """Return a Problem at the token that was read last."""
         return Problem(message, self.source.position(min(self.last, max(len(self.text) - 1, 0))), kind="syntax",
                        help="what `tosaic show MODEL kernels --whole` prints reads back")
 
     @property
     def line(self) -> str:
-        """The next line, without its margin; nothing at the end."""
+        """The next line without its margin; an empty string at the end."""
         return self.lines[self.at][1].strip() if self.at < len(self.lines) else ""
 
     def open(self) -> None:
-        """Begin the next line."""
+        """Split the next line into tokens."""
         if self.at == len(self.lines):
             self.last = len(self.text)
             raise self.problem("the text ends too early")
@@ -99,7 +99,7 @@ class KernelTokens:
         return -int(token) if negative else int(token)
 
     def listed(self, each: Callable[[], Any], end: str) -> tuple[Any, ...]:
-        """Things with commas between them, up to `end`."""
+        """Read items separated by commas, up to `end`."""
         found: list[Any] = []
         while not self.accept(end):
             if found:
@@ -121,7 +121,7 @@ class KernelTokens:
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:
-    """Each line with the offset at which it begins."""
+    """Return each line with the offset at which it begins."""
     found, start = [], 0
     for line in text.split("\n"):
         found.append((start, line))

@@ -1,6 +1,6 @@
-"""Groups of kernels that need not be a chain: both sides of a branch that joins again, and what is beside them. Where memory
-counts, these are tiled by rows, too (`row_tiling`); and kernels that stand between the others of a group, but have nothing to
-do with them, run before it.
+"""Groups of kernels that need not be a chain: both sides of a fork that joins again, and the kernels beside them. If memory
+counts, such groups are tiled by rows, too (`row_tiling`). Kernels between those of a group that do not depend on the group run
+before it.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .row_groups import Groups
 
 
 def connected(found: Sequence[RowAccess | None], most: int) -> Groups:
-    """Kernels are tiled where each but the first reads rows of some kernel before it in the group, whose tensor has more than
-    `most` bytes."""
+    """Return groups in which each kernel but the first reads rows of a tensor that has more than `most` bytes and that an
+    earlier kernel of the group writes."""
     def cut(run: Sequence[int]) -> Iterator[list[int]]:
         group: list[int] = []
         for number in run:
@@ -30,15 +30,15 @@ def connected(found: Sequence[RowAccess | None], most: int) -> Groups:
 
 
 def joins(number: int, group: Sequence[int], found: Sequence[RowAccess | None], most: int = 0) -> bool:
-    """True if a kernel reads rows of one of a group, whose tensor has more than `most` bytes."""
+    """True if a kernel reads rows of a tensor that has more than `most` bytes and that a kernel of a group writes."""
     kernel = found[number]
     before = [f for i in group if (f := found[i]) is not None and f.kernel.out.nbytes > most]
     return kernel is not None and number not in group and any(begins_early(kernel, f) for f in before)
 
 
 def gathered(program: Kernels, found: Sequence[RowAccess | None]) -> Kernels:
-    """The program with kernels that could be tiled together next to one another: those in between that read nothing of the
-    group run before it."""
+    """Return the program with kernels that could be tiled together moved next to one another: kernels in between that read
+    nothing of the group run before the group."""
     outs = [k.out for k in program.kernels]
     reads = [frozenset(x.buffer for x in loads(k.value)) for k in program.kernels]
     may_move = [out.role in ("temporary", "result") and outs.count(out) == 1 for out in outs]

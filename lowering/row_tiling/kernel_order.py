@@ -1,8 +1,8 @@
-"""An order of kernels in which less is live at a time: kernels between two branches, loops or checks may run in any order
-that keeps every read behind its write. Exact where few orders are open, a beam search where many are.
+"""An order of kernels with fewer bytes live at a time: kernels between two branches, loops or checks may run in any order that
+keeps every read after its write. The search is exact if few orders are open, a beam search if many are.
 
-It stands between fusion and row tiling. What it counts is the bytes of buffers that only this function needs; what the
-planner makes of them may be less still.
+The pass runs between fusion and row tiling. It counts the bytes of buffers that only this function needs; the planner may need
+fewer still.
 """
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..elements.traverse import loads
 from ..kernels.kernel import Branch, CheckTrue, Compute, Kernel, Kernels, Loop, Step, walk
 
 BEAM_STATES = 48
-"""Sets of kernels that have run that are looked at further, for each number of them: all, where there are no more."""
+"""Beam width: the maximum number of sets of kernels that have run that the search extends, for each size of a set."""
 MAX_ORDERED_KERNELS = 400
-"""Kernels of a run that are put in order; a longer one stays as it is."""
+"""Maximum kernels of a run that is reordered; a longer run stays as it is."""
 
 
 def ordered(kernels: Kernels) -> Kernels:
-    """The same kernels, each run of steps in the order that needs the fewest bytes at a time, if one is found that needs
-    fewer than theirs."""
+    """Return the same kernels, with each run of steps in the order found that needs the fewest bytes at a time, or unchanged if
+    no order is found that needs fewer."""
     outside = kept(kernels)
     return replace(kernels, steps=tuple(block(kernels, kernels.steps, outside)))
 
 
 def kept(kernels: Kernels) -> Mapping[Buffer, int]:
-    """How many steps use each temporary, and once more for what is needed outside of kernels (conditions, results)."""
+    """Return the number of steps that use each buffer, plus one for each use outside of kernels (conditions, results)."""
     count: dict[Buffer, int] = dict.fromkeys(kernels.outputs, 1)
     for step in walk(kernels.steps):
         match step:
@@ -45,7 +45,7 @@ def touched(kernel: Kernel) -> frozenset[Buffer]:
 
 
 def block(kernels: Kernels, steps: Sequence[Step], outside: Mapping[Buffer, int]) -> Iterator[Step]:
-    """Runs of plain steps in a better order; everything else where it is."""
+    """Yield the steps, with runs of plain steps in a better order and everything else in its position."""
     run: list[int] = []
     for step in (*steps, None):
         if isinstance(step, Compute) and step.rows is None:
@@ -66,7 +66,8 @@ def block(kernels: Kernels, steps: Sequence[Step], outside: Mapping[Buffer, int]
 
 @dataclass(frozen=True, slots=True)
 class KernelNode:
-    """A kernel of a run: what it must come after, the bytes that begin to live with it, and the buffers that it uses."""
+    """A kernel of a run: the kernels that it must follow, as bits; the bytes that become live with it; the buffers that it
+    uses."""
     after: int
     born: int
     uses: tuple[int, ...]
@@ -74,14 +75,14 @@ class KernelNode:
 
 @dataclass(frozen=True, slots=True)
 class OrderProblem:
-    """The kernels of a run as numbers; `sizes` and `uses` are of the buffers that live and die within it."""
+    """The kernels of a run as numbers. `sizes` and `users` are of the buffers whose live ranges are within the run."""
     tasks: tuple[KernelNode, ...]
     sizes: tuple[int, ...]
     users: tuple[int, ...]
-    """Of each buffer, the tasks that use it, as bits."""
+    """For each buffer, the tasks that use it, as bits."""
 
     def peak(self, order: Sequence[int]) -> int:
-        """The most bytes live at a time."""
+        """Return the maximum number of bytes live at a time."""
         done = live = most = 0
         for number in order:
             live += self.tasks[number].born
@@ -91,17 +92,17 @@ class OrderProblem:
         return most
 
     def dead(self, number: int, done: int) -> int:
-        """Bytes that nobody needs once `done` has run, the task `number` as the last."""
+        """Return the bytes whose live range ends with task `number`, the last one of `done`."""
         return sum(self.sizes[b] for b in self.tasks[number].uses if self.users[b] & ~done == 0)
 
     @property
     def least(self) -> int:
-        """Bytes that some task needs in any order: what it uses."""
+        """Lower bound in bytes of the peak of any order: the buffers that a single task uses."""
         return max((sum(self.sizes[b] for b in t.uses) for t in self.tasks), default=0)
 
 
 def best_order(kernels: Kernels, run: Sequence[int], outside: Mapping[Buffer, int]) -> list[int]:
-    """The kernels of a run in the order found; in theirs, if nothing is gained."""
+    """Return the kernels of a run in the order found; in their own order, if nothing is gained."""
     if not 2 < len(run) <= MAX_ORDERED_KERNELS or len(set(run)) < len(run):
         return list(run)
     problem = run_of([kernels.kernels[n] for n in run], outside)
@@ -113,7 +114,7 @@ def best_order(kernels: Kernels, run: Sequence[int], outside: Mapping[Buffer, in
 
 
 def run_of(kernels: Sequence[Kernel], outside: Mapping[Buffer, int]) -> OrderProblem:
-    """The tasks of a run, and what lives only within it."""
+    """Return the tasks of a run, and the buffers that are live only within it."""
     uses = [touched(k) for k in kernels]
     count: dict[Buffer, int] = {}
     for used in uses:
@@ -135,13 +136,13 @@ def run_of(kernels: Sequence[Kernel], outside: Mapping[Buffer, int]) -> OrderPro
 
 
 def before(kernels: Sequence[Kernel], uses: Sequence[frozenset[Buffer]], i: int) -> int:
-    """The earlier kernels that kernel i must stay behind: one of the two writes what the other uses."""
+    """Return, as bits, the earlier kernels that kernel i must follow: one of the two writes a buffer that the other uses."""
     return sum(1 << j for j in range(i) if kernels[j].out in uses[i] or kernels[i].out in uses[j])
 
 
 @dataclass(frozen=True, slots=True)
 class PartialOrder:
-    """Kernels that have run, as bits; the bytes live now, the most that were at a time; the order."""
+    """A state of the search: the kernels that have run, as bits; the bytes live now; their maximum so far; the order."""
     done: int
     live: int
     peak: int
@@ -149,7 +150,7 @@ class PartialOrder:
 
 
 def search(problem: OrderProblem, now: int) -> tuple[int, ...] | None:
-    """An order with a peak below `now`, the lowest found; None without one."""
+    """Return the order with the lowest peak found below `now`; None if there is none."""
     states = [PartialOrder(0, 0, 0, ())]
     count = len(problem.tasks)
     for _ in range(count):
@@ -164,7 +165,7 @@ def search(problem: OrderProblem, now: int) -> tuple[int, ...] | None:
 
 
 def following(problem: OrderProblem, state: PartialOrder, now: int) -> Iterator[PartialOrder]:
-    """The states one kernel further that stay below `now`."""
+    """Yield the states one kernel further whose peak is below `now`."""
     for number, task in enumerate(problem.tasks):
         if state.done >> number & 1 or task.after & ~state.done:
             continue

@@ -1,5 +1,5 @@
-"""The buffers between kernels that are tiled by rows: of which only the last rows are kept, in a ring, and which each task has
-for itself.
+"""The buffers between kernels that are tiled by rows: ring buffers, which keep only the last rows, and the private buffers of
+each task.
 """
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..target.costs import COSTS
 from .row_access import RowAccess, first_needed, row_dimension
 
 COPY_ALIGNMENT_BYTES = COSTS.cache_line_bytes
-"""Copies of a buffer share no line of a cache."""
+"""Alignment of the copies of a buffer, so that they share no cache line."""
 
 
 def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess | None], by_rows: set[int]
           ) -> dict[Buffer, Buffer]:
-    """The buffers of which not all rows must be kept, each with a smaller one, of as many rows as must be."""
+    """Map each buffer that never needs all its rows to a ring buffer of the rows that are live at once."""
     result: dict[Buffer, Buffer] = {}
     needed = conditions(steps) | {*program.outputs}
     orders, (readers, flat) = [*sequences(steps)], reading(program)
@@ -36,7 +36,7 @@ def rings(program: Kernels, steps: tuple[Step, ...], found: Sequence[RowAccess |
 
 
 def reading(program: Kernels) -> tuple[dict[Buffer, dict[int, None]], set[Buffer]]:
-    """The kernels that read each buffer, and the buffers that some kernel sees as flat."""
+    """Return the kernels that read each buffer, and the buffers that some kernel reads by flat index."""
     readers: dict[Buffer, dict[int, None]] = {}
     flat: set[Buffer] = set()
     for i, kernel in enumerate(program.kernels):
@@ -48,7 +48,7 @@ def reading(program: Kernels) -> tuple[dict[Buffer, dict[int, None]], set[Buffer
 
 
 def sequences(steps: tuple[Step, ...]) -> Iterator[list[Compute]]:
-    """The steps that run one after the other: those of each task, and all others."""
+    """Yield the sequences of steps that run one after the other: first the steps outside of tasks, then those of each task."""
     groups = [s for s in walk(steps) if isinstance(s, Parallel)]
     inside = {id(s) for group in groups for task in group.tasks for s in task}
     yield [s for s in walk(steps) if isinstance(s, Compute) and id(s) not in inside]
@@ -57,7 +57,7 @@ def sequences(steps: tuple[Step, ...]) -> Iterator[list[Compute]]:
 
 
 def most_rows(writer: int, readers: Sequence[tuple[int, RowAccess | None]], out: Buffer, order: Sequence[Compute]) -> int:
-    """The most rows that are between being written and being read for the last time."""
+    """Return the maximum number of rows that are live at once, from their write to their last read."""
     first = {i: first_needed(rows, out) for i, rows in readers if rows}
     done = {i: next((s.rows[0] for s in order if s.kernel == i and s.rows), 0) for i in first}
     most = 1
@@ -72,8 +72,8 @@ def most_rows(writer: int, readers: Sequence[tuple[int, RowAccess | None]], out:
 
 
 def copies(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buffer]) -> dict[Buffer, Buffer]:
-    """The buffers that each task has for itself: what all kernels of a group but the last write. In place of each, one with a
-    copy for each task."""
+    """Map each private buffer of the tasks, the outputs of all kernels of a group but the last, to a buffer with a copy for
+    each task."""
     result: dict[Buffer, Buffer] = {}
     for step in walk(steps):
         if isinstance(step, Parallel):
@@ -86,7 +86,7 @@ def copies(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buf
 
 
 def copied(buffer: Buffer, tasks: int) -> Buffer:
-    """The buffer once for each task."""
+    """Return the buffer with a copy for each task."""
     itemsize = ITEM_SIZES[buffer.dtype]
     size = -(-buffer.nbytes // COPY_ALIGNMENT_BYTES) * COPY_ALIGNMENT_BYTES // itemsize
     return Buffer(buffer.name, buffer.dtype, (tasks * size,), buffer.role, None, tasks)

@@ -1,5 +1,5 @@
-"""Which rows of other buffers each row of a kernel's output needs, from its index expressions: what decides in which order rows
-can run (`row_order`), and which of them must be kept (`ring_buffers`).
+"""The rows of other buffers that each row of a kernel's output needs, from its index expressions. They decide in which order
+rows can run (`row_order`), and which rows must be kept (`ring_buffers`).
 """
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowAccess:
-    """A kernel that can run by rows: how many it has, and of each buffer that it reads, for each of its rows, the rows
-    [first, end) that this needs; never none, even where all that it reads is padding: the loops of a kernel may read only
-    what something has written."""
+    """A kernel that can run by rows: the number of its rows and, for each buffer that it reads, the rows [first, end) that each
+    of its rows needs. The range is never empty, even if all that a row reads is padding: the loops of a kernel may read only
+    elements that have been written."""
     kernel: Kernel
     rows: int
     reads: Mapping[Buffer, tuple[Rows, Rows]]
 
 
 def rows_read(kernel: Kernel) -> dict[Buffer, tuple[Rows, Rows]]:
-    """Of each buffer that a kernel reads: for each row of its output the first row that it reads, and the end."""
+    """Map each buffer that a kernel reads to the first row and the end of the rows that each row of its output reads."""
     axis = next((a for a in kernel.axes if a.extent > 1), kernel.axes[0])
     number = np.arange(axis.extent)
     found: dict[Buffer, tuple[Rows, Rows]] = {}
@@ -50,14 +50,14 @@ def rows_read(kernel: Kernel) -> dict[Buffer, tuple[Rows, Rows]]:
 
 
 def row_dimension(buffer: Buffer) -> tuple[int, int]:
-    """The first dimension with more than one row, and how many; the first one if there is none."""
+    """Return the first dimension with more than one row, and the number of rows; (0, 1) if there is none."""
     return next(((d, n) for d, n in enumerate(buffer.shape) if n > 1), (0, 1))
 
 
 def rows_of(kernel: Kernel, sums_alone: bool = True) -> RowAccess | None:
-    """How a kernel runs by rows, where it has the rows, columns and channels that strategies can split: its buffer
-    is no variable, which others could read before or after, and what it reads of itself is nothing. With `sums_alone` it has a
-    reduction: others are so quick that rows do not pay for the cache's sake."""
+    """Return the row access of a kernel; None if it cannot run by rows. The kernel must have rows, columns and channels that
+    strategies can split. Its buffer must be no variable, which others could read before or after, and it must not read its
+    own output. With `sums_alone` it must have a reduction: other kernels are so quick that rows do not pay for the cache."""
     axes = [a for a in kernel.axes if a.extent > 1]
     if len(axes) < 3 or kernel.out.role not in ("temporary", "result"):
         return None
@@ -70,13 +70,13 @@ def rows_of(kernel: Kernel, sums_alone: bool = True) -> RowAccess | None:
 
 
 def first_needed(reader: RowAccess, out: Buffer) -> list[int]:
-    """For each row of the reader, the first row of `out` that it or a later one reads."""
+    """Return, for each row of the reader, the first row of `out` that this row or a later one reads."""
     first, _ = reader.reads[out]
     needed: list[int] = np.minimum.accumulate(first[::-1])[::-1].tolist()
     return needed
 
 
 def begins_early(reader: RowAccess, producer: RowAccess) -> bool:
-    """True if the reader's first row needs only some rows of the producer's: else tiling by rows wins nothing."""
+    """True if the reader's first row needs only some rows of the producer: otherwise tiling by rows gains nothing."""
     ends = reader.reads.get(producer.kernel.out)
     return ends is not None and (producer.rows == 1 or int(ends[1][0]) < producer.rows)

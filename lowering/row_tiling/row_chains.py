@@ -1,9 +1,9 @@
-"""Chains of kernels whose rows depend on nothing but the same rows of the one before, as the scores, the softmax and the sums
-of attention: their loops are fused over blocks of rows, and what lies between them is kept for one block only.
+"""Chains of kernels whose rows depend only on the same rows of the kernel before, such as the scores, the softmax and the sums
+of attention: their loops are fused over blocks of rows, and the tensors between them are kept for one block only.
 
-Stands behind fusion and the order of kernels, and says which kernels, which axes and how many rows; the loops of such a chain
-are one function (`schedule.row_reduction.fused_chain`). What each block reads again, because it does not depend on the row,
-must be near or less than what is saved.
+The pass runs after fusion and the ordering of kernels, and chooses the kernels, the axes and the number of rows of a block. The
+loops of a chain are one function (`schedule.row_reduction.fused_chain`). The bytes that each block reads again, because they do
+not depend on the row, must stay in the cache or be fewer than the bytes saved.
 """
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from ..target.target import Target
 from .row_access import begins_early, row_dimension, rows_of
 
 MAX_CHAIN_KERNELS = 32
-"""Kernels of a chain; those of attention have three to six."""
+"""Maximum number of kernels of a chain; chains of attention have three to six."""
 MIN_BLOCK_ROWS = 16
-"""Rows of a block at least, unless there are fewer: as many as a tile of a product has."""
+"""Minimum number of rows of a block, unless there are fewer: the rows of a tile of a product."""
 INTERMEDIATE_L2_PART = 5
 """Tensors between kernels that take at most 1/5 of the second-level cache stay in it."""
 
 Places = Mapping[int, int]
-"""Of kernels that are in no chain yet: the place of each in its run."""
+"""Map from each kernel that is in no chain yet to its position in its run."""
 Link = Mapping[Axis, Axis]
-"""From a reader's axes to the axes of what it reads."""
+"""Map from the axes of a reader to the axes of the kernel whose output it reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChain:
-    """Kernels by number, each but the first a reader of the one before. `rows` are the axes of each that are its rows, alike in
-    all; the last of them is cut into blocks of at most `block` rows."""
+    """A chain of kernels by number, each but the first a reader of the one before. `rows` are the corresponding row axes of
+    each kernel; the last of these axes is cut into blocks of at most `block` rows."""
     kernels: tuple[int, ...]
     rows: tuple[tuple[Axis, ...], ...]
     block: int
 
 
 def chains(program: Kernels, target: Target) -> list[RowChain]:
-    """The chains of a program, none of which shares a kernel with another."""
+    """Return the chains of a program; no two chains share a kernel."""
     finder = Finder(program, target)
     found: list[RowChain] = []
     for run in runs(program.steps):
@@ -57,7 +57,7 @@ def chains(program: Kernels, target: Target) -> list[RowChain]:
 
 
 def runs(steps: Sequence[Step]) -> Iterator[list[int]]:
-    """Kernels that run one after the other, whole."""
+    """Yield the runs of kernels that run as a whole, one after the other."""
     run: list[int] = []
     for step in (*steps, None):
         if isinstance(step, Compute) and step.rows is None:
@@ -75,7 +75,7 @@ def runs(steps: Sequence[Step]) -> Iterator[list[int]]:
 
 
 class Finder:
-    """The search in one program."""
+    """The search for chains in one program."""
 
     def __init__(self, program: Kernels, target: Target) -> None:
         self.kernels, self.target = program.kernels, target
@@ -90,7 +90,7 @@ class Finder:
         self.links: dict[int, list[tuple[int, Link]]] = {}
 
     def chain(self, last: int, left: Places) -> RowChain | None:
-        """The longest chain of kernels `left` in a run that ends in one of them, if it pays."""
+        """Return the longest chain of the kernels `left` in a run that ends in kernel `last`; None if it does not pay."""
         numbers, links = [last], list[Link]()
         while len(numbers) < MAX_CHAIN_KERNELS and (found := self.before(numbers[0], last, left)) is not None:
             numbers.insert(0, found[0])
@@ -102,14 +102,14 @@ class Finder:
         return RowChain(tuple(numbers), tuple(rows), block) if block else None
 
     def before(self, reader: int, last: int, left: Places) -> tuple[int, Link] | None:
-        """The largest tensor that only this kernel reads, row by row: who writes it, and how their axes belong together."""
+        """Return the kernel that writes the largest tensor that only this kernel reads, row by row, and the link."""
         for writer, link in self.linked(reader):
             if writer in left and self.may_move(writer, last, left):
                 return writer, link
         return None
 
     def linked(self, reader: int) -> Sequence[tuple[int, Link]]:
-        """The kernels that write what only this kernel reads, row by row, those of the largest tensors first; found once."""
+        """Return the kernels, with links, that write what only this kernel reads, row by row, largest tensors first; cached."""
         if reader not in self.links:
             buffers = dict.fromkeys(x.buffer for x in self.read[reader]) if reduces(self.kernels[reader]) else ()
             writers = [self.writer(b, reader) for b in sorted(buffers, key=lambda b: -b.nbytes)]
@@ -118,27 +118,27 @@ class Finder:
         return self.links[reader]
 
     def writer(self, buffer: Buffer, reader: int) -> int | None:
-        """The only kernel that writes a tensor which nothing but `reader` needs."""
+        """Return the only kernel that writes a tensor, if nothing but `reader` needs the tensor; else None."""
         writers = self.writers.get(buffer, [])
         alone = buffer.role == "temporary" and buffer not in self.needed and self.readers[buffer] == {reader}
         return writers[0] if alone and len(writers) == 1 else None
 
     def may_move(self, number: int, last: int, left: Places) -> bool:
-        """True if nothing that a kernel reads is written before `last` ends, and none of it is a variable."""
+        """True if a kernel reads no variable, and no tensor that is written between the kernel and the end of `last`."""
         read = {x.buffer for x in self.read[number]}
         writers = [w for b in read for w in self.writers.get(b, ()) if w in left]
         return not any(b.role == "variable" for b in read) and not any(
             left[number] <= left[w] <= left[last] for w in writers)
 
     def grows(self, number: int, link: Link) -> bool:
-        """True if the rows that a kernel writes are more than those that it reads: else its result had better be stored."""
+        """True if a kernel writes more bytes in its rows than it reads: otherwise storing its result is better."""
         rows = set(link.values())
         read = {x.buffer for x in self.read[number] if any(i.axes & rows for i in x.index)}
         return self.kernels[number].out.nbytes > sum(b.nbytes for b in read)
 
     def rows(self, numbers: Sequence[int], links: Sequence[Link]) -> list[tuple[Axis, ...]]:
-        """The axes of each kernel that run through the whole chain, in the order of the first one's; none where the last kernel
-        has nothing else."""
+        """Return the axes of each kernel that run through the whole chain, in the order of the first kernel's axes. Axes of
+        weights and innermost axes are excluded. Return an empty list if no axis remains."""
         axes = {a: a for a in self.kernels[numbers[-1]].axes if a.extent > 1}
         steps = [axes]
         for link in reversed(links):
@@ -151,7 +151,7 @@ class Finder:
         return [tuple(step[a] for a in order) for step in steps] if order else []
 
     def block(self, numbers: Sequence[int], rows: Sequence[tuple[Axis, ...]]) -> int:
-        """How many rows to take at a time; 0 where the chain does not pay."""
+        """Return the number of rows of a block; 0 if the chain does not pay."""
         inside = [self.kernels[i].out for i in numbers[:-1]]
         is_near = sum(b.nbytes for b in inside) <= self.target.l2_bytes // INTERMEDIATE_L2_PART
         if is_near or self.can_tile_first_axes(numbers, inside):
@@ -164,13 +164,13 @@ class Finder:
         return block if near or again <= 2 * row * block else 0
 
     def can_tile_first_axes(self, numbers: Sequence[int], inside: Sequence[Buffer]) -> bool:
-        """True if they can be tiled by the rows of their first axes as well, and one row of each stays in the cache."""
+        """True if the kernels can also be tiled by the rows of their first axes, and one row of each stays in the cache."""
         found = [rows_of(self.kernels[i]) for i in numbers]
         near = sum(b.nbytes // row_dimension(b)[1] for b in inside) <= self.target.block_bytes // 2
         return near and all(b and a and begins_early(b, a) for a, b in itertools.pairwise(found))
 
     def whole(self, number: int, rows: tuple[Axis, ...], inside: Sequence[Buffer]) -> int:
-        """Bytes that each block reads again: those that do not depend on the row."""
+        """Return the bytes that each block reads again because they do not depend on the row."""
         found: dict[Buffer, int] = {}
         for x in self.read[number]:
             if x.buffer not in inside and not any(rows[-1] in i.axes for i in x.index):
@@ -181,7 +181,8 @@ class Finder:
 
 
 def shared_rows(reader: Kernel, producer: Kernel) -> Link:
-    """The axes of the reader that every load of the producer's tensor has alone in one place, always the same."""
+    """Map the axes of the reader to those of the producer. Every load of the producer's tensor must have the reader's axis
+    alone in the index of the same dimension, and in no other index."""
     read = [x for x in loads(reader.value) if x.buffer is producer.out]
     if any(len(x.index) != len(producer.axes) for x in read):
         return {}
@@ -199,16 +200,16 @@ def reduces(kernel: Kernel) -> bool:
 
 
 def weights(kernel: Kernel) -> frozenset[Axis]:
-    """The axes of constants that are summed over: such are packed as a whole while compiling."""
+    """Return the axes of constants in sums: these constants are packed as a whole while compiling."""
     summed = [x for r in nodes(kernel.value) if isinstance(r, Reduce) for x in loads(r.body)]
     return frozenset(a for x in summed if x.buffer.role == "constant" for i in x.index for a in i.axes)
 
 
 def innermost(kernel: Kernel) -> frozenset[Axis]:
-    """The axis whose elements are neighbours in memory."""
+    """Return the axis whose elements are neighbours in memory."""
     return frozenset([a for a in kernel.axes if a.extent > 1][-1:])
 
 
 def mentions(x: Load, axis: Axis, place: int) -> bool:
-    """True if the index mentions an axis in another place."""
+    """True if the index of another dimension than `place` mentions an axis."""
     return any(axis in i.axes for d, i in enumerate(x.index) if d != place)

@@ -1,8 +1,8 @@
-"""Which kernels are tiled by rows so that the least memory is needed. It stands before `tile_by_rows`, which makes steps and
-rings of the groups that it finds, and asks `bytes_needed` which of several ways is the best.
+"""The choice of groups of kernels to tile by rows so that the least memory is needed. `tile_by_rows` makes steps and rings from
+the groups that are found here, and compares several ways of grouping by `bytes_needed`.
 
-A group of kernels keeps rings of what lies between them, but all of them from its beginning on; what it reads may shrink
-while what it writes grows. So a long group is not always better than two short ones.
+A group keeps rings of the tensors between its kernels, but all rings from the start of the group on; its inputs may shrink
+while its outputs grow. So a long group is not always better than two short ones.
 """
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .row_access import row_dimension
 from .row_lifetimes import RowLifetimes, RowsRead, rows_used
 
 Groups = Callable[[Sequence[int]], Iterable[list[int]]]
-"""Cuts a run of kernels into groups."""
+"""A function that cuts a run of kernels into groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferUses:
-    """Of a program's kernels: what each reads, where each stands in the steps, and the place of the last one that reads a
-    buffer (one that is still wanted at the end: none, but a place behind them all). `order` has the kernels by place;
-    `counted` are the buffers that take memory."""
+    """The uses of buffers in a program: `reads` has the buffers that each kernel reads, `order` the kernels in the order of the
+    steps, `last` the position in this order of the last kernel that reads a buffer (the number of kernels for a buffer that is
+    needed at the end). `counted` are the buffers that take memory."""
     reads: tuple[frozenset[Buffer], ...]
     order: tuple[int, ...]
     last: Mapping[Buffer, int]
@@ -44,8 +44,8 @@ class BufferUses:
 
 
 def smallest(program: Kernels, uses: BufferUses, chains: Groups, rings: Mapping[Buffer, Buffer], sharing: bool) -> Groups:
-    """Groups that need the least memory: each chain of kernels that could all be tiled is cut where that helps, given the
-    rings that they would have together. Exact for what `Chain.cost` says of a group."""
+    """Return groups that need the least memory: cut each chain of kernels that could all be tiled where that helps, given the
+    rings that the whole chain would have. Exact for the cost of a group that `KernelSequence.cost` returns."""
     def cut(run: Sequence[int]) -> Iterable[list[int]]:
         for chain in chains(run):
             yield from KernelSequence(program, uses, rings, chain, sharing).cut()
@@ -55,7 +55,7 @@ def smallest(program: Kernels, uses: BufferUses, chains: Groups, rings: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class KernelSequence:
-    """Kernels each of which reads what one before it writes, in the order of the steps."""
+    """Kernels in the order of the steps, each of which reads the output of an earlier one."""
     program: Kernels
     uses: BufferUses
     rings: Mapping[Buffer, Buffer]
@@ -64,7 +64,7 @@ class KernelSequence:
     known: dict[int, tuple[int, list[Buffer]]] = field(default_factory=dict)
 
     def cut(self) -> list[list[int]]:
-        """The groups whose largest needs the least; as few as that allows."""
+        """Return the groups whose maximum memory is the least; as few groups as that allows."""
         best: list[tuple[int, int, int]] = [(0, 0, 0)]
         for end in range(1, len(self.numbers) + 1):
             best.append(min((max(best[begin][0], self.cost(begin, end)), best[begin][1] + 1, begin) for begin in range(end)))
@@ -77,8 +77,9 @@ class KernelSequence:
         return result
 
     def cost(self, begin: int, end: int) -> int:
-        """Bytes that the kernels from `begin` to before `end` need together: rings, what is there before and after, and the
-        larger of what they use up and what they leave. One kernel alone does not run by rows."""
+        """Return the bytes that the kernels from `begin` to before `end` need together: rings, buffers live before and after,
+        and the larger of the inputs that die and the outputs; the sum of these two without `sharing`, or for a single kernel,
+        which does not run by rows."""
         uses, group = self.uses, self.numbers[begin:end]
         inside = [self.program.kernels[i].out for i in group]
         if begin not in self.known:
@@ -100,18 +101,19 @@ class KernelSequence:
 
 
     def before(self, begin: int) -> tuple[int, list[Buffer]]:
-        """The place of a kernel in the steps, and the buffers that are there before it, and read by it or later."""
+        """Return the position of a kernel in the steps, and the buffers that exist before it and that it or a later kernel
+        reads."""
         first = self.uses.order.index(self.numbers[begin])
         later = self.uses.order[first:]
         read = {b for i in later for b in self.uses.reads[i]} & self.uses.counted
         return first, list(read - {self.program.kernels[i].out for i in later})
 
 
-# ---- what a way of grouping needs ------------------------------------------------------------------------------------
+# ---- the memory of a way of grouping ---------------------------------------------------------------------------------
 def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffer, Buffer], uses: BufferUses,
                  rows_read: Sequence[RowsRead | None]) -> int:
-    """The most bytes that hold something at one step, loops and branches taken as they are written: rings as a whole, of
-    other buffers the rows that are written already and read again."""
+    """Return the maximum number of bytes live at one step, with loops and branches taken as straight-line code. Rings count as
+    a whole, other buffers by the rows that are already written and will be read again."""
     computed = [s for s in walk(steps) if isinstance(s, Compute)]
     lives: dict[Buffer, RowLifetimes] = {}
     for tick, step in enumerate(computed):
@@ -132,6 +134,6 @@ def bytes_needed(program: Kernels, steps: tuple[Step, ...], rings: Mapping[Buffe
 
 
 def lifetimes(buffer: Buffer, rings: Mapping[Buffer, Buffer], steps: int) -> RowLifetimes:
-    """Those of the rows of a buffer before any step; a ring has one row."""
+    """Return the live ranges of the rows of a buffer before any step; a ring counts as one row."""
     rows = 1 if buffer in rings else row_dimension(buffer)[1]
     return RowLifetimes.of(rows, 0 if buffer.role == "argument" else None, steps - 1 if buffer.role == "result" else None)

@@ -1,5 +1,5 @@
-"""The steps of kernels that are tiled by rows, some rows of each at a time: for one thread, or in tasks with some rows of the
-last kernel each.
+"""The steps of kernels that are tiled by rows, some rows of each at a time: for one thread, or in tasks that compute some
+rows of the last kernel each.
 """
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..kernels.kernel import Compute, Parallel
 from .row_access import RowAccess, first_needed
 
 MIN_TASK_ROWS = 3
-"""Rows of the last kernel of a group that a task has at least."""
+"""Minimum number of rows of the last kernel of a group in a task."""
 
 
 def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int | None = None,
                before: Sequence[int] | None = None) -> list[Compute]:
-    """Each row of the last kernel, or each from `low` to `high`, as soon as the rows that it needs are there, and each of those
-    as late as that allows. Kernels that nobody in the group reads keep pace with the last one. `before` are the rows at which
-    the task for the rows before `low` has stopped."""
+    """Return steps that compute each row of the last kernel, or each from `low` to `high`, as soon as the rows that it needs
+    are computed, and these as late as that allows. Kernels that no kernel of the group reads keep pace with the last one.
+    `before` are the rows at which the task for the rows before `low` has stopped."""
     place = {kernel.kernel.out: i for i, (_, kernel) in enumerate(group)}
     needs = [[(place[b], ends.tolist()) for b, (_, ends) in kernel.reads.items() if place.get(b, i) < i]
              for i, (_, kernel) in enumerate(group)]
@@ -43,15 +43,15 @@ def row_by_row(group: Sequence[tuple[int, RowAccess]], low: int = 0, high: int |
             produce(position, group[position][1].rows * (row + 1) // rows)
     produce(last, rows if high is None else high)
     if high in (None, rows):
-        for position in range(last):  # rows that nobody in the group asked for
+        for position in range(last):  # rows that no kernel of the group needs
             produce(position, group[position][1].rows)
     return list(merged([group[position][0] for position in order], {k: n for (k, _), n in zip(group, begin)}))
 
 
 def starts(group: Sequence[tuple[int, RowAccess]], low: int, before: Sequence[int] | None = None) -> list[int]:
-    """Of each kernel the first row that is needed for the rows of the last kernel from `low` on; all of them for row 0. None is
-    behind the row at which the task `before` has stopped: rows that no window reads, where its kernel is lower than its
-    stride, are computed as well."""
+    """Return the first row of each kernel that the rows of the last kernel from `low` on need; row 0 of each if `low` is 0. No
+    such row is after the row at which the task `before` has stopped, so that rows that no window reads, because the window is
+    lower than its stride, are computed as well."""
     if not low:
         return [0] * len(group)
     needed = [kernel.rows for _, kernel in group] if before is None else list(before)
@@ -64,7 +64,7 @@ def starts(group: Sequence[tuple[int, RowAccess]], low: int, before: Sequence[in
 
 
 def tiled_steps(group: Sequence[tuple[int, RowAccess]], threads: int) -> list[Compute] | list[Parallel]:
-    """The steps of a group, cut into tasks with about as many rows of the last kernel each."""
+    """Return the steps of a group, cut into tasks with about the same number of rows of the last kernel each."""
     rows = group[-1][1].rows
     tasks = min(threads, rows // MIN_TASK_ROWS)
     if tasks < 2:
@@ -79,7 +79,7 @@ def tiled_steps(group: Sequence[tuple[int, RowAccess]], threads: int) -> list[Co
 
 
 def merged(rows: Sequence[int], begin: Mapping[int, int]) -> Iterator[Compute]:
-    """A step for each run of rows of the same kernel; `begin` is the first row of each."""
+    """Yield a step for each run of rows of the same kernel; `begin` has the first row of each kernel."""
     done = dict(begin)
     for kernel, run in itertools.groupby(rows):
         first = done[kernel]

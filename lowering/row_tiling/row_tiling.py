@@ -1,11 +1,11 @@
-"""Kernels that are tiled by rows together: some rows of each run at a time, so that what one writes is still in the cache when
-the next reads it.
+"""Row tiling: the kernels of a group run some rows at a time, so that the rows that one kernel writes are still in the cache
+when the next reads them.
 
-Which rows a kernel needs of its producer follows from its index expressions; nothing here knows what kernels compute.
-A buffer of which only the last rows are ever read again becomes a ring buffer of that number of rows.
+The index expressions of a kernel determine the rows that it needs of its producer; nothing here knows what kernels compute. A
+buffer of which only the last rows are ever read again becomes a ring buffer of that number of rows.
 
-For several threads such a group of kernels is cut into tasks, each with some rows of the last kernel and with rings of its
-own; the few rows of the others that two tasks need are computed by both.
+For several threads, a group of kernels is cut into tasks, each with some rows of the last kernel and with private rings. Two
+tasks that need the same few rows of the other kernels both compute them.
 """
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from .row_lifetimes import RowsRead
 from .row_order import tiled_steps
 
 RowPolicy = Literal["cache", "memory", "never"]
-"""Which kernels are tiled by rows: those whose tensors in between would not stay in the cache, those with which the least
-memory is needed, or none."""
+"""The policy that selects kernels for row tiling: those whose intermediate tensors would not stay in the cache, those with
+which the least memory is needed, or none."""
 
 
 MAX_TRIED_SIZES, MAX_TRIED_SIZES_CONNECTED = 16, 6
-"""Sizes of tensors, the largest ones, for which a way of grouping is looked at: of chains, and of other, longer groups."""
+"""Maximum number of tensor sizes, the largest ones, for which a way of grouping is tried: of chains, and of longer groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class TiledByRows:
-    """The steps in their new order, which kernels run by rows, and the smaller buffers of those that became rings. `copies`
-    are the buffers that each task has for itself, all of them in one. `blocks` are chains of kernels whose loops are inside
-    those of the last one."""
+    """The result of row tiling: the steps in their new order, the kernels that run by rows, and the ring of each buffer that
+    has become one. `copies` maps each private buffer of tasks to one buffer with all copies. `blocks` are chains of kernels
+    whose loops are inside those of the last one."""
     steps: tuple[Step, ...]
     by_rows: frozenset[int] = frozenset()
     rings: Mapping[Buffer, Buffer] = field(default_factory=dict)
@@ -47,23 +47,23 @@ class TiledByRows:
     blocks: tuple[RowChain, ...] = ()
 
     def chain(self, kernel: int) -> RowChain | None:
-        """The chain that a kernel is in."""
+        """Return the chain that contains a kernel, or None."""
         return next((c for c in self.blocks if kernel in c.kernels), None)
 
 
 def tile_by_rows(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
                  whole: Set[int] = frozenset()) -> TiledByRows:
-    """Runs of plain steps are put in order by rows where that pays; control flow stays where it is. Without a policy, what
-    counts is the cache, or memory where there is none. Where it is the cache, groups are cut into tasks for `threads`, and the
-    kernels `whole`, which are faster whole, are in none."""
+    """Put runs of plain steps in order by rows where that pays; control flow stays in its position. The default policy is the
+    cache, or memory if there is no cache. With the policy "cache", groups are cut into tasks for `threads`, and the kernels
+    `whole`, which are faster whole, are in no group."""
     return ways(program, target, rows, threads, whole=whole)[0]
 
 
 def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1, workspace_io: bool = False,
          whole: Set[int] = frozenset()) -> list[TiledByRows]:
-    """`tile_by_rows`, with all that may be the best: where memory counts, the best way if buffers share bytes while both are
-    live, as far as rows allow it, the best one if they do not, and the best with chains alone. Which of them needs least only a
-    plan can tell. With `workspace_io`, the memory of inputs and outputs counts, too."""
+    """Return all results for `tile_by_rows` that may be the best. If memory counts, these are the best way if buffers that are
+    both live share bytes, as far as rows allow it, the best way if they do not, and the best with chains alone. Only a plan can
+    tell which of them needs the least. With `workspace_io`, the memory of inputs and outputs counts, too."""
     rows = rows or ("cache" if target.has_cache else "memory")
     if rows == "never":
         return [TiledByRows(program.steps)]
@@ -94,8 +94,8 @@ def ways(program: Kernels, target: Target, rows: RowPolicy | None = None, thread
 
 def candidates(program: Kernels, found: Sequence[RowAccess | None], larger: Callable[[Sequence[RowAccess | None], int], Groups],
                uses: BufferUses, most: int) -> Iterator[TiledByRows]:
-    """Ways of grouping that may need the least memory: around tensors that are larger than some size, for `most` sizes, and cut
-    so that the largest group needs least."""
+    """Yield ways of grouping that may need the least memory: around tensors that are larger than some size, for `most` sizes,
+    and cut so that the largest group needs the least."""
     sizes = sorted({f.kernel.out.nbytes for f in found if f is not None})
     whole = larger(found, 0)
     rings = grouped(program, found, whole).rings
@@ -110,7 +110,7 @@ def candidates(program: Kernels, found: Sequence[RowAccess | None], larger: Call
 
 
 def straight_runs(steps: Sequence[Step]) -> Iterator[list[int]]:
-    """The kernels between other steps, those inside branches and loops, too."""
+    """Yield the runs of kernels between other steps, including those inside branches and loops."""
     run: list[int] = []
     for step in (*steps, None):
         match step:
@@ -126,7 +126,7 @@ def straight_runs(steps: Sequence[Step]) -> Iterator[list[int]]:
 
 
 def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
-    """The steps but those of some kernels."""
+    """Return the steps without those of some kernels."""
     result: list[Step] = []
     for step in steps:
         match step:
@@ -143,14 +143,14 @@ def without(steps: Sequence[Step], numbers: Set[int]) -> tuple[Step, ...]:
 
 def larger_than(found: Sequence[RowAccess | None], most: int, rereads: bool = True, constants: int | None = None,
                 beside: bool = False) -> Groups:
-    """Kernels are tiled where what lies between them has more than `most` bytes; without `rereads` only where no more than that
-    is read again for each tile; and only where what all of them read again for every tile has at most `constants`
-    bytes, if that is given; with `beside` those, too, that read what another of the group has read."""
+    """Return groups of kernels whose intermediate tensors have more than `most` bytes. Without `rereads`, two joined kernels
+    read again at most twice the bytes of the tensor between them. If `constants` is given, the constants of a group have at
+    most that number of bytes. With `beside`, a kernel may read the output of any kernel of its group."""
     return lambda run: groups(run, found, most, rereads, constants, beside)
 
 
 def grouped(program: Kernels, found: Sequence[RowAccess | None], groups: Groups, threads: int = 1) -> TiledByRows:
-    """The steps and rings of kernels that are tiled in such groups; in tasks, if for several threads."""
+    """Return the steps and rings of kernels that are tiled in these groups; in tasks, if there are several threads."""
     by_rows: set[int] = set()
     readers = readers_of(program) if threads > 1 else {}
 
@@ -192,8 +192,8 @@ def grouped(program: Kernels, found: Sequence[RowAccess | None], groups: Groups,
 
 def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rereads: bool, constants: int | None,
            beside: bool = False) -> Iterator[list[int]]:
-    """Chains of kernels of which the tensors in between have more than `most` bytes, and the constants at most `constants`.
-    With `beside` a kernel may read of any in its chain."""
+    """Yield chains of kernels whose intermediate tensors have more than `most` bytes, and whose constants have at most
+    `constants` bytes. With `beside`, a kernel may read the output of any kernel in its chain."""
     group: list[int] = []
 
     def joins(producer: RowAccess | None, kernel: RowAccess) -> bool:
@@ -212,8 +212,8 @@ def groups(run: Sequence[int], found: Sequence[RowAccess | None], most: int, rer
 
 
 def parted(chain: list[int], found: Sequence[RowAccess | None], constants: int | None) -> list[list[int]]:
-    """A chain in groups whose constants have at most `constants` bytes, cut so that the tensors between groups are small: these
-    alone leave the cache."""
+    """Cut a chain into groups whose constants have at most `constants` bytes, so that the tensors between groups are small:
+    only these leave the cache."""
     kernels = [found[i] for i in chain]
     sizes = [constant_bytes(k) if k else 0 for k in kernels]
     if constants is None or len(chain) == 1 or sum(sizes) <= constants:
@@ -230,19 +230,19 @@ def parted(chain: list[int], found: Sequence[RowAccess | None], constants: int |
 
 
 def read_again(kernel: RowAccess) -> int:
-    """Bytes that other rows read again, of tensors that each row reads whole."""
+    """Return the bytes that the rows after the first read again, of tensors that each row reads whole."""
     whole = [b for b, (first, ends) in kernel.reads.items() if b.role != "constant" and row_dimension(b)[1] > 1
              and not first.any() and bool((ends == row_dimension(b)[1]).all())]
     return sum(b.nbytes for b in whole) * (kernel.rows - 1)
 
 
 def constant_bytes(kernel: RowAccess) -> int:
-    """Bytes of constants that a kernel reads."""
+    """Return the bytes of constants that a kernel reads."""
     return sum(b.nbytes for b in kernel.reads if b.data is not None)
 
 
 def readers_of(program: Kernels) -> dict[Buffer, set[int]]:
-    """The kernels that read each buffer."""
+    """Return the kernels that read each buffer."""
     found: dict[Buffer, set[int]] = {}
     for i, kernel in enumerate(program.kernels):
         for x in loads(kernel.value):
@@ -251,8 +251,8 @@ def readers_of(program: Kernels) -> dict[Buffer, set[int]]:
 
 
 def separate(program: Kernels, group: Sequence[int], readers: Mapping[Buffer, Set[int]]) -> list[list[int]]:
-    """Chains of the group in which all but the last write what nobody outside of the chain reads, so that each task can have
-    its own."""
+    """Return the chains of a group in which only the last kernel writes a buffer that is read outside of the chain, so that
+    each task can have private copies of the others."""
     outside = {*program.outputs, *conditions(program.steps)}
 
     def is_own(number: int, chain: Sequence[int]) -> bool:

@@ -1,8 +1,8 @@
-"""What code costs: a rule for all schedules that weigh the size of code against the cycles it saves.
+"""The cost model of code size, for all schedules that weigh lines of code against the cycles that the lines save.
 
-A line of LLVM's text takes about as long to compile as a hundred thousand cycles, and a program is run a thousand times for
-each time that it is compiled: so that a line must save a hundred cycles of a run. Large work has all the code that makes it
-fast, and what is between is at most a little slower for less code; small work has little code.
+A line of LLVM's text takes about a hundred thousand cycles to compile, and a program runs a thousand times for each
+compilation, so a line must save a hundred cycles of a run. Large work gets all the code that makes it fast, small work gets
+little code, and work in between may be slightly slower for less code.
 """
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from ..elements.traverse import loads
 from ..graph.types import ITEM_SIZES
 
 LINE_CYCLES = 100
-"""Cycles of a run that a line of LLVM's text must save: what it takes to compile one, over a thousand runs."""
+"""Cycles of a run that a line of LLVM's text must save: the cycles to compile a line, spread over a thousand runs."""
 SLOWDOWN_FRACTION, SLOWDOWN_CYCLES = 0.03, 5_000
-"""How much longer a kernel may take for less code, in relation or in cycles."""
+"""Maximum slowdown of a kernel for less code: the larger of a fraction of its cycles and a number of cycles."""
 LONG_CODE_LINES, LITTLE_WORK_CYCLES, LITTLE_WORK_SLOWDOWN_CYCLES = 250, 70_000, 10_000
-"""Where the fastest has more lines than this, with which a graph of one operator takes too long to compile, and takes no more
-cycles than these: how many may be added."""
+"""Maximum slowdown in cycles, if the fastest code has more than `LONG_CODE_LINES` lines, with which a graph of one operator
+takes too long to compile, and takes at most `LITTLE_WORK_CYCLES` cycles."""
 NARROW_LINE_CYCLES, NARROW_SLOWDOWN_FRACTION, NARROW_SLOWDOWN_CYCLES = 4000, 0.25, 20_000
-"""The same where it reads floats narrower than it computes with: each is converted at each use, which is much of its code,
-and of its time, too, that no count of products tells."""
+"""Cycles that a line must save, and maximum slowdown, of a kernel that reads floats narrower than it computes with. Each use
+converts such a float: much of the kernel's code, and of its time, which no count of products includes."""
 ENCODING_INSTRUCTIONS = {"bfloat16": 10, "float8_e5m2": 18, "float8_e4m3fn": 16}
 DECODING_INSTRUCTIONS = {"bfloat16": 2, "float8_e5m2": 3, "float8_e4m3fn": 9}
-"""For a vector of floats that no processor converts by itself, from and to float32. Counted."""
+"""Instructions that convert a vector of floats that no processor converts by itself, from and to float32. Counted."""
 MULTIPLY_HIGH_INSTRUCTIONS = 14
-"""For a vector of upper halves of products (exact rescaling). Counted."""
+"""Instructions that compute a vector of upper halves of products (exact rescaling). Counted."""
 Choice = TypeVar("Choice")
 
 
 def instructions(e: Expr) -> int:
-    """About how many an operation on a vector takes."""
+    """Return the approximate number of instructions of an operation on a vector."""
     if isinstance(e, Apply) and e.primitive.startswith("multiply_high"):
         return MULTIPLY_HIGH_INSTRUCTIONS
     if isinstance(e, Cast) and not e.bits and e.dtype != e.arg.dtype:
@@ -42,26 +42,26 @@ def instructions(e: Expr) -> int:
 
 
 def share_of(value: Expr) -> float:
-    """How much longer, in relation, a kernel of this value may take for less code."""
+    """Return the maximum slowdown, as a fraction of the cycles, of a kernel of this value for less code."""
     narrow = any(is_float(x.dtype) and ITEM_SIZES[x.dtype] < 4 for x in loads(value))
     return NARROW_SLOWDOWN_FRACTION if narrow else SLOWDOWN_FRACTION
 
 
 def price_of(share: float) -> float:
-    """Cycles of a run that a line must save, where all may take so much longer."""
+    """Return the cycles of a run that a line must save, if the maximum slowdown is this fraction."""
     return LINE_CYCLES if share == SLOWDOWN_FRACTION else NARROW_LINE_CYCLES
 
 
 def tolerated(cycles: float, share: float = SLOWDOWN_FRACTION, free: float = SLOWDOWN_CYCLES) -> float:
-    """Cycles that may be added to these for less code, `free` ones at least."""
+    """Return the cycles, at least `free`, that may be added to `cycles` for less code."""
     return max(share * cycles, free, NARROW_SLOWDOWN_CYCLES if share > SLOWDOWN_FRACTION else 0)
 
 
 def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines: Callable[[Choice], float], passes: float = 1,
              share: float = SLOWDOWN_FRACTION, free: float = SLOWDOWN_CYCLES, long: bool = False, dear: float = 1) -> Choice:
-    """The choice that costs least, its cycles and its lines, of those that are not much slower than the fastest; somewhat more
-    where that is `long` for its work. All is done `passes` times in as many cycles. Lines are as `dear` as on a host,
-    or less."""
+    """Return the choice with the least cost, cycles and lines together, of those that are not much slower than the fastest.
+    With `long`, more slowdown is allowed if the fastest is long code for little work. The work runs `passes` times, in the
+    choice's cycles each. `dear` is the price of a line in relation to a host, at most 1."""
     found = [(cycles(choice) * passes, choice) for choice in choices]
     least, fastest = min(found, key=lambda f: f[0])
     if long and least <= LITTLE_WORK_CYCLES and lines(fastest) > LONG_CODE_LINES:
@@ -71,15 +71,15 @@ def cheapest(choices: Iterable[Choice], cycles: Callable[[Choice], float], lines
 
 
 LOOP_LINES, SUM_LINES, ROW_LINES, VECTOR_LINES = 40, 6, 4, 3
-"""Lines of LLVM's text of a tile of a contraction, counted: for its loops; for each sum, which loops carry and which is stored;
-for an element of a row, which goes to all lanes; for a vector of a panel."""
+"""Lines of LLVM's text of a contraction tile, counted: for its loops; for each sum, which loops carry and which is stored; for
+an element of a row, which is broadcast to all lanes; for a vector of a panel."""
 
 
 @dataclass(frozen=True, slots=True)
 class TileCode:
-    """How many steps of K there are over the whole matrix, and how many operations for each element of a row, and for each
-    vector of results; how many places of a window have code of their own at a border, and how many steps the last axis has;
-    how much longer all may take for less code."""
+    """Parameters of the code size of a tile: `passes` K steps over the whole matrix, `row` operations for each element of a
+    row, `result` operations for each vector of results, `taps` window positions with separate code at a border, `last` steps
+    of the last axis, and `share`, the maximum slowdown for less code, as a fraction of the cycles."""
     passes: int
     row: int
     result: int
@@ -88,13 +88,13 @@ class TileCode:
     share: float = SLOWDOWN_FRACTION
 
     def lines(self, rows: int, vectors: int) -> int:
-        """About how many lines the code of a tile has."""
+        """Return the approximate number of lines of a tile's code."""
         return LOOP_LINES + rows * vectors * (SUM_LINES + self.result) + self.step(rows, vectors)
 
     def step(self, rows: int, vectors: int) -> int:
-        """Of these, those of one step of K."""
+        """Return the number of lines of a tile's code that belong to one K step."""
         return rows * vectors + rows * (ROW_LINES + self.row) + VECTOR_LINES * vectors
 
     def border(self, rows: int, vectors: int) -> int:
-        """Of a tile at a border whose window is unrolled."""
+        """Return the number of lines of a border tile whose window is unrolled."""
         return self.lines(rows, vectors) + (self.taps - 1) * (self.step(rows, vectors) + 2 * rows * vectors)

@@ -1,8 +1,8 @@
-"""What a schedule makes of constants while compiling (packed weights, tables), and what it goes by that their data says: noted
-in the builder with how it was made, so that `schedule_cache` can make the same of the constants of another kernel of the same
-signature.
+"""Arrays that a schedule derives from constants while compiling (packed weights, tables), and facts about the constants' data
+on which the schedule depends. The builder records them with the function that makes them, so that `schedule_cache` can derive
+them again from the constants of another kernel of the same signature.
 
-Whatever a schedule reads of the data of a constant, it reads through `derive`.
+A schedule reads the data of constants only through `derive`.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Made(NamedTuple):
-    """Arrays for the code to read, and all else that the data of the constants decides."""
+    """Derived arrays that the code reads, and all other facts that the data of the constants decides."""
     arrays: tuple[Array, ...] = ()
     facts: Hashable = None
 
     @property
     def key(self) -> Hashable:
-        """What code depends on that reads the arrays."""
+        """The facts, and the type and size of each array: everything on which code that reads the arrays depends."""
         return self.facts, tuple([(a.dtype.name, a.size) for a in self.arrays])
 
 
@@ -32,14 +32,14 @@ Make = Callable[..., Made]
 
 
 class Derived(NamedTuple):
-    """`buffers` have the arrays that `make` makes of expressions of constants; `key` is what the code depends on."""
+    """A derivation: `buffers` hold the arrays that `make` makes of `sources`, expressions of constants; `key` is `Made.key`."""
     buffers: tuple[Buffer, ...]
     sources: tuple[Expr, ...]
     make: Make
     key: Hashable
 
     def again(self, buffers: Mapping[Buffer, Buffer]) -> tuple[Array, ...] | None:
-        """The arrays for other buffers in place of those of the sources; None where the code for them would be another."""
+        """Return the arrays for other buffers in place of those of the sources; None if these need different code."""
         if any(computed(x.index) or x.buffer not in buffers for e in self.sources for x in loads(e)):
             return None
         made = self.make(*(reading(e, buffers) for e in self.sources))
@@ -47,8 +47,8 @@ class Derived(NamedTuple):
 
 
 def derive(b: Builder, names: Sequence[str], sources: Sequence[Expr], make: Make) -> tuple[tuple[Buffer, ...], Hashable]:
-    """Constant buffers of these names with the arrays that `make` makes of the sources, expressions of constants, and the
-    facts. `make` knows no buffer but those of its arguments."""
+    """Return constant buffers of these names with the arrays that `make` makes of the sources, expressions of constants, and
+    the facts. `make` knows no buffer but those of its arguments."""
     made = make(*sources)
     buffers = tuple([constant_buffer(name, array) for name, array in zip(names, made.arrays, strict=True)])
     b.derived.append(Derived(buffers, tuple(sources), make, made.key))
@@ -56,10 +56,10 @@ def derive(b: Builder, names: Sequence[str], sources: Sequence[Expr], make: Make
 
 
 def constant_buffer(name: str, array: Array) -> Buffer:
-    """A flat buffer with these elements."""
+    """Return a flat constant buffer with these elements."""
     return Buffer(name, array.dtype.name, (array.size,), "constant", array.reshape(-1))
 
 
 def reading(e: Expr, buffers: Mapping[Buffer, Buffer]) -> Expr:
-    """The expression with loads from other buffers."""
+    """Return the expression with each buffer replaced in its loads."""
     return rewrite(e, lambda node: Load(buffers[node.buffer], node.index) if isinstance(node, Load) else None)

@@ -1,12 +1,12 @@
-"""Fourier transforms over two axes: sums with a table of roots of unity (`elements.roots`), done in n log n steps.
+"""Fourier transforms over two axes: sums with a table of roots of unity (`elements.roots`), computed in n log n steps.
 
-A transform of W columns starts with the sums of as many elements as a vector has lanes, a lane for each frequency: a product
-with a small matrix. What is left are transforms whose elements are vectors: of W / lanes vectors of a row; then of H vectors
-of neighbouring columns. Where a row is shorter than a vector, the sums at the start are over two axes, and no rows are left.
+A transform of W columns starts with sums of as many elements as a vector has lanes, one lane for each frequency: a product
+with a small matrix. The remaining transforms have vectors as elements: the W / lanes vectors of a row, then H vectors of
+neighbouring columns. If a row is shorter than a vector, the initial sums are over two axes, and no row transforms remain.
 
-Transforms of vectors go by factors of two, from one place to another and back. A step adds and subtracts element b and
-element b + n/2, and puts the results side by side, at 2b and 2b + 1 (Pease, 1968), so that all steps are turns of one loop;
-in the end the place of a frequency is its number with the bits in reverse.
+Transforms of vectors are radix 2 and alternate between the two halves of a work buffer. A step adds and subtracts element b
+and element b + n/2, and stores the results side by side, at 2b and 2b + 1 (Pease, 1968), so that all steps are iterations of
+one loop. The final order is bit-reversed.
 """
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ from .strategy import Constraints, Strategy
 from .vectorize.vectorize import Vectorizer
 
 MAX_INDEPENDENT_VECTORS, MIN_VECTORS_FOR_THEM = 2, 256
-"""Vectors of sums that run beside each other, so that none waits for the one before; and of how many vectors a transform is
-worth that code."""
+"""Maximum number of interleaved vectors of sums, none of which waits for the one before; minimum number of vectors of a
+transform that is worth that code."""
 MAX_MATRIX_POINTS, MAX_MATRIX_PRODUCTS = 8, 1 << 12
-"""A transform of so few points is a product with a matrix, which is less code; of more, where all have so few terms."""
+"""A transform is a product with a matrix, which is less code, if it has at most this number of points, or if all transforms
+of its kind together have at most this number of products."""
 
 
 @dataclass(frozen=True, slots=True)
 class FourierChoice:
-    """Vectors of `lanes` frequencies. The transform has `height` rows of `width`, of which `columns` are given; `parts` are the
-    real and perhaps the imaginary part of the input, elements on the axes `batch`, `y` and `x`."""
+    """A transform of `height` rows of `width` elements, in vectors of `lanes` frequencies; the output has `columns` columns.
+    `parts` are the real and perhaps the imaginary part of the input, elements on the axes `batch`, `y` and `x`."""
     lanes: int
     height: int
     width: int
@@ -55,7 +56,7 @@ class FourierChoice:
 
 @dataclass(frozen=True, slots=True)
 class FourierTransform(Strategy):
-    """A Fourier transform in n log n steps: a whole kernel."""
+    """The strategy of a whole kernel that is a Fourier transform, in n log n steps."""
     nest: Nest
     target: Target
     choice: FourierChoice
@@ -89,7 +90,7 @@ def recognise(kernel: Kernel, target: Target, by_rows: bool) -> FourierChoice | 
 
 
 def inputs(body: Expr) -> list[tuple[Load, Roots]] | None:
-    """The parts of the input, and their roots."""
+    """Return the parts of the input with their roots; None if the body is not that of a transform."""
     match body:
         case Apply("add", (one, other)):
             first, second = inputs(one), inputs(other)
@@ -100,7 +101,7 @@ def inputs(body: Expr) -> list[tuple[Load, Roots]] | None:
 
 
 def lower(b: Builder, nest: Nest, choice: FourierChoice, target: Target, rows: RowRange | None) -> None:
-    """One transform after the other."""
+    """Write the transforms of the batch, one after the other."""
     f = Fourier(b, nest, choice, target)
     if choice.batch.extent == 1:
         f.transform(Affine())
@@ -109,8 +110,8 @@ def lower(b: Builder, nest: Nest, choice: FourierChoice, target: Target, rows: R
 
 
 class Fourier:
-    """The loops of one kernel. `work` are two places for the vectors of a transform, each with real parts before imaginary
-    ones; `lines` the transformed rows, in the same order."""
+    """The loops of one kernel. Each half of `work` holds the vectors of a transform, real parts before imaginary ones; `lines`
+    holds the transformed rows, in the same order."""
 
     def __init__(self, b: Builder, nest: Nest, choice: FourierChoice, target: Target) -> None:
         self.b, self.out, self.name, self.choice, self.target = b, nest.out, nest.name, choice, target
@@ -161,7 +162,7 @@ class Fourier:
 
     # ---- sums of a few elements ----------------------------------------------------------------------------------
     def sums(self, batch: Affine, y: Affine, x: Affine) -> None:
-        """The vectors of the first place, twiddled."""
+        """Write the initial sums, multiplied by their twiddle factors, to the first half of `work`."""
         c = self.choice
         beside = min(MAX_INDEPENDENT_VECTORS if c.height * c.width >= MIN_VECTORS_FOR_THEM * c.lanes else 1, self.first)
         turn = Axis("turn", self.first // beside)
@@ -200,7 +201,7 @@ class Fourier:
 
     # ---- transforms of vectors -----------------------------------------------------------------------------------
     def vectors(self, n: int, kept: int, times: int, to: Callable[[Affine], Affine], target: Buffer, plane: int) -> None:
-        """The first `kept` vectors of the transform of the n vectors of the work buffer; there are `times` such transforms."""
+        """Write the first `kept` vectors of the transform of the n vectors in `work`; there are `times` such transforms."""
         if n > 1 and self.is_short(n, times):
             self.products(n, kept, self.work, (Affine(), self.choice.lanes, n * self.choice.lanes), to, target, plane)
             return
@@ -213,8 +214,8 @@ class Fourier:
 
     def products(self, n: int, kept: int, source: Buffer, place: tuple[Affine, int, int], to: Callable[[Affine], Affine],
                  target: Buffer, plane: int) -> None:
-        """The same as sums of n products. `place` says where vectors lie: the first, how far apart they are, and real from
-        imaginary parts."""
+        """Write the same vectors as sums of n products. `place` has the offset of the first vector, the stride between vectors,
+        and the distance from real to imaginary parts."""
         b, v, (start, stride, between) = self.b, self.choice.lanes, place
         table = self.table(f"matrix{n}", np.stack(roots(n, np.outer(np.arange(kept), np.arange(n)), self.sign), 2))
         k, at = Axis("k", kept), Axis("at", n)
@@ -232,8 +233,8 @@ class Fourier:
         b.loop(k, one)
 
     def steps(self, n: int) -> None:
-        """The transform of the n vectors of the first place; the result, its bits in reverse, is there again after an even
-        number of steps."""
+        """Transform the n vectors in the first half of `work`. The result, in bit-reversed order, is in the first half again
+        after an even number of steps."""
         steps = n.bit_length() - 1
         b, v, half = self.b, self.choice.lanes, n // 2
         cosine, sine = roots(n, np.arange(half), self.sign)
@@ -261,11 +262,11 @@ class Fourier:
         b.loop(step, one)
 
     def moved(self, name: str, number: Operand) -> Affine:
-        """The first or the second place."""
+        """Return the offset of the first or the second half of `work`."""
         return self.placed(name, number, 2) * self.place
 
     def placed(self, name: str, value: Operand, extent: int) -> Affine:
-        """An index that is computed here."""
+        """Return an index whose value is computed here."""
         axis = Axis(name, extent)
         if extent == 1:
             return Affine()
@@ -273,7 +274,7 @@ class Fourier:
         return Affine.of(axis)
 
     def reordered(self, n: int, kept: int, to: Callable[[Affine], Affine], target: Buffer, plane: int) -> None:
-        """Copy the first vectors of a transform, in order."""
+        """Copy the first `kept` vectors of a transform, in the order of frequencies."""
         b, v, bits = self.b, self.choice.lanes, n.bit_length() - 1
         k, start = Axis("k", kept), bits % 2 * self.place
         if bits < 2:
@@ -291,7 +292,7 @@ class Fourier:
 
     # ---- complex numbers -----------------------------------------------------------------------------------------
     def load(self, buffer: Buffer, index: Affine, plane: int) -> tuple[Operand, Operand]:
-        """A vector of real parts, and that of imaginary parts `plane` elements behind."""
+        """Return a vector of real parts, and the vector of imaginary parts `plane` elements after it."""
         v = self.choice.lanes
         return self.b.load(buffer, index, v), self.b.load(buffer, index + plane, v)
 
@@ -303,7 +304,7 @@ class Fourier:
         self.store(target, to, other, *self.load(source, index, plane))
 
     def turned(self, x: Operand, y: Operand, cosine: Operand, sine: Operand) -> tuple[Operand, Operand]:
-        """(x + iy) (cosine - i sine)."""
+        """Return (x + iy) (cosine - i sine)."""
         b = self.b
         return (b.op("fma", x, cosine, b.op("mul", y, sine)),
                 b.op("fma", y, cosine, self.negative(b.op("mul", x, sine))))
@@ -317,14 +318,14 @@ class Fourier:
         return Buffer(f"{self.name}.{what}", "float32", data.shape, "constant", data)
 
     def matrix(self) -> Array:
-        """[element, part, lane]: the roots of the sums at the start. Elements, and frequencies in the lanes, have two axes
-        where rows are short."""
+        """Return the roots of the initial sums, as [element, part, lane]. Elements, and frequencies in the lanes, have two axes
+        if rows are short."""
         v, w = self.choice.lanes, self.choice.width if self.short else 1
         at = np.arange(v)
         turns = np.outer(at // w, at // w) * w + np.outer(at % w, at % w) * (v // w)
         return np.stack(roots(v, turns, self.sign), 1)
 
     def turns(self) -> Array:
-        """[vector, part, lane]: what the sums at the start are turned by."""
+        """Return the twiddle factors of the initial sums, as [vector, part, lane]."""
         v, w = self.choice.lanes, self.choice.width if self.short else 1
         return np.stack(roots(self.first * (v // w), np.outer(np.arange(self.first), np.arange(v) // w), self.sign), 1)

@@ -1,5 +1,5 @@
-"""The signature of a kernel: all that its schedule depends on but the data of constants, as nested tuples that compare by
-value. Kernels of one signature differ in the names of buffers and axes, and in the data of constants.
+"""The signature of a kernel: everything that its schedule depends on except the data of constants, as nested tuples that
+compare by value. Kernels of one signature differ only in the names of buffers and axes, and in the data of constants.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Text = tuple[Hashable, ...]
 
 @dataclass(slots=True)
 class KernelSignature:
-    """Nodes, buffers, axes and computed indices by the order in which they are met."""
+    """A numbering of nodes, buffers, axes and computed indices, in the order in which the walk reaches them."""
     nodes: dict[int, int] = field(default_factory=dict)
     lines: list[Text] = field(default_factory=list)
     buffers: dict[Buffer, int] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class KernelSignature:
     terms: dict[Computed, int] = field(default_factory=dict)
 
     def value(self, e: Expr) -> int:
-        """The number of a node; without recursion, because chains may be long."""
+        """Return the number of a node; without recursion, because chains may be long."""
         stack = [e]
         while stack:
             node = stack[-1]
@@ -82,7 +82,7 @@ class KernelSignature:
 
 
 def signature_of(kernel: Kernel, rings: Mapping[Buffer, Buffer]) -> tuple[Text, tuple[Buffer, ...]]:
-    """The signature of a kernel whose buffers lie in these rings, and its buffers, the one that it writes first."""
+    """Return the signature of a kernel whose buffers are stored in these rings, and its buffers, the output first."""
     signature = KernelSignature()
     signature.buffer(kernel.out)
     axes = tuple(map(signature.axis, kernel.axes))
@@ -97,5 +97,5 @@ def ring_of(buffer: Buffer, rings: Mapping[Buffer, Buffer]) -> Text | None:
 
 
 def bits(value: float | int) -> Hashable:
-    """What distinguishes constants: 0.0 and -0.0 are equal, and not the same; a NaN is the same as itself."""
+    """Return a key that tells constants apart: 0.0 and -0.0, which compare equal, have different keys; a NaN equals itself."""
     return struct.pack("<d", value) if isinstance(value, float) else value

@@ -1,14 +1,14 @@
-"""Divides the loops of a function among threads, as a parallel for with a static partition. The function stays one: it takes a
-range of units of work, and its outer loops run over the iterations whose units are in it. A range (a chunk) is a task.
+"""The division of a function's loops among threads: a parallel for with a static partition. There is still one function: it
+takes a range of units of work, and its outer loops run the iterations whose units are in it. A range (a chunk) is a task.
 
-Nothing else changes: no sum is divided, each element is computed by the same instructions as before, so that results are
-equal to the bit for any number of threads. What the loops store is shown to be independent (`loops.dependence`). Loops that
-only fill scratch run in each task, on scratch of its own; where that would be much, they are a phase of their own, which is
-divided, too, and fills scratch that all tasks read. Between phases is a barrier.
+Nothing else changes: no sum is divided and the same instructions compute each element as before, so that results are
+bit-identical for any number of threads. `loops.dependence` shows that the stores of the loops are independent. Loops that
+only fill scratch run in each task, on private scratch; if that takes long, they are a separate phase, which is divided too
+and fills scratch that all tasks read. A barrier separates phases.
 
-As many tasks as threads leave all waiting for the slowest: processors do not run alike, and others use them, too. So where it
-costs little, there are several tasks for each thread, and who is done first takes one more. A pool's thread begins where its
-own share begins, and goes on from there; only what is left at the end goes to another one.
+With one task per thread, all threads wait for the slowest: processors do not run alike, and other work uses them, too. So if
+it costs little, there are several tasks per thread, and the thread that is done first takes one more. A pool's thread starts
+at its own share and goes on from there; only the tasks left at the end go to another thread.
 """
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ from ..row_tiling.ring_buffers import copied
 from ..target.costs import Costs
 
 MAX_LONGEST_FRACTION = 0.8
-"""The longest task must take no more than this fraction of what all take."""
+"""Maximum cycles of the longest task, as a fraction of the cycles of the whole function."""
 MAX_DIVIDED_DEPTH = 3
-"""Levels of nested loops among which the one to divide is looked for."""
+"""Number of levels of nested loops in which the search looks for loops to divide."""
 WORK_UNITS = 1 << 20
-"""Into how many units the work is counted, about."""
+"""Approximate number of units in the work of a phase."""
 
 
 def task_count(function: Function, threads: int, costs: Costs) -> int:
-    """How many tasks its work is worth, with one for each thread."""
+    """Return the number of tasks, at most one per thread, that the work of a function is worth."""
     return max(1, min(threads, int(cycles(function, costs) // costs.task_grain_cycles)))
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A function that takes a range of units of its work, and how it has been divided."""
+    """A function that takes a range of units of its work, and the record of its division."""
     function: Function
     tasks: TaskRecord
 
 
 def share(function: Function, threads: int, costs: Costs) -> Shared | None:
-    """The function divided among threads; None where that does not pay."""
+    """Return the function divided among threads; None if that does not pay."""
     count, whole = task_count(function, threads, costs), cycles(function, costs)
     if count < 2:
         return None
@@ -86,7 +86,7 @@ def share(function: Function, threads: int, costs: Costs) -> Shared | None:
 
 
 def share_among(function: Function, tasks: int, costs: Costs) -> Shared | None:
-    """The function divided into `tasks` tasks, whether that pays or not; None where it cannot be."""
+    """Return the function divided into `tasks` tasks, whether that pays or not; None if it cannot be divided."""
     best = Divider(function, costs).best(tasks) if 1 < tasks <= MOST else None
     return None if best is None else Shared(rewritten(function, best, tasks), record_of(function, tasks, best, costs))
 
@@ -98,7 +98,7 @@ def record_of(function: Function, tasks: int, division: Division, costs: Costs) 
 
 
 def expected_cycles(division: Division, per_thread: int, costs: Costs) -> float:
-    """Until the last thread is done, where each runs `per_thread` tasks."""
+    """Return the cycles until the last thread is done, if each thread runs `per_thread` tasks."""
     barriers = costs.barrier_cycles * len(division.phases)
     task = division.cycles - barriers
     claims = costs.task_claim_cycles * len(division.phases) * (per_thread > 1)
@@ -106,13 +106,13 @@ def expected_cycles(division: Division, per_thread: int, costs: Costs) -> float:
 
 
 def own_scratch(function: Function, division: Division) -> int:
-    """Bytes of scratch that a task has for itself."""
+    """Return the bytes of private scratch of a task."""
     return sum(b.nbytes for b in function.scratch if b not in division.shared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """A loop that is divided: its iterations, and the cycles of one, over all iterations of the loops around it."""
+    """A divided loop: its iterations, and the cycles of one iteration, summed over all iterations of the enclosing loops."""
     loop: For
     iterations: int
     cycles: float
@@ -120,13 +120,13 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Where the iterations of a loop lie on the line of units: iteration i from `first + i * each` on."""
+    """The units of the iterations of a loop: iteration i has `each` units, from unit `first + i * each` on."""
     first: int
     each: int
     iterations: int
 
     def iterations_in(self, low: int, high: int) -> int:
-        """How many iterations have the middle of their units there."""
+        """Return the number of iterations whose middle unit is in the range from `low` to before `high`."""
         def before(unit: int) -> int:
             return min(max(-(-(unit - self.first - self.each // 2) // self.each), 0), self.iterations)
         return before(high) - before(low)
@@ -134,8 +134,8 @@ class Units:
 
 @dataclass(slots=True)
 class Division:
-    """How a function is divided: its loops with their units, the end of each phase, and the scratch that all tasks share.
-    `cycles` is how long the longest task takes."""
+    """The division of a function: its loops with their units, the end of each phase in units, and the scratch that all tasks
+    share. `cycles` are the cycles of the longest task."""
     units: dict[int, Units] = field(default_factory=dict)
     phases: list[int] = field(default_factory=list)
     shared: set[Buffer] = field(default_factory=set)
@@ -143,15 +143,15 @@ class Division:
 
 
 def divide(function: Function, tasks: int, costs: Costs, best: Division | None = None) -> Function | None:
-    """The function for units of its work, to be run in `tasks` tasks; None where its loops cannot be divided so that it
-    pays. Scratch of the result is there once for each task. `best` is how, where that is known."""
+    """Return the function for units of its work, to be run in `tasks` tasks; None if no division of its loops pays. Private
+    scratch of the result has a copy for each task. `best` is the division, if it is known."""
     best = best or Divider(function, costs).best(tasks)
     pays = best is not None and best.cycles <= MAX_LONGEST_FRACTION * cycles(function, costs)
     return rewritten(function, best, tasks) if best is not None and pays else None
 
 
 class Divider:
-    """Looks for loops of a function that can be divided."""
+    """The search for loops of a function that can be divided."""
 
     def __init__(self, function: Function, costs: Costs) -> None:
         self.function, self.costs = function, costs
@@ -164,12 +164,12 @@ class Divider:
                 self.filling.update(dict.fromkeys(writes, round(self.model.statement(stmt))))
 
     def best(self, tasks: int) -> Division | None:
-        """The division into `tasks` tasks whose longest task is shortest."""
+        """Return the division into `tasks` tasks whose longest task is shortest; None if there is no division."""
         found = [d for level in range(MAX_DIVIDED_DEPTH) if (d := self.division(level, tasks)) is not None]
         return min(found, key=lambda d: d.cycles, default=None)
 
     def division(self, level: int, tasks: int) -> Division | None:
-        """Loops at a depth, or less deep where there are none."""
+        """Return the division of the loops at a depth, or less deep where there are none; None if they cannot be divided."""
         result, end, common = Division(), 0, 0.0
         phase: list[Share] = []
         read: set[Buffer] = set()
@@ -199,7 +199,7 @@ class Divider:
                 return None
             targets = writes - self.scratch or writes
             if reads & written or targets & read or targets & written & self.scratch or any(
-                    stored[b] >= b.size for b in targets & written):  # all of it was: this is written again
+                    stored[b] >= b.size for b in targets & written):  # the whole buffer was stored: this stores it again
                 barrier()
             found = (self.shares(stmt, targets, depth, 1) for depth in range(level, -1, -1))
             shares = next((s for s in found if s is not None), None)
@@ -220,11 +220,11 @@ class Divider:
         return result
 
     def is_repeated(self, stmt: Stmt, writes: Set[Buffer]) -> bool:
-        """True if each task does it for itself."""
+        """True if each task runs a statement itself, on private scratch."""
         return writes <= self.scratch and all(self.filling[b] <= self.costs.repeated_fill_cycles for b in writes)
 
     def shares(self, loop: For, targets: Set[Buffer], depth: int, around: int) -> list[Share] | None:
-        """The loops at a depth below `loop` that together store all `targets`; None where they cannot be divided."""
+        """Return the loops at a depth below `loop` that together store all `targets`; None if they cannot be divided."""
         if loop.params:
             return None
         if depth == 0:
@@ -252,7 +252,7 @@ class Divider:
         return found or None
 
     def count(self, result: Division, shares: Sequence[Share], start: int, tasks: int) -> int:
-        """Put the loops of a phase on the line of units; where it ends."""
+        """Assign units to the loops of a phase, from the unit `start` on; return the end of the phase."""
         total = sum(s.iterations * s.cycles for s in shares)
         each = [max(2, 2 * round(s.cycles * WORK_UNITS / (2 * max(total, 1)))) for s in shares]
         firsts = itertools.accumulate((s.iterations * n for s, n in zip(shares, each)), initial=start)
@@ -268,7 +268,7 @@ class Divider:
         return end
 
     def beside(self, stmt: Stmt, inside: Set[int]) -> float:
-        """Cycles of what stands around divided loops: each task does it."""
+        """Return the cycles of the statements around divided loops, which each task runs."""
         if not isinstance(stmt, For) or id(stmt) in inside or not any(id(s) in inside for s in walk(stmt.body)):
             return 0.0
         own = sum(self.beside(s, inside) if holds(s, inside) else self.model.statement(s) for s in stmt.body)
@@ -276,13 +276,13 @@ class Divider:
 
 
 def holds(stmt: Stmt, loops: Set[int]) -> bool:
-    """True if one of the loops is this one, or in it."""
+    """True if a statement is one of the loops, or contains one of them."""
     return id(stmt) in loops or (isinstance(stmt, For) and any(id(s) in loops for s in walk(stmt.body)))
 
 
 # ---- the function ----------------------------------------------------------------------------------------------------
 def rewritten(function: Function, division: Division, tasks: int) -> Function:
-    """The function with the bounds of its divided loops from units."""
+    """Return the function with the bounds of its divided loops computed from units."""
     numbers = itertools.count(1 + max(number_of(stmt) for stmt in walk(function.body)))
     low, high = Var(next(numbers), INDEX, 0), Var(next(numbers), INDEX, 0)
     head: Block = []
@@ -293,7 +293,7 @@ def rewritten(function: Function, division: Division, tasks: int) -> Function:
         return result
 
     def iteration(unit: Var, units: Units, first: int) -> Var:
-        """The first iteration whose middle is not before a unit."""
+        """Return the first iteration whose middle unit is not before `unit`."""
         past = op("max", op("sub", unit, units.first + units.each // 2), 0)
         number = op("min", op("div", op("add", past, units.each - 1), units.each), units.iterations)
         return op("add", number, first) if first else number

@@ -1,7 +1,7 @@
-"""Kernels -> functions of the loop IR, with a record of how each has come about.
+"""Kernels -> functions of the loop IR, with a record of the schedule of each.
 
-A kernel is flattened, cut where guards change, and each nest gets the first strategy that recognises it (`strategies`); so the
-loops follow from the pattern of the expression and from the target, never from an operator's name.
+A kernel is flattened and cut where guards change, and each nest gets the first strategy that recognises it (`strategies`). So
+the loops follow from the pattern of the expression and from the target, never from an operator's name.
 """
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from .winograd.winograd import Winograd
 
 Ready = Callable[[Function], None]
 MIN_SURELY_DIVIDED_TERMS = 1 << 20
-"""Terms of a kernel that is surely worth dividing, so that it is scheduled for that at once."""
+"""Minimum number of terms of a kernel that is surely worth dividing, so that it is scheduled for several threads at once."""
 
 
 # ---- one kernel ------------------------------------------------------------------------------------------------------
 def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy]:
-    """The nests of a kernel with their strategies, in order; together they write each output once."""
+    """Return the strategies of the nests of a kernel, in order; together they write every output."""
     if 0 in kernel.out.shape:
         return ()
     constraints = Constraints(machine_for(kernel.value, kernel.out, request.target), request.precision, request.by_rows,
@@ -77,7 +77,7 @@ def strategies_of(kernel: Kernel, request: ScheduleRequest) -> Sequence[Strategy
 
 
 def of_nest(nest: Nest, constraints: Constraints, may_repeat: bool = False) -> Sequence[Strategy]:
-    """The same of a nest, cut into pieces; outputs may be written twice, if that is less code."""
+    """Return the strategies of the pieces of a nest. With `may_repeat`, outputs may be written twice, if that is less code."""
     by_rows, target = constraints.by_rows and bool(nest.axes), constraints.target
     constraints = replace(constraints, by_rows=by_rows)
     pieces = split(nest, by_rows, target, NestPhases(constraints))
@@ -86,8 +86,8 @@ def of_nest(nest: Nest, constraints: Constraints, may_repeat: bool = False) -> S
 
 
 def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | None:
-    """Why a kernel takes the plain sums of float32 though another precision is allowed. Of limbs it does not depend on how rows
-    are cut; a minimal filter is for whole kernels."""
+    """Return the reason why a kernel takes plain sums of float32 although another precision is allowed, or None. The reason
+    against limbs does not depend on how rows are cut; a minimal filter is for whole kernels."""
     if precision == "winograd":
         return winograd.refusal(kernel, target) or "it is tiled by rows"
     nest, uses = flatten(kernel), NestPhases(Constraints(target, precision))
@@ -102,7 +102,7 @@ def in_floats(kernel: Kernel, target: Target, precision: Precision) -> str | Non
 
 
 def instead(kernel: Kernel, strategies: Sequence[Strategy], request: ScheduleRequest) -> str:
-    """Why a contraction is done in float32 where another precision is allowed."""
+    """Return the reason why a contraction is computed in float32 although another precision is allowed, or ''."""
     sums = [s.inner if isinstance(s, PaddedInput) else s for s in strategies]
     has_floats = any(isinstance(s, ContractionStrategy) and s.pattern.reduce.dtype == "float32" for s in sums)
     if request.precision == "f32" or not has_floats:
@@ -112,15 +112,15 @@ def instead(kernel: Kernel, strategies: Sequence[Strategy], request: ScheduleReq
 
 def schedule(kernel: Kernel, target: Target, by_rows: bool = False, rings: Rings = NONE, keeps: int = 0,
              precision: Precision = "f32", findings: Choices = ()) -> Function:
-    """The loops of a kernel. With `by_rows` the function takes the first and the last of the rows to compute: values
-    of the first axis with an extent above 1. `rings` says which buffers keep only their last rows, and where
-    (`row_tiling`); `keeps` down to which depth loops stay that run once."""
+    """Return the loops of a kernel. With `by_rows` the function takes the bounds of the rows to compute: values of the first
+    axis with an extent above 1. `rings` maps each buffer that keeps only its last rows to its ring buffer (`row_tiling`);
+    `keeps` is the depth down to which loops stay that run once."""
     return scheduled(kernel, ScheduleRequest(target, precision, by_rows, rings, keeps, findings)
                      ).function
 
 
 def scheduled(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
-    """The loops of a kernel, and how they have come about."""
+    """Return the loops of a kernel with the record of its schedule."""
     checkpoint()
     asked = request.asked
     if asked and asked.nests and asked.nests[0].name.startswith(printable(f"{kernel.out.name}.next")):
@@ -137,7 +137,7 @@ def scheduled(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
 
 
 def through_scratch(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
-    """The loops of a kernel that reads what it overwrites, in another order: all of its values first, then the stores."""
+    """Schedule a kernel that would read elements after overwriting them: compute all values first, then store them."""
     b = Builder(kernel.out.name)
     next_values = b.scratch(Buffer(f"{kernel.out.name}.next", kernel.out.dtype, kernel.out.shape, "scratch"))
     values = replace(kernel, out=next_values)
@@ -151,14 +151,14 @@ def through_scratch(kernel: Kernel, request: ScheduleRequest) -> Scheduled:
 
 
 def lower_all(b: Builder, strategies: Sequence[Strategy], by_rows: bool) -> None:
-    """All nests of a kernel, one after the other."""
+    """Write the loops of all nests of a kernel, one after the other."""
     for strategy in strategies:
         nest = strategy.nest
         strategy.lower(b, RowRange.of(b, nest.low, nest.axes[0].extent) if by_rows and nest.axes else None)
 
 
 def describe(kernel: Kernel, target: Target, precision: Precision = "f32", findings: Choices = ()) -> str:
-    """The schedule of a kernel by itself, as text: a line for each nest."""
+    """Return the schedule of a kernel by itself, as text: a line for each nest."""
     request = ScheduleRequest(target, precision, findings=findings)
     found = strategies_of(kernel, request)
     record = KernelRecord(kernel.origin, tuple(map(record_of, found)), in_floats=instead(kernel, found, request))
@@ -168,8 +168,8 @@ def describe(kernel: Kernel, target: Target, precision: Precision = "f32", findi
 # ---- one kernel for several threads ----------------------------------------------------------------------------------
 def divided(kernel: Kernel, request: ScheduleRequest, threads: int, cache: ScheduleCache | None = None
             ) -> tuple[Scheduled, Shared | None]:
-    """A kernel scheduled for `threads` threads, and its function divided into tasks; or for one thread, where dividing it does
-    not pay."""
+    """Schedule a kernel for `threads` threads and divide its function into tasks; schedule it for one thread if dividing it
+    does not pay."""
     schedule = (cache or ScheduleCache(scheduled)).schedule
     plain = None if work(kernel) >= MIN_SURELY_DIVIDED_TERMS else schedule(kernel, request)
     if not may_divide(kernel) or (plain and task_count(plain.function, threads, request.target.costs) == 1):
@@ -181,7 +181,7 @@ def divided(kernel: Kernel, request: ScheduleRequest, threads: int, cache: Sched
 
 def divided_as_asked(kernel: Kernel, request: ScheduleRequest, record: KernelRecord, cache: ScheduleCache
                      ) -> tuple[Scheduled, Shared | None]:
-    """A kernel with as many tasks as a text says."""
+    """Schedule a kernel with the number of tasks that a schedule text gives."""
     if record.tasks is None:
         return cache.schedule(kernel, request), None
     deep = cache.schedule(kernel, replace(request, keeps=MAX_DIVIDED_DEPTH))
@@ -189,7 +189,7 @@ def divided_as_asked(kernel: Kernel, request: ScheduleRequest, record: KernelRec
 
 
 def among(function: Function | None, record: KernelRecord, target: Target) -> Shared:
-    """The function in as many tasks as a text says."""
+    """Divide a function into the number of tasks that a schedule text gives."""
     assert record.tasks
     if function is None or (found := share_among(function, record.tasks.count, target.costs)) is None:
         raise Problem(f"the work of {record.origin!r} cannot be divided into {record.tasks.count} tasks", record.tasks.position,
@@ -203,7 +203,7 @@ def may_divide(kernel: Kernel) -> bool:
 
 
 def work(kernel: Kernel) -> int:
-    """Elements, and terms of sums, that a kernel computes."""
+    """Return the number of terms of a kernel: its elements, times the terms of its sums."""
     sums = {a for e in nodes(kernel.value) if isinstance(e, Reduce) for a in e.axes}
     return math.prod(a.extent for a in {*kernel.axes, *sums})
 
@@ -212,9 +212,9 @@ def work(kernel: Kernel) -> int:
 def lower(kernels: Kernels, target: Target, rows: RowPolicy | None = None, threads: int = 1,
           precision: Precision = "f32", findings: Choices = (), asked: ScheduleText | None = None,
           weights: Weights = "int8") -> Program:
-    """Every kernel as loops. Kernels whose values in between are too large for the cache run together, some rows at a
-    time; with `rows` "memory" those with which the least memory is needed, with "never" none. Steps with work enough are
-    divided among `threads` threads. `asked` is the text of a schedule, where one is given."""
+    """Lower every kernel to loops. Kernels whose intermediate tensors are too large for the cache run together, some rows at a
+    time; with `rows` "memory", these are the kernels with which the least memory is needed; with "never", there are none. Steps
+    with enough work are divided among `threads` threads. `asked` is the text of a schedule, if one is given."""
     tiled = tile_by_rows(kernels, target, rows, threads, with_minimal_filters(kernels, target, precision))
     request = ScheduleRequest(target, precision, findings=findings, weights=weights)
     return Lowering(kernels, tiled, request, threads, ScheduleCache(scheduled), records_of(asked, kernels)).program()
@@ -224,20 +224,21 @@ def lower_each_way(kernels: Kernels, target: Target, rows: RowPolicy | None = No
                    workspace_io: bool = False, ready: Ready | None = None, precision: Precision = "f32",
                    findings: Choices = (), asked: ScheduleText | None = None, weights: Weights = "int8",
                    plain: bool = False) -> list[Program]:
-    """`lower`, with every order of the steps of which only a plan can tell which needs the least memory. `ready` is called
-    with each function of the first of them as soon as it is there. With `plain`, elements are computed one by one."""
+    """Do the work of `lower` for each order of the steps that may need the least memory; only a memory plan can tell which.
+    Call `ready` with each function of the first order as soon as the function is complete. With `plain`, compute elements one
+    by one."""
     request = ScheduleRequest(target, precision, findings=findings, weights=weights, plain=plain)
     cache = ScheduleCache(scheduled)
     found = ways(kernels, target, rows, threads, workspace_io, with_minimal_filters(kernels, target, precision))
     records = records_of(asked, kernels)
-    if records is not None:  # of ways with other rows than those that it says, there is none for it
+    if records is not None:  # the schedule does not fit ways with other rows than its own
         found = [way for way in found if has_rows(kernels, way, records)] or found[:1]
     return [Lowering(kernels, way, request, threads, cache, records, None if number else ready).program()
             for number, way in enumerate(found)]
 
 
 def with_minimal_filters(kernels: Kernels, target: Target, precision: Precision) -> frozenset[int]:
-    """The kernels that take a minimal filter where they are not tiled by rows."""
+    """Return the kernels that take a minimal filter unless they are tiled by rows."""
     if precision != "winograd":
         return frozenset()
     return frozenset(i for i, k in enumerate(kernels.kernels) if Winograd.recognise(k, Constraints(target)))
@@ -245,7 +246,7 @@ def with_minimal_filters(kernels: Kernels, target: Target, precision: Precision)
 
 @dataclass(slots=True)
 class Lowering:
-    """The kernels of a program on their way to loops, in an order of the steps. `asked` are the schedules that a text gives."""
+    """The lowering of a program's kernels to loops, in one order of the steps. `asked` are the schedules of a schedule text."""
     kernels: Kernels
     tiled: TiledByRows
     request: ScheduleRequest
@@ -255,7 +256,7 @@ class Lowering:
     ready: Ready | None = None
 
     def program(self) -> Program:
-        """All of them."""
+        """Lower all kernels and return the program."""
         k = self.kernels
         rows = row_records(k, self.tiled)
         for record, other in zip(rows, self.asked or ()):
@@ -278,7 +279,7 @@ class Lowering:
         return Program(k.name, k.inputs, k.outputs, k.kernels, tuple(functions), steps, k.variables, k.faults, schedules)
 
     def alone(self, number: int, kernel: Kernel) -> tuple[Scheduled, TaskRecord | None]:
-        """A kernel with a function of its own."""
+        """Schedule a kernel that has a function of its own."""
         record = self.asked[number] if self.asked is not None else None
         by_rows, rings = number in self.tiled.by_rows, self.tiled.rings
         request = replace(self.request, asked=record)
@@ -292,7 +293,7 @@ class Lowering:
         return (replace(made, function=shared.function), shared.tasks) if shared else (made, None)
 
     def own_copies(self, number: int, function: Function) -> Function:
-        """The function of a kernel that runs by rows, with memory of its own for each task that runs beside others."""
+        """Return the function of a kernel that runs by rows, with private memory for each of the tasks that run in parallel."""
         if self.threads == 1:
             return function
         beside = beside_each_other(self.tiled)
@@ -302,8 +303,8 @@ class Lowering:
     # ---- kernels whose loops are inside those of another -------------------------------------------------------------
     def of_chain(self, number: int, chain: RowChain, chained: dict[int, Sequence[NestRecord]]
                  ) -> tuple[Scheduled, TaskRecord | None]:
-        """The function of a kernel of a chain: without anything in it, where that of the last one does its work. The nests of
-        all of them are `chained`."""
+        """Return the function of a kernel of a chain. The function of the last kernel does the work of all; the others are
+        empty. Note the nests of all kernels of the chain in `chained`."""
         if number != chain.kernels[-1]:
             return Scheduled(Function(self.kernels.kernels[number].out.name, (), (), [])), None
         record = self.asked[number] if self.asked is not None else None
@@ -323,7 +324,7 @@ class Lowering:
         noted: dict[int, list[NestRecord]] = {i: [] for i in chain.kernels}
 
         def lower_nest(b: Builder, number: int, nest: Nest) -> None:
-            """The loops of a nest inside those that are open; in floats as they are."""
+            """Write the loops of a nest inside the open loops; contractions of float32 stay in float32."""
             found = of_nest(nest, Constraints(machine_for(nest.value, nest.out, self.request.target)))
             if self.asked is not None:
                 start, record = len(noted[number]), self.asked[number]
@@ -341,7 +342,7 @@ class Lowering:
 
 @contextmanager
 def noted(kernel: Kernel) -> Iterator[None]:
-    """Say of a fault which kernel it is of."""
+    """Note the kernel in an exception, unless the exception is a Problem."""
     try:
         yield
     except Exception as error:
@@ -351,13 +352,13 @@ def noted(kernel: Kernel) -> Iterator[None]:
 
 
 def beside_each_other(tiled: TiledByRows) -> dict[int, int]:
-    """Of kernels whose rows are divided into tasks: how many."""
+    """Map each kernel whose rows are divided into tasks to the number of these tasks."""
     return {s.kernel: len(group.tasks) for group in walk(tiled.steps) if isinstance(group, Parallel)
             for task in group.tasks for s in task}
 
 
 def row_records(kernels: Kernels, tiled: TiledByRows) -> list[KernelRecord]:
-    """The records of all kernels, of which only the rows that run at a time are known."""
+    """Return the records of all kernels, with only the rows that run at a time filled in."""
     beside, result = beside_each_other(tiled), []
     for i, kernel in enumerate(kernels.kernels):
         ring, chain = tiled.rings.get(kernel.out), tiled.chain(i)
@@ -368,7 +369,7 @@ def row_records(kernels: Kernels, tiled: TiledByRows) -> list[KernelRecord]:
 
 
 def records_of(asked: ScheduleText | None, kernels: Kernels) -> tuple[KernelRecord, ...] | None:
-    """The schedule of each kernel that a text asks for; a Problem where it has more kernels or fewer."""
+    """Return the schedule of each kernel that a text asks for. Raise a Problem if the text has more or fewer kernels."""
     if asked is None:
         return None
     records, count = asked.read(), len(kernels.kernels)
@@ -380,13 +381,13 @@ def records_of(asked: ScheduleText | None, kernels: Kernels) -> tuple[KernelReco
 
 
 def has_rows(kernels: Kernels, tiled: TiledByRows, asked: Sequence[KernelRecord]) -> bool:
-    """True if the rows that run at a time are those that a text says."""
+    """True if the rows that run at a time are those that a schedule text gives."""
     return all((a.rows, a.chain) == (b.rows, b.chain) for a, b in zip(row_records(kernels, tiled), asked))
 
 
 def check_rows(record: KernelRecord, asked: KernelRecord) -> None:
-    """A Problem where a text says that other rows of a kernel run at a time than do. That is decided for all kernels together,
-    before their nests have strategies."""
+    """Raise a Problem if other rows of a kernel run at a time than a schedule text gives. Row tiling is decided for all kernels
+    together, before their nests have strategies."""
     for own, other in ((record.rows, asked.rows), (record.chain, asked.chain)):
         if own != other:
             raise differs((other or asked).position,

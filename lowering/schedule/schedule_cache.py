@@ -1,5 +1,6 @@
-"""Kernels of one signature are scheduled once: the function of a later one is that of the first with its own buffers, and with
-what the schedule makes of its own constants. Where these say something else than those of the first, it is scheduled anew.
+"""A cache of schedules: kernels of one signature are scheduled once. A later kernel gets the function of the first with its
+own buffers, and with the arrays derived from its own constants. If its constants have other facts than those of the first
+kernel, the later kernel is scheduled anew.
 """
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from .strategy import Precision, Weights
 Rings = Mapping[Buffer, Buffer]
 NONE: Rings = {}
 MAX_TRIED_FUNCTIONS = 3
-"""Functions of one signature, for constants that say different things, that are tried for a kernel."""
+"""Maximum number of functions of one signature, for constants with different facts, that are tried for a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
-    """How a kernel is to be scheduled: for a machine, in a precision, as a whole or `by_rows`, with buffers that lie in
-    `rings`, keeping loops that run once down to the depth `keeps`; with the strategies that `findings` say, or
-    that are `asked` for, and `weights` of bytes kept so; or in `plain` loops alone."""
+    """The parameters of a kernel's schedule: the target, the precision, whether the kernel runs as a whole or `by_rows`, the
+    `rings` in which buffers are stored, and the depth `keeps` down to which loops stay that run once; the strategies from
+    `findings`, or those `asked` for; the storage of byte `weights`; or `plain` loops alone."""
     target: Target
     precision: Precision = "f32"
     by_rows: bool = False
@@ -45,8 +46,8 @@ class ScheduleRequest:
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """The loops of a kernel, its nests with their strategies, and what is derived from constants, where that is known.
-    `in_floats` says why a contraction is computed in float32 where limbs are allowed."""
+    """The loops of a kernel, its nests with their strategies, and the arrays derived from constants, if these are known.
+    `in_floats` is the reason why a contraction is computed in float32 although limbs are allowed."""
     function: Function
     nests: tuple[NestRecord, ...] = ()
     derived: tuple[Derived, ...] | None = None
@@ -55,14 +56,14 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What has been scheduled, the buffers of its kernel in the order of the signature with their rings, and what it has of
-    constants."""
+    """A schedule in the cache, the buffers of its kernel in the order of the signature, followed by their rings, and the arrays
+    derived from constants."""
     scheduled: Scheduled
     buffers: tuple[Buffer, ...]
     derived: tuple[Derived, ...]
 
     def again(self, kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Scheduled | None:
-        """The same for another kernel of the signature, whose buffers stand for these; None where there is none."""
+        """Return this schedule with other buffers, for another kernel of the signature; None if it needs different code."""
         made, function = [d.again(buffers) for d in self.derived], self.scheduled.function
         if any(arrays is None for arrays in made):
             return None
@@ -79,19 +80,19 @@ class Known:
 
 
 def like(buffer: Buffer, name: str) -> Buffer:
-    """A buffer of its own that is like another."""
+    """Return a new buffer that differs from another only in its name."""
     return Buffer(name, buffer.dtype, buffer.shape, buffer.role, buffer.data, buffer.copies)
 
 
 @dataclass(slots=True)
 class ScheduleCache:
-    """What has been scheduled for one program, by a function that schedules one kernel."""
+    """The schedules of one program. `scheduled` is the function that schedules one kernel."""
     scheduled: Callable[[Kernel, ScheduleRequest], Scheduled]
     known: dict[Text, list[Known]] = field(default_factory=dict)
 
     def schedule(self, kernel: Kernel, request: ScheduleRequest) -> Scheduled:
-        """A kernel scheduled, as the function does it."""
-        if request.findings or request.precision != "f32":  # more than the signature decides, and more is read of constants
+        """Return the schedule of a kernel, as `scheduled` would."""
+        if request.findings or request.precision != "f32":  # depends on more than the signature, and reads more of constants
             return self.scheduled(kernel, request)
         signature, buffers = signature_of(kernel, request.rings)
         asked = None if request.asked is None else tuple([n.strategy for n in request.asked.nests])
@@ -107,17 +108,18 @@ class ScheduleCache:
 
 
 def ringed(buffers: Sequence[Buffer], rings: Rings) -> tuple[Buffer, ...]:
-    """The rings that these buffers lie in."""
+    """Return the rings in which these buffers are stored."""
     return tuple([rings[b] for b in buffers if b in rings])
 
 
 def matched(old: Sequence[Buffer], buffers: Sequence[Buffer], rings: Rings) -> dict[Buffer, Buffer]:
-    """What stands for the buffers of a function of the same signature, and for their rings."""
+    """Map the old buffers of a function of the same signature, and their rings, to the new ones."""
     return dict(zip(old, (*buffers, *ringed(buffers, rings)), strict=True))
 
 
 def is_known(function: Function, buffers: Sequence[Buffer], derived: Sequence[Derived]) -> bool:
-    """True if all memory of a function is of the kernel, scratch, or derived, and what it has of its own is named after it."""
+    """True if each buffer of a function is the kernel's, scratch or derived, and the names of scratch and derived buffers start
+    with the function's name."""
     made = {b for d in derived for b in d.buffers}
     named = all(b.name.startswith(function.name) for b in chain(made, function.scratch))
     return named and {*buffers, *made}.issuperset(function.params)

@@ -1,4 +1,4 @@
-"""The schedule of a program as text, and back: for each kernel the operators that it comes from, which of its rows run at a
+"""The schedule of a program as text, and back: for each kernel the operators that it comes from, the rows that run at a
 time, each loop nest with its axes and its strategy, and the tasks of its function.
 
     kernel 0: conv2d
@@ -6,7 +6,7 @@ time, each loop nest with its axes and its strategy, and the tasks of its functi
       result0 [y<24 x_c<192] contraction: fma, tiles of 12 rows by 1 vectors of 16, ...
       tasks: 8 by %3 x 24, 1 phase, about 3000 of 20000 cycles
 
-A text that is read may come from anywhere; a line that is none of these is a Problem with its place.
+A text to read may come from anywhere; any other line is a Problem with its position.
 """
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ EXPECTED = {"  rows:": ("how rows are tiled, before the loop nests", "rows: a ra
             "  float32:": ("what is computed in float32, before the loop nests", "float32: sums"),
             "  tasks:": ("tasks, behind the loop nests", "tasks: 4 by %0 x 24, 1 phase, about 9000 of 36000 cycles"),
             "": ("a loop nest, its axes and its strategy", "result0 [i0<3] elementwise: 1 vectors of 8")}
-"""What a line is taken for by how it begins, in words and as an example."""
+"""Description and example of the line that is expected, by the beginning of the line that was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleText:
-    """The text of a schedule, and what it is called in problems."""
+    """The text of a schedule, and its name in problems."""
     text: str
     source: str = "schedule"
 
@@ -44,12 +44,12 @@ class ScheduleText:
 
     @property
     def end(self) -> Position:
-        """Behind the last character that is no space: where a kernel is missing."""
+        """Position after the last character that is not a space: the position of a missing kernel."""
         return Source(self.source, self.text).position(len(self.text.rstrip()))
 
 
 def print_schedule(schedules: Sequence[KernelRecord]) -> str:
-    """All kernels, in order."""
+    """Return the text of the schedules of all kernels, in order."""
     return "\n".join(line for number, record in enumerate(schedules) for line in lines_of(number, record))
 
 
@@ -72,17 +72,17 @@ def lines_of(number: int, record: KernelRecord) -> Iterator[str]:
 
 
 def axes_of(nest: NestRecord) -> str:
-    """The axes of a nest with their extents, outermost first."""
+    """Return the text of the axes of a nest with their extents, outermost first."""
     return "[" + (" ".join(f"{name}<{extent}" for name, extent in nest.axes) or "one element") + "]"
 
 
 def read_schedule(text: str, name: str = "schedule") -> tuple[KernelRecord, ...]:
-    """The schedules that a text says; positions are in a source of this name."""
+    """Return the schedules that a text describes; their positions are in a source of this name."""
     return ScheduleReader(text, name).schedules()
 
 
 class ScheduleReader:
-    """Reads a schedule line by line."""
+    """A reader of a schedule, line by line."""
 
     def __init__(self, text: str, name: str) -> None:
         self.source = Source(name, text)
@@ -102,12 +102,12 @@ class ScheduleReader:
         return self.lines[self.number] if self.number < len(self.lines) else None
 
     def position(self) -> Position:
-        """Of the line that was read last."""
+        """Return the position of the line that was read last."""
         line = self.lines[self.number - 1]
         return Position(self.source, self.number, len(line) - len(line.lstrip()) + 1)
 
     def accept(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The next line, if it is one of these."""
+        """Read the next line if it matches a pattern, and return the match."""
         match = pattern.fullmatch(self.peek() or "")
         self.number += match is not None
         return match

@@ -1,10 +1,9 @@
-"""Other ways to run a kernel than the cost model's: what a measured search (`jit.tools.tune`) tries, how its findings are
-named, and how nests get the strategies that findings or a text ask for.
+"""Alternatives to the cost model's choice for a kernel: the strategies that a measured search (`jit.tools.tune`) tries, the
+names of its findings, and the assignment of the strategies that findings or a schedule text ask for.
 
-A finding says, for a kernel, which strategy each of its nests is to have. The kernel is named by a digest of its expression
-in which buffers have no names; a strategy by its text. A finding whose text is none of a nest's alternatives changes nothing,
-because it may be of an earlier version; a text that somebody gives is a Problem there. So either can make code slow, but never
-wrong.
+A finding gives the strategy of each nest of a kernel. The name of the kernel is a digest of its expression, in which buffers
+have no names; the name of a strategy is its text. A finding that names none of a nest's alternatives changes nothing, because
+it may come from an earlier version; a schedule text that does so is a Problem. So either can make code slow, but never wrong.
 """
 from __future__ import annotations
 
@@ -21,16 +20,16 @@ from .schedule_text import axes_of
 from .strategy import Strategy
 
 Choices = tuple[tuple[str, tuple[str, ...]], ...]
-"""Findings: the name of a kernel, and the texts of its nests' strategies."""
+"""Findings: for each kernel, its name and the texts of its nests' strategies."""
 
 
 def alternatives(strategy: Strategy) -> tuple[Strategy, ...]:
-    """The strategy as it is, then each other of its nest that is worth a trial. No two print alike."""
+    """Return the strategy itself, then every other strategy of its nest that is worth a trial. No two print alike."""
     return tuple({str(s): s for s in (strategy, *strategy.alternatives())}.values())
 
 
 def tuned(strategies: Sequence[Strategy], kernel: Kernel, by_rows: bool, findings: Choices) -> Sequence[Strategy]:
-    """The strategies of a kernel's nests, but those that findings give them."""
+    """Return the strategies of a kernel's nests, replaced by those of its findings, if there are any."""
     wanted = by_name(findings).get(name_of(kernel, by_rows)) if findings else None
     if wanted is None or len(wanted) != len(strategies):
         return strategies
@@ -38,8 +37,8 @@ def tuned(strategies: Sequence[Strategy], kernel: Kernel, by_rows: bool, finding
 
 
 def as_asked(strategies: Sequence[Strategy], nests: Sequence[NestRecord], kernel: KernelRecord) -> Sequence[Strategy]:
-    """The strategies that a text asks for, of nests of a kernel; a Problem where it has other nests, or what none of them can
-    have."""
+    """Return the strategies that a text asks for in the nests of a kernel. Raise a Problem if the text has other nests, or a
+    strategy that its nest cannot have."""
     if len(strategies) != len(nests):
         raise Problem(f"the schedule has {len(nests)} loop nests for a kernel that has {len(strategies)}",
                       nests[0].position if nests else kernel.position, kind="schedule",
@@ -63,7 +62,7 @@ def asked(strategy: Strategy, nest: NestRecord) -> Strategy:
 
 
 def record_of(strategy: Strategy) -> NestRecord:
-    """What is noted of a nest that runs so."""
+    """Return the record of a nest with this strategy."""
     nest = strategy.nest
     return NestRecord(printable(nest.name), tuple([(printable(a.name), a.extent) for a in nest.axes]), str(strategy))
 
@@ -74,7 +73,7 @@ def by_name(findings: Choices) -> Mapping[str, tuple[str, ...]]:
 
 
 def name_of(kernel: Kernel, by_rows: bool) -> str:
-    """A digest of what the kernel computes, the same for kernels that differ in their buffers' names and data alone."""
+    """Return a digest of the kernel's computation, the same for kernels that differ only in their buffers' names and data."""
     names = Unnamed(kernel.value)
     axes = ", ".join(f"{names.axis(a)}<{a.extent}" for a in kernel.axes)
     value = names.expression(kernel.value)
@@ -84,7 +83,7 @@ def name_of(kernel: Kernel, by_rows: bool) -> str:
 
 
 class Unnamed(KernelNames):
-    """Buffers by number, type, shape and role."""
+    """Names within a kernel that give buffers by number, role, type and shape."""
 
     def __init__(self, whole: Expr) -> None:
         super().__init__(whole)

@@ -1,5 +1,5 @@
-"""The strategies, in the order in which they are asked: the first that recognises a nest runs it. Two of them are of whole
-kernels, and are asked before a kernel is cut into nests.
+"""The strategies, in the order in which they are tried: the first that recognises a nest runs it. Strategies of whole kernels
+are tried before a kernel is cut into nests.
 """
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .window.window import Window
 from .winograd.winograd import Winograd
 
 KERNEL_STRATEGIES = (FourierTransform, Winograd, PaddedInput)
-"""Of whole kernels."""
+"""Strategies of whole kernels."""
 STRATEGIES = (RowReduction, ContractionStrategy, ColumnReduction, Gemv, Int8Window, Window, Transpose, Elementwise)
-"""Of nests. A contraction has a micro-kernel by the unit that does the work (`contraction.contraction_strategies`); the last
-one fits every nest."""
+"""Strategies of nests. The unit that does the work decides the micro-kernel of a contraction
+(`contraction.contraction_strategies`). The last strategy fits every nest."""
 
 
 def choose(nest: Nest, constraints: Constraints) -> Strategy:
-    """The strategy for a nest."""
+    """Return the first strategy that recognises a nest."""
     for strategy in STRATEGIES:
         if found := strategy.recognise(nest, constraints):
             return found
@@ -38,7 +38,7 @@ def choose(nest: Nest, constraints: Constraints) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class NestPhases:
-    """What becomes of the phases of a nest, for `nest.split_nest`."""
+    """The strategies' view of the phases of a nest, for `nest.split_nest`."""
     constraints: Constraints
 
     def share_contraction(self, nests: Sequence[Nest]) -> bool:

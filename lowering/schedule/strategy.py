@@ -1,8 +1,8 @@
-"""What a strategy is: one way to run a loop nest. It is recognised by the pattern of the nest's expression and by the machine,
-never by an operator's name; it writes its loops, says what they cost, names the other ways of its kind, and prints as one line,
-by which a text can ask for it.
+"""The interface of strategies: a strategy is one way to run a loop nest. The pattern of the nest's expression and the machine
+select it, never an operator's name. A strategy writes its loops, estimates their cost, lists the alternatives of its kind, and
+prints as one line, with which a schedule text can ask for it.
 
-The strategies are in the sub-folders; `strategies.py` has them in the order in which they are asked.
+The strategies are in the sub-folders; `strategies.py` lists them in the order in which they are tried.
 """
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .nest.loop_nest import Nest
 from .nest.row_range import RowRange
 
 Precision = Literal["f32", "bf16x6", "bf16x3", "winograd"]
-"""Of contractions of float32: exact products and one rounding for each term; or sums of products of bfloat16 limbs; or, of
-convolutions of 3 x 3, fewer products of transformed inputs."""
+"""Arithmetic of float32 contractions: exact products and one rounding for each term; or sums of products of bfloat16 limbs;
+or, for 3 x 3 convolutions, fewer products of transformed inputs."""
 
 Weights = Literal["int8", "int16"]
-"""How products by pairs of 16 bits (SMLAD) keep weights of bytes: as they are, or as such pairs, for twice the memory."""
+"""Storage of byte weights for products of pairs of 16 bits (SMLAD): as bytes, or as such pairs, for twice the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What decides about the strategy of a nest beside the nest: the machine, how contractions of float32 may be computed,
-    whether the first axis stays outermost, so that a caller may ask for a range of it, how weights of bytes are kept, and
-    whether several threads are to divide the loops."""
+    """Everything beside the nest that decides its strategy: the machine, the arithmetic of float32 contractions, whether the
+    first axis stays outermost, so that a caller may ask for a range of it, the storage of byte weights, and whether several
+    threads are to divide the loops."""
     target: Target
     precision: Precision = "f32"
     by_rows: bool = False
@@ -45,14 +45,14 @@ class Strategy(Protocol):
 
     @abstractmethod
     def lower(self, b: Builder, rows: RowRange | None) -> None:
-        """Write the loops; of the first axis only `rows`, where they are given."""
+        """Write the loops. If `rows` is given, write them only for that range of the first axis."""
 
     def cost(self) -> float:
-        """About how many cycles the loops take, by the cost model of the loop IR."""
+        """Return the approximate cycles of the loops, by the cost model of the loop IR."""
         b = Builder(self.nest.name)
         self.lower(b, None)
         return cycles(b.finish(), self.target.costs)
 
     def alternatives(self) -> Iterator[Strategy]:
-        """Other ways of the same kind that are worth a measurement; this one may be among them."""
+        """Return other strategies of the same kind that are worth a measurement; this one may be among them."""
         return iter(())
