@@ -1,5 +1,6 @@
 """Sampled grids: of a parametrized test that is marked `@pytest.mark.sampled(n)`, a run takes one case in n, other ones each
-day, so that n days take all of them. `pytest --whole` takes all cases, as does a run that names tests (`FILE::TEST`, `-k`).
+day, so that n days take all of them. A test without parameters is a grid of one case. `pytest --whole` takes all cases, as
+does a run that names tests (`FILE::TEST`, `-k`).
 
 The day is `TOSAIC_TEST_DAY`, an ordinal; `tests/conftest.py` sets it to today's, for all processes of a run.
 """

@@ -128,6 +128,7 @@ def holding(variables: dict[str, tuple[str, tuple[int, ...]]]) -> Any:
     return p.program(p.compute(y, copy, x))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("machine", [pytest.param(m, marks=pytest.mark.skipif(
     shutil.which(command[0]) is None, reason=f"there is no {command[0]}")) for m, command in COMPILERS.items()])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

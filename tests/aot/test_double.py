@@ -50,6 +50,7 @@ def test_an_object_needs_no_library_of_mathematics(name: str, tmp_path: Path) ->
     assert bool(symbols) == (name in SOFT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in (*MACHINES, SMALLEST)])
 def test_other_machines_give_nearly_the_same_numbers(machine: Machine, tmp_path: Path) -> None:
     """What has fused instructions rounds less often."""

@@ -64,6 +64,7 @@ def check(machine: Machine, folder: Path, name: str, form: ArtifactForm) -> Arti
     return artifact
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "machine"), covering(2, KERNELS, CASES))
 def test_a_constant_takes_half_and_the_result_is_the_same(name: str, machine: Machine, tmp_path: Path) -> None:
     artifact = check(machine, tmp_path, name, ArtifactForm())

@@ -69,6 +69,7 @@ def test_a_form_gives_the_same_bytes(tmp_path: Path, model: str, form: str) -> N
     check(tmp_path, model, *FORMS[form], HOST)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("form", "machine"), covering(
     2, ["all", "all, self contained", "self contained, caller's state", "all, caller's state"],
     [pytest.param(m, marks=needs(m), id=m.name) for m in BARE]))

@@ -94,6 +94,7 @@ def every_case() -> Module:
     return module(made)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("machine", "weights"), [
     pytest.param(m, weights, id=f"{m.name}, {weights}", marks=needs(m)) for m in PROCESSORS
     if m.name in CASES_RUN_ON for weights in {"cortex-m4": ("int8", "int16")}.get(m.name, ("int8",))])

@@ -56,6 +56,7 @@ def test_an_integer_model_gives_the_same_bytes(name: str, machine: Machine, tmp_
     assert prints(machine, tmp_path, tosaic.load(DATA / name), calls) == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name) for m in MACHINES
                                      if m.name not in ("host", "cortex-m4")])
 def test_a_wake_word_model_gives_the_same_bytes_step_by_step(machine: Machine, tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def test_a_wake_word_model_gives_the_same_bytes_step_by_step(machine: Machine, t
     assert prints(machine, tmp_path, model, calls) == printed(entries, calls)
 
 
+@pytest.mark.sampled(2)
 @machines
 @pytest.mark.parametrize("name", ["corpus/v_lstm.mlir", "corpus/f_mlp.mlir"])
 def test_a_float_model_gives_nearly_the_same_numbers(machine: Machine, name: str, tmp_path: Path) -> None:

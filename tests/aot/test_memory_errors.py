@@ -66,6 +66,7 @@ WRITE
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
 @pytest.mark.parametrize("name", MODELS)
 def test_valgrind_finds_nothing(tmp_path: Path, name: str) -> None:

@@ -34,6 +34,7 @@ int main(void) {
 }""")
 
 
+@pytest.mark.sampled(2)
 @dialects
 def test_models_with_variables_of_one_name_and_other_types_are_in_one_program(tmp_path: Path, compiler: str, standard: str
                                                                              ) -> None:
@@ -147,6 +148,7 @@ def test_an_object_has_no_initialised_data_and_each_initial_value_once(tmp_path:
     assert artifact.constant_bytes == 32 and artifact.variable_bytes == 32
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("model", ["counter.mlir", "corpus/v_lstm.mlir"])
 def test_no_form_of_a_model_has_initialised_data(tmp_path: Path, model: str, form: str) -> None:

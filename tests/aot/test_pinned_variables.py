@@ -74,6 +74,7 @@ def source(parts: dict[str, str]) -> str:
     return text
 
 
+@pytest.mark.sampled(2)
 @needs_gcc
 @pytest.mark.parametrize(("form", "parts", "compiler", "standard"), covering(2, [
     pytest.param(ArtifactForm(), OWN, id="own"), pytest.param(CALLER, HELD, id="caller")], dialects.args[1]))

@@ -51,6 +51,7 @@ def check(machine: Machine, folder: Path, name: str, artifact: Artifact, form: A
     assert machine.run(machine.build(folder, [folder / "main.c", *linked])) == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("pool_form", "suffixes", "name", "machine"), covering(2, [
     pytest.param("binary", {".bin", ".S"}, id="binary"), pytest.param("array", {".c"}, id="array")], MODELS, ON_SOME))
 def test_a_program_runs_with_the_files_of_its_pools(tmp_path: Path, machine: Machine, name: str, pool_form: str,
@@ -61,6 +62,7 @@ def test_a_program_runs_with_the_files_of_its_pools(tmp_path: Path, machine: Mac
     check(machine, tmp_path, name, artifact, form, [artifact.object, *(p for p in artifact.others if p.suffix != ".bin")])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "machine"), covering(2, MODELS, ON_SOME))
 def test_a_program_runs_with_a_library_alone(tmp_path: Path, machine: Machine, name: str) -> None:
     form = ArtifactForm(library=True)

@@ -119,6 +119,7 @@ def test_no_room_for_copies_of_variables_is_a_problem(tmp_path: Path) -> None:
 
 
 # ---- the program to start from -----------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @needs_gcc
 @pytest.mark.parametrize(("model", "form", "language"), covering(
     2, ["counter.mlir", "corpus/v_lstm.mlir"], FORMS, languages.args[1]))

@@ -109,6 +109,7 @@ def test_no_call_takes_more_stack_than_the_header_says(path: Path, machine: Mach
     check(machine, tmp_path, tosaic.load(path))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "machine"), covering(
     2, ["counter.mlir", "corpus/v_lstm.mlir", "corpus/f_conv_bn_relu_pool_int8.mlir"],
     [pytest.param(m, marks=needs(m), id=f"{m.name} {m.target}") for m in ELSEWHERE]))
@@ -202,6 +203,7 @@ def test_vectors_of_a_length_that_is_known_have_one(name: str, machine: Machine,
     assert 0 < found <= run_bound(artifact)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("path", "machine"), covering(3, BY_NAME, ["cortex-m0", "rv64gc", "aarch64", "x86-64-v4"]))
 def test_each_model_has_a_bound_for_each_family(machine: str, path: Path, tmp_path: Path) -> None:
     lowered = [e.lower(tosaic.CompileOptions(target(machine))) for e in tosaic.load(path)]

@@ -53,6 +53,7 @@ int main(void) {{
 """
 
 
+@pytest.mark.sampled(2)
 @needs_gcc
 @pytest.mark.parametrize("element", [*ELEMENTS, PER_AXIS])
 @pytest.mark.parametrize("flags", [(), SANITIZED], ids=["plain", "sanitized"])

@@ -60,6 +60,7 @@ FUNCTIONS = {
     "cdist": lambda m, x: (torch.cdist(x, x + 1), torch.cdist(x, x + 1, p=1), torch.cdist(x, x + 1, p=float("inf")))}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_functions_of_elements_by_their_numbers_and_order(function: Any) -> None:
     converted(Applied(function), image(*ROWS))

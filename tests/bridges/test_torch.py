@@ -123,6 +123,7 @@ def test_tokens_and_booleans_keep_their_types() -> None:
     converted(module, torch.randint(0, 10, (2, 3)), torch.tensor([[True, False, True], [True, True, False]]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", [
     pytest.param(lambda self, x: (x * 3).to(torch.int32), id="to_int"),
     pytest.param(lambda self, x: x.var(1) + x.std(0, unbiased=False).sum(), id="variance"),

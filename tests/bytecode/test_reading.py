@@ -38,6 +38,7 @@ def lstm() -> bytes:
     return bytecode("v_lstm")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in UNKNOWN])
 def test_bytecode_and_text_are_the_same_graph(name: str) -> None:
     module = read_module(memoryview(bytecode(name)), name)

@@ -36,6 +36,7 @@ def prints(machine: Machine, folder: Path, model: Any, count: int, options: tosa
     return machine.run(program), printed(here, calls)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "machine"), [*covering(1, QUICK, BOARDS), *covering(2, SLOW, BOARDS)])
 def test_an_integer_model_gives_the_same_bytes(name: str, machine: Machine, tmp_path: Path) -> None:
     ours, expected = prints(machine, tmp_path, tosaic.load(DATA / name), 2)
@@ -51,6 +52,7 @@ def test_a_wake_word_model_gives_the_same_bytes_step_by_step(machine: Machine, t
     assert ours == expected and len(expected.split()) == 12
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
 @boards
 @pytest.mark.parametrize("name", ["corpus/v_lstm.mlir", "corpus/f_mlp.mlir"])

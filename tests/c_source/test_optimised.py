@@ -58,6 +58,7 @@ def sums(element: str, size: int) -> list[Lowered]:
     return lowered_for_c(tosaic.load(totals(element, size)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("element", "compiler", "flags"), [
     *covering(1, ["i8", "i16", "i32"], [GCC], FLAGS), *covering(3, ["i8", "i16", "i32"], [CLANG], FLAGS)])
 def test_sums_of_integers_are_numpys(element: str, compiler: str, flags: str, tmp_path: Path) -> None:
@@ -71,6 +72,7 @@ def test_sums_of_integers_are_numpys(element: str, compiler: str, flags: str, tm
         np.testing.assert_array_equal(library(x)[0], (wide + wide.sum(1, keepdims=True)).astype(np.int32))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("compiler", "flags"), covering(1, [GCC, CLANG], FLAGS))
 def test_products_of_bytes_are_numpys(compiler: str, flags: str, tmp_path: Path) -> None:
     random = np.random.default_rng(13)

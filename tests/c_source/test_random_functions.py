@@ -13,6 +13,7 @@ from .functions import InC, needs_gcc
 pytestmark = needs_gcc
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8, 16, 64])
 def test_random_functions_agree_with_the_interpreter(lanes: int, is_shared: bool, tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ WRONG = [
     ("--memory missing.toml", "missing.toml cannot be read: No such file or directory")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("line", "message"), WRONG, ids=[line for line, _ in WRONG])
 def test_a_wrong_option_says_what_is_right(tosaic: Any, tmp_path: Path, line: str, message: str) -> None:
     code, out, err = tosaic("compile", MODEL, "-o", tmp_path / "new", *line.split())

@@ -160,6 +160,7 @@ def test_counting_costs_nothing_and_tells_nobody_without_a_listener() -> None:
 BROKEN = LOOP.replace("tensor<1xi32>) -> tensor<1xi32>\n  return", "tensor<2xi32>) -> tensor<1xi32>\n  return")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("environment", "is_coloured"), [
     ({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True),
     ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False)])

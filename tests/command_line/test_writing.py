@@ -49,6 +49,7 @@ EACH = [(WRITERS[1], n) for n in NUMBERS] + [
 """One writer with every error, and each other with one of two by turns."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("command", "number"), EACH)
 def test_an_error_of_the_system_has_its_own_remedy(command: str, number: int, model: str, tmp_path: Path,
                                                    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

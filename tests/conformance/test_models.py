@@ -39,6 +39,7 @@ def entry(name: str) -> tosaic.Entry:
     return found.specialize(SHAPES[name]) if name in SHAPES else found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*WAKE_WORDS, "face_detection_front", *GRAPHS])
 def test_a_model_reads_back_to_the_same_bytes(name: str) -> None:
     module = tosaic.load(source(name)).module
@@ -48,6 +49,7 @@ def test_a_model_reads_back_to_the_same_bytes(name: str) -> None:
     assert write_module(back) == data
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CONVERTED)
 def test_a_tflite_file_becomes_a_tosa_file(name: str) -> None:
     module = tosaic.load(CORPUS / f"{name}.tflite").module

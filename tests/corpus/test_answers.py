@@ -61,6 +61,7 @@ DEVIATIONS: dict[str, dict[int, Callable[[Sequence[Array]], Array]]] = {
 """Outputs for which the converter's text has another meaning than the model: NaN is propagated, an infinity clamped."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", [native, reference])
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_graph_gives_the_recorded_answers(name: str, engine: Callable[[str], Run]) -> None:

@@ -21,6 +21,7 @@ def checked(seed: int, size: int) -> CrossCheck:
     return Traced(made.module, "main").check(made.calls)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_right_code_agrees(seed: int) -> None:
     found = checked(9000 + seed, 1 + 3 * seed)

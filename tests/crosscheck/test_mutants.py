@@ -142,6 +142,7 @@ func.func @main(%x: tensor<1x8x8x4xELEMENT>) -> tensor<1x16x8xELEMENT> {
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("element", "fault"), [("f32", "wrong row"), ("f32", "left out"), ("f32", "no operator"),
                                                 ("f16", "wrong row"), ("f16", "no operator")])
 def test_no_fault_of_a_network_is_missed(element: str, fault: str) -> None:

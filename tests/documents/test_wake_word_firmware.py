@@ -88,12 +88,14 @@ def heard_on_this_machine(component: Path, folder: Path) -> str:
     return run([str(folder / "test")])
 
 
+@pytest.mark.sampled(3)
 @installed("cc")
 def test_the_words_are_heard_under_sanitizers(component: Path, tmp_path: Path) -> None:
     text = heard_on_this_machine(component, tmp_path)
     assert re.findall(r"heard (.*) in row", text) == ["Okay Nabu", "Alexa"] and ", 0 differences from Python" in text
 
 
+@pytest.mark.sampled(3)
 @installed("cc")
 def test_a_word_without_a_voice_is_blocked_by_a_model_that_is_quantised_otherwise(guarded: Path, tmp_path: Path) -> None:
     component = guarded / "esp_idf" / "wake_words"
@@ -119,6 +121,7 @@ def test_the_host_test_fails_where_python_differs(component: Path, tmp_path: Pat
     assert done.returncode == 1 and re.search(r", [1-9]\d* differences from Python", done.stdout)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("chip", [pytest.param(chip, marks=installed(command[0])) for chip, command in CHIPS.items()])
 @pytest.mark.parametrize("models", ["firmware", "guarded"])
 def test_the_sources_compile_for_chips_and_need_little(request: pytest.FixtureRequest, tmp_path: Path, chip: str,

@@ -140,6 +140,7 @@ def test_every_percentage_is_a_cutoff_as_esphome_rounds_it(rules: Any, monkeypat
         assert f'{{"Word", {int(percent / 100 * 255)}, 5, 0, init_word, run_word}}' in models.source_text([model])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("window", [1, 5])
 def test_a_word_is_heard_from_one_above_every_cutoff(tmp_path: Path, window: int, more: int) -> None:
@@ -153,6 +154,7 @@ def test_a_word_is_heard_from_one_above_every_cutoff(tmp_path: Path, window: int
         assert found == ([(3 * (40 + window) - 1, bits, 0)] if bits else [])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_words_and_voices_are_heard_in_the_rows_of_esphome(rules: Any, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -42,6 +42,7 @@ def test_every_truncation_is_a_problem_or_a_module() -> None:
     assert not any(found[:len(data) - 8])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(len(SEEDS)))
 def test_wrong_bytes_everywhere_are_a_problem_or_a_module(seed: int) -> None:
     data = SEEDS[seed][:1200]

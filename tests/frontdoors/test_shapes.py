@@ -93,6 +93,7 @@ def only(results: Any) -> Any:
     return next(iter(results.values())) if isinstance(results, dict) else results
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", EACH)
 def test_shapes_close_the_inputs_of_every_door(door: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = DOORS[door][0](tmp_path)

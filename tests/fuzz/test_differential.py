@@ -64,6 +64,7 @@ def test_a_graph_of_two_to_four_operators_means_the_same_at_every_stage(seed: in
     run(seed, 2 + seed % 3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_a_graph_of_many_operators_means_the_same_at_every_stage(seed: int) -> None:
     run(seed, 5 + seed % 21)
@@ -77,6 +78,7 @@ def test_the_object_file_of_a_graph_means_the_same(seed: int, tmp_path: Path) ->
     check_artifact(lowered, made.calls, Expected.of(made.module, made.calls), tmp_path)
 
 
+@pytest.mark.sampled(2)
 @needs_gcc
 @pytest.mark.parametrize("seed", range(300, 306))
 def test_the_object_file_of_a_graph_means_the_same_in_any_pools(seed: int, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def check_many(name: str, seeds: range) -> None:
     assert found.total() == len(seeds)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_changed_texts_end_in_a_graph_or_a_problem(name: str) -> None:
     assert outcome(TEXTS[name]) in ("lowered", "loaded")

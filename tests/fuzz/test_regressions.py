@@ -74,6 +74,7 @@ def test_a_padded_concat_of_two_short_operands_compiles() -> None:
     holds(g.module(g.op("reshape", padded, g.shape(2, 3, 5, 3, 1, 1))))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("rows", "stride", "pads"), (
     (1, (2, 2), (0, 0, 1, 1)), (5, (3, 2), (-2, 0, 0, 0)), (1, (3, 3), (0, 0, 0, 0)), (2, (2, 3), (1, -1, 0, 2))))
 def test_each_phase_of_a_transposed_convolution_reads_its_own_weights(rows: int, stride: tuple[int, int],

@@ -36,6 +36,7 @@ def results() -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda i: f"{CASES[i][0]}{CASES[i][2]}")
 def test_a_transform_is_that_of_numpy(results: list[Any], number: int) -> None:
     name, x, options = CASES[number]

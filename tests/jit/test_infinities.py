@@ -47,6 +47,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_infinities_are_numpys(name: str) -> None:

@@ -213,6 +213,7 @@ def program(place: str, hold: str, settings: types.ModuleType) -> dict[str, Any]
     return space
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_change_is_followed_or_what_may_change_is_refused(place: str, settings: types.ModuleType) -> None:
     wrong, refused = [], set()

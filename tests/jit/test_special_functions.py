@@ -71,6 +71,7 @@ def results() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 def test_a_function_is_that_of_scipy_within_its_bound(results: dict[str, Any], name: str) -> None:
     *arrays, bound = (UNARY | BINARY)[name]  # type: ignore[operator]
@@ -166,6 +167,7 @@ DOUBLES: dict[str, tuple[Any, float]] = {
 """SciPy's erfcx is 130 ulp off itself, its i1e 13."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DOUBLES)
 def test_formulas_of_doubles_are_those_of_scipy(name: str) -> None:
     formula, bound = DOUBLES[name]

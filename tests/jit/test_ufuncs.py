@@ -145,6 +145,7 @@ def test_numpy_has_106_universal_functions_and_tosaic_all_but_one_of_them() -> N
         tosaic.jit(lambda x: np.isnat(x))(np.ones(3, np.float32))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 def test_every_function_is_numpys_for_edge_values_of_every_type(dtype: Any) -> None:
     hold([name for name in ELEMENTWISE if name not in ("gcd", "lcm")], dtype, "interpreted")
@@ -154,6 +155,7 @@ COMPILED = {np.float32: slice(None), np.float64: slice(None), np.int32: slice(0,
 """Which functions of each type: those of integers in one of the two."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", COMPILED, ids=lambda d: d.__name__)
 def test_every_function_is_numpys_compiled_too(dtype: Any) -> None:
     once = sorted({getattr(np, name): name for name in ELEMENTWISE}.values())
@@ -169,6 +171,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ()), ((3, 1), (4,)
     1))]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_every_function_broadcasts_and_takes_tensors_of_rank_0_and_without_elements(shapes: Any) -> None:
     generator = np.random.default_rng(3)

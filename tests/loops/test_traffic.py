@@ -48,6 +48,7 @@ def counted(program: Program, monkeypatch: pytest.MonkeyPatch) -> dict[Buffer, T
     return {b: Traffic(read[b], written[b]) for b in {*read, *written}}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model, machine", [(model, machine) for machine, models in MACHINES.items() for model in models])
 def test_what_a_run_moves_is_what_the_interpreter_sees(model: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = lowered(DATA / "corpus" / f"{model}.mlir", machine)

@@ -315,6 +315,7 @@ def lives(draw: st.DrawFn) -> list[BufferInfo]:
             for i in range(count)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("algorithm", [*EVERY, "exact"])
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(buffers=lives(), limit=st.sampled_from([None, 60]))

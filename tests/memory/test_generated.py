@@ -62,6 +62,7 @@ def test_plans_of_ten_thousand_interval_sets_are_right() -> None:
     check(range(10_000, 20_000))
 
 
+@pytest.mark.sampled(3)
 def test_no_plan_of_any_algorithm_overlaps() -> None:
     for name in ("greedy_by_size", "greedy_by_conflicts", "hill_climb", "portfolio", "exact"):
         for seed in range(2):
@@ -133,6 +134,7 @@ def plans(count: int) -> Iterator[tuple[random.Random, tuple[BufferInfo, ...], P
         yield draw, buffers, allocate(buffers, POOLS, draw.choice(["greedy_by_size", "greedy_by_conflicts", "hill_climb"]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", [overlapping, misaligned, outside, elsewhere, missing, unwanted, badly_aligned_pool],
                          ids=lambda f: f.__name__)
 def test_every_fault_planted_in_a_plan_is_caught(fault: Fault) -> None:

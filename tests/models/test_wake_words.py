@@ -20,6 +20,7 @@ from .sources import WAKE_WORDS, convert, stream, wake_word_model
 STEPS = 1000
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WAKE_WORDS[::2])  # all of them beside LiteRT below
 def test_native_code_gives_the_interpreters_bytes_for_a_thousand_steps(name: str) -> None:
     entry = tosaic.load(wake_word_model(name), name=name).main
@@ -50,6 +51,7 @@ def located(module: Module, function: Function) -> dict[str, int]:
     return place
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WAKE_WORDS)
 def test_native_code_gives_litert_bytes_in_every_activation_of_a_thousand_steps(name: str) -> None:
     model = wake_word_model(name)

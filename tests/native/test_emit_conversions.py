@@ -112,6 +112,7 @@ def test_float64_rounds_once_to_a_small_float(dtype: str, name: str) -> None:
     assert same(native_cast(x, dtype, 4, name), want, x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize(("source", "result"), list(itertools.permutations(HALVES, 2)))
 def test_a_small_float_becomes_another(source: str, result: str, name: str) -> None:
@@ -139,6 +140,7 @@ def numbers(source: str, result: str) -> Array:
     return np.concatenate([some, np.array([0, 1, limits.min, limits.max, limits.max // 2 + 1], source)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("source", NUMBERS)
 def test_numbers_become_any_other_type(source: str, name: str) -> None:

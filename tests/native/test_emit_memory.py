@@ -37,6 +37,7 @@ def numbers(dtype: str, count: int) -> Array:
     return np.random.default_rng(5).integers(0, 2 if dtype == "bool" else 100, count).astype(dtype)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_only_active_lanes_are_read_and_written(dtype: str, name: str) -> None:
@@ -50,6 +51,7 @@ def test_only_active_lanes_are_read_and_written(dtype: str, name: str) -> None:
         check(b.finish(), data, name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("narrow", ["int8", "int16", "int32", "uint8", "bool", "float16"])
 def test_few_lanes_of_a_cast_value_are_read_and_written(narrow: str, name: str) -> None:

@@ -222,6 +222,7 @@ def test_fma_rounds_twice_on_a_target_without_it(dtype: str) -> None:
         assert np.array_equal(out, x * y + z, equal_nan=True)
 
 
+@pytest.mark.sampled(2)
 @native_x86
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", [*FLOATS, "int8", "int32", "uint8", "int64", "bool"])

@@ -142,6 +142,7 @@ class Maker:
 NAMES = ("host", "x86-64", "x86-64-v3", "32 bits")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8, 16, 64])
 def test_random_functions_agree_with_the_interpreter(lanes: int, name: str) -> None:

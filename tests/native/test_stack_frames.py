@@ -109,6 +109,7 @@ REFUSED = {("cortex-m0", "-Os"): {"choose"}}
 """Jumps by functions of gcc's library, with a table behind the call, which LLVM does not make."""
 
 
+@pytest.mark.sampled(2)
 @THESE
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_frame_is_what_gcc_says_it_is(machine: str, options: str) -> None:

@@ -128,6 +128,7 @@ MACROS = {"sse4.1": "__SSE4_1__", "popcnt": "__POPCNT__", "fma": "__FMA__", "avx
           "avx512vbmi": "__AVX512VBMI__", "avx512vnni": "__AVX512VNNI__", "avxvnni": "__AVXVNNI__"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(shutil.which("gcc") is None or host().architecture != "x86", reason="asks gcc for x86")
 @pytest.mark.parametrize("cpu", ["core2", "nehalem", "haswell", "cascadelake", "alderlake", "znver3"])
 def test_an_x86_processor_has_what_gcc_says(cpu: str) -> None:

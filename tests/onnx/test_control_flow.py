@@ -134,6 +134,7 @@ RECURRENT = [(kind, direction, lengths) for i, kind in enumerate(GATES)
 """Half of all, among them every direction of every kind."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "direction", "lengths"), RECURRENT)
 def test_recurrent_layers_of_each_direction_and_of_sequences_of_several_lengths(
         kind: str, direction: str, lengths: bool) -> None:

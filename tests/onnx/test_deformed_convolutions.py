@@ -40,6 +40,7 @@ def random_case(seed: int, axes: int) -> tuple[list[Any], dict[str, Any], list[i
     return arrays, own, places
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_images_are_as_onnx_runtime_has_them(seed: int) -> None:
     arrays, own, _ = random_case(seed, 2)

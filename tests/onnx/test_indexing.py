@@ -30,6 +30,7 @@ def holds(op: str, inputs: list[Any], opset: int, known: bool = False, **attribu
 
 
 # ---- gather --------------------------------------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @KNOWN
 @pytest.mark.parametrize("dtype", TYPES)
 def test_elements_of_every_type_are_gathered(dtype: str, known: bool) -> None:
@@ -56,6 +57,7 @@ def test_features_are_extracted() -> None:
 
 
 # ---- scatter -------------------------------------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @KNOWN
 @pytest.mark.parametrize("dtype", TYPES)
 def test_updates_of_every_type_are_written(dtype: str, known: bool) -> None:
@@ -70,6 +72,7 @@ COMBINED = [(dtype, reduction, known) for i, dtype in enumerate(t for t in TYPES
 """Half of all, among them every reduction of every type."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("dtype", "reduction", "known"), COMBINED)
 def test_updates_that_share_a_place_are_combined(dtype: str, reduction: str, known: bool) -> None:
     x = numbers(3, 4, dtype=dtype)

@@ -40,6 +40,7 @@ def holds(op: str, inputs: Sequence[Any], opset: int, outputs: int = 1, **attrib
     agree(model, inputs[:1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_elements_of_every_type_move(dtype: str) -> None:
     x = numbers(3, 4, 5, dtype=dtype)

@@ -65,6 +65,7 @@ def test_a_node_that_nobody_needs_and_a_branch_that_is_never_taken_refuse_nothin
 
 
 # ---- STFT, Resize ----------------------------------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("has_window", [False, True])

@@ -97,6 +97,7 @@ def test_every_code_is_the_number_that_ml_dtypes_says(dtype: str, target: str) -
         assert found.dtype == right.dtype and (is_same(found, right) if target != "bool" else (found == right).all())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("source", ["float16", "bfloat16", "float64", "int32", "int8", "bool", "uint8"])
 @pytest.mark.parametrize("dtype", SIGNED)
 def test_other_types_become_narrow_floats(dtype: str, source: str) -> None:

@@ -47,6 +47,7 @@ def exact(op: str, inputs: Any, attributes: Any = None, opset: int = 17, domain:
 
 
 # ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [U8, I8, np.int16, np.uint16])
 @pytest.mark.parametrize("granularity", ["tensor", "axis", "blocks"])
 def test_quantize_and_dequantize(dtype: Any, granularity: str) -> None:
@@ -85,6 +86,7 @@ def test_a_scale_from_the_range_of_the_numbers(x: Array) -> None:
 PAIRS = [(U8, U8), (U8, I8), (I8, I8)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("types", PAIRS)
 @pytest.mark.parametrize("shapes", [((5, 7), (7, 3)), ((2, 4, 6), (6, 5)), ((2, 3, 4, 6), (2, 3, 6, 5)), ((6,), (6, 2))])
 def test_products_of_bytes(types: Any, shapes: Any) -> None:
@@ -97,6 +99,7 @@ def test_products_of_bytes(types: Any, shapes: Any) -> None:
     exact("MatMulInteger", [a, b, bytes_of(r, x), bytes_of(r, y, *columns)], opset=13)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("types", PAIRS)
 @pytest.mark.parametrize("columns", [False, True])
 def test_products_of_bytes_in_bytes(types: Any, columns: bool) -> None:
@@ -278,6 +281,7 @@ VALID: dict[str, tuple[list[Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", VALID)
 def test_operands_that_do_not_fit_give_results_or_problems(op: str) -> None:
     valid, attributes = VALID[op]

@@ -127,6 +127,7 @@ def quantized_network(way: str) -> Any:
     return quantize(network(), way)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", STATIC)
 def test_networks_that_are_quantized_are_the_runtimes_byte_for_byte(way: str) -> None:
     model = quantized_network(way)
@@ -310,6 +311,7 @@ RECURRENCES: list[tuple[int, dict[str, Any], bool]] = [
     (1, {"clip": 0.5}, False)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("directions", "attributes", "per_channel"), RECURRENCES)
 def test_recurrence_whose_states_become_bytes(directions: int, attributes: Mapping[str, Any], per_channel: bool) -> None:
     """On one thread the runtime makes bytes of the states of the whole batch, as here; on more of each thread's part."""

@@ -71,6 +71,7 @@ def test_before_there_were_coordinates(mode: str, scales: tuple[float, ...]) -> 
         holds([x], 7, "Upsample", mode=mode, scales=[float(s) for s in scales])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ["stretch", "not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_policies_and_axes(mode: str, policy: str) -> None:

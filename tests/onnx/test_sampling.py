@@ -90,6 +90,7 @@ COUNTED = [(lengths, skips, mode) for i, lengths in enumerate(((1, 1), (1, 2), (
 """A third of all, among them every pair of two of the three."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("lengths", "skips", "mode"), COUNTED)
 def test_groups_of_words_are_counted(mode: str, skips: int, lengths: tuple[int, int]) -> None:
     own = {"mode": mode, "max_skip_count": skips, "min_gram_length": lengths[0], "max_gram_length": lengths[1],

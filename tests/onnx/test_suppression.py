@@ -26,6 +26,7 @@ def inputs(seed: int, most: int) -> list[Any]:
     return found if seed % 3 == 0 else [*found, np.float32([generator.choice([0, 0.3, -1])])]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_boxes_that_stay(seed: int) -> None:
     arrays, own = inputs(seed, 1 + seed % 5), {"center_point_box": seed % 2}

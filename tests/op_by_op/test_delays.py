@@ -101,6 +101,7 @@ def idle_threads(queue: WorkQueue) -> None:
 SCENES = {"many tasks": (many_tasks, 2, 5), "tasks that wait": (tasks_that_wait, 2, 100), "idle threads": (idle_threads, 2, 5)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", SCENES)
 def test_no_order_of_threads_loses_a_task_or_hangs(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,7 @@ def test_without_a_place_to_print_to_nothing_ends(stderr):
     assert found.stdout == "test.bad failed: ZeroDivisionError: division by zero\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", ["operator", "metadata", "diagnostic", "callback", "decode", "handler"])
 @pytest.mark.parametrize("is_late", [False, True])
 def test_an_exit_in_the_callers_thread_ends_the_program_when_all_is_settled(place, is_late):
@@ -119,6 +120,7 @@ def test_an_exit_in_a_worker_is_an_error_of_its_operator_and_printed():
     assert found.stdout == "test.exit failed: SystemExit: bye [1.0, 1.0, 1.0]\n" and "SystemExit: bye" in found.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["ValueError('x')", "KeyboardInterrupt()", "BrokenPipeError()", "Exception"])
 def test_a_kernel_program_whose_output_or_report_fails_ends(kind):
     found = script(f"""

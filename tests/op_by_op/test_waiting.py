@@ -160,6 +160,7 @@ def test_waiting_operators_without_any_thread_to_be_had(rt, monkeypatch):
 
 # The end of a program, and Ctrl-C
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operator", ["never.wait()", "never.get()", "never.await_metadata()", "(never + 1).get()"])
 def test_a_program_ends_although_an_operator_waits_for_what_never_comes(operator):
     found = good(script(f"""
@@ -201,6 +202,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wait", ["slow.get()", "never.get()", "never.await_metadata()", "rt.wait()", "(never + slow).wait()",
                                   "rt.shutdown()"])
 def test_control_c_ends_a_wait_and_the_runtime_goes_on(wait):

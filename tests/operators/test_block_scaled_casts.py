@@ -109,6 +109,7 @@ def test_every_value_times_every_scale_is_exact(value: ElementType, to: ElementT
         assert np.array_equal(found.astype(np.float64), expected, equal_nan=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("value", VALUES, ids=str)
 @pytest.mark.parametrize("source", [F32, BF16, F16, F8E4M3, F8E5M2], ids=str)
 def test_a_cast_to_a_composite_type_is_values_and_scales(value: ElementType, source: ElementType) -> None:

@@ -42,6 +42,7 @@ PAIRS = [*zip(COMPOSITES, COMPOSITES), (COMPOSITES[0], COMPOSITES[5]),
          *itertools.product((COMPOSITES[2],), (F32, BF16, F16, F8E4M3)), *itertools.product((F16, F32), (COMPOSITES[4],))]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("first", "second", "to"), [(a, b, to) for a, b in PAIRS for to in (F32, BF16)
                                                      if to == F32 or F32 not in (a, b)], ids=str)
 @pytest.mark.parametrize("batch", [1, 3])

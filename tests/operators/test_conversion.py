@@ -94,6 +94,7 @@ def test_casts_equal_the_reference(source: ElementType, target: ElementType) -> 
     check(Cast(target), values(source)[:1].reshape(()))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s, t in PAIRS if s in FLOATS and t in INTEGERS], ids=str)
 def test_floats_round_to_the_nearest_even_integer_and_saturate(source: ElementType, target: ElementType) -> None:
     x = values(source)

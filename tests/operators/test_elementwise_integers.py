@@ -104,6 +104,7 @@ WORDS: list[tuple[Op, Callable[[int, int], int]]] = [
     (BitwiseXor(), lambda a, b: a ^ b)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("op", "words"), WORDS, ids=lambda x: getattr(x, "name", ""))
 def test_the_reference_is_what_python_integers_say(op: Op, words: Callable[[int, int], int]) -> None:
     values = edges(I32)

@@ -79,6 +79,7 @@ def test_products_with_a_shift(shift: int, target: Any) -> None:
         check(target, Mul(), x[:, None], x[None, :], np.array([shift], np.int8), constants=constants)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("element", FLOATS, ids=str)
 @pytest.mark.parametrize(("op", "bound"), FUNCTIONS, ids=lambda x: getattr(x, "name", ""))
 def test_functions_of_floats(op: Op, bound: Any, element: ElementType, target: Any) -> None:

@@ -182,6 +182,7 @@ def compiled(module: Module, *inputs: Array) -> Parts:
     return a, b
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_compiled_transforms_are_near_the_reference(shape: tuple[int, ...]) -> None:
     """Within a tenth of the error bound of a sum of as many rounded products."""
@@ -202,6 +203,7 @@ def test_one_impulse_is_exact_where_angles_are_quarter_turns(shape: tuple[int, .
     assert np.array_equal(b[0], 3 * np.array([0, -1, 0, 1])[turns % 4])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [(1, 16, 8), (1, 8, 64), (1, 64, 4)])
 @pytest.mark.parametrize("values", [(np.inf,), (np.inf, -np.inf), (np.nan,)])
 @pytest.mark.parametrize("count", [1, 2, 20])

@@ -68,6 +68,7 @@ def test_reductions_are_those_of_python(reduction: Any, axis: int) -> None:
     assert np.moveaxis(found, axis, -1).reshape(-1).tolist() == [words(row) for row in rows]
 
 
+@pytest.mark.sampled(2)
 @on_each_target
 @pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda c: c.name)
 @pytest.mark.parametrize("shape", [(1,), (37,), (3, 70), (70, 3), (2, 19, 17), (5, 1, 9)], ids=str)

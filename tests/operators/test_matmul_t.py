@@ -114,6 +114,7 @@ def test_matmul_t_refuses(operands: list[Given], message: str) -> None:
         MatMulT().result_types(operands)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", [
     pytest.param(t, marks=pytest.mark.skipif(not runs_here(t), reason="this processor lacks its instructions"), id=key)
     for key, t in TARGETS.items() if key in ("512 bits", "256 bits, no masks", "128 bits", "scalar")])

@@ -87,6 +87,7 @@ def boundaries(random: np.random.Generator, multiplier: int, shift: int, is_doub
     return [x for x in found if -1 << 31 <= x < 1 << 31]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_double", [False, True], ids=["single", "double"])
 @pytest.mark.parametrize("shift", range(2, 63))
 def test_i8_results_are_exact_where_the_rounding_changes(shift: int, is_double: bool) -> None:
@@ -121,6 +122,7 @@ def test_wide_results_are_exact_for_every_shift(types: Types, is_double: bool) -
                 assert found == min(max(expected, types[2].minimum), types[2].maximum)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("types", TYPES, ids=name)
 def test_powers_of_two_are_exact_for_every_shift(types: Types) -> None:
     """Those are computed by shifts alone; values beyond the specified range are clipped as in the reference."""

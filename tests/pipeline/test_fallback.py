@@ -156,6 +156,7 @@ def with_less(made: Case, count: int) -> Lowered:
                    found.threads, found.options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_operator_compiles_with_less(name: str) -> None:
     """All that can be given up, and all but plain loops."""

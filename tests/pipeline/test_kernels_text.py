@@ -35,6 +35,7 @@ def holds(module: object, name: str) -> None:
     assert print_program(other.program) == print_program(found.program) and str(other.plan) == str(found.plan)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", models(), ids=lambda p: p.stem)
 def test_kernels_of_a_model_read_back(path: Path) -> None:
     for entry in tosaic.load(path):
@@ -43,6 +44,7 @@ def test_kernels_of_a_model_read_back(path: Path) -> None:
             holds(traced.module, traced.name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_kernels_of_a_random_graph_read_back(seed: int) -> None:
     made = case(seed, 4 + seed % 12)

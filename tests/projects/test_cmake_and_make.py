@@ -198,6 +198,7 @@ def test_a_project_for_another_processor_with_linux_is_checked_under_an_emulator
     assert told.endswith("tosaic_m: 1 calls, OK\n")
 
 
+@pytest.mark.sampled(2)
 @needs("make", "riscv64-unknown-elf-gcc")
 @pytest.mark.parametrize("target", ["esp32-c3", "esp32-p4", "rp2350-riscv", "cortex-m0plus", "cortex-m33+nofp", "stm32h7"])
 def test_a_library_is_built_for_each_processor_by_its_compiler(tmp_path: Path, target: str) -> None:

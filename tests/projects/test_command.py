@@ -46,6 +46,7 @@ def test_what_is_written_is_listed_with_the_memory_it_takes(tmp_path: Path, caps
     assert "* 64 bytes of variables\n" in page
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("system", "target", "code"), [
     ("cmake", None, "src/lstm.o"), ("make", None, "src/lstm.o"), ("cmake", "esp32-s3", "src/lstm.c"),
     ("make", "any", "src/lstm.c"), ("make", "cortex-m4", "src/lstm.o"), ("esp-idf", None, "src/lstm.c"),

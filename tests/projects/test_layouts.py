@@ -69,6 +69,7 @@ def test_a_component_with_an_object_names_the_chips_that_run_it(tmp_path: Path, 
     assert (project / "lib" / "libtosaic_m.a").read_bytes()[:8] == b"!<arch>\n" and not (project / "src").exists()
 
 
+@pytest.mark.sampled(2)
 @needs("cmake", "cc")
 @pytest.mark.parametrize(("model", "form", "emit"), covering(2, MODELS, FORMS, ["c", "object"]))
 def test_a_component_is_built_with_its_example_which_runs(tmp_path: Path, model: str, form: str, emit: str) -> None:
@@ -109,6 +110,7 @@ def test_a_modules_option_is_written_as_kconfig_is(tmp_path: Path) -> None:
         assert "CONFIG_TOSAIC_M=y" in settings and all(re.fullmatch(r"CONFIG_\w+=\w+", line) for line in settings)
 
 
+@pytest.mark.sampled(2)
 @needs("cmake", "cc")
 @pytest.mark.parametrize(("model", "form", "emit"), covering(2, MODELS, FORMS, ["c", "object"]))
 def test_a_module_is_built_into_its_sample_which_runs(tmp_path: Path, model: str, form: str, emit: str) -> None:
@@ -137,6 +139,7 @@ def test_a_library_has_the_files_and_keys_that_platformio_documents(tmp_path: Pa
     assert settings["env"]["lib_deps"] == "tosaic_m=symlink://../.." and settings["env:native"]["platform"] == "native"
 
 
+@pytest.mark.sampled(2)
 @needs("gcc", "g++")
 @pytest.mark.parametrize(("model", "form", "flags"), covering(
     2, MODELS, FORMS, [pytest.param((), id="native"), pytest.param(("-DARDUINO=10800",), id="Arduino")]))
@@ -191,6 +194,7 @@ def test_an_object_is_a_precompiled_library_in_the_folder_of_its_processor(tmp_p
     assert (project / "src" / "cortex-m0plus" / "libtosaic_m.a").is_file() and (project / "src" / "tosaic_m.h").is_file()
 
 
+@pytest.mark.sampled(2)
 @needs("gcc", "g++")
 @models
 @forms
@@ -240,6 +244,7 @@ def two_projects(folder: Path, system: str, *options: str) -> list[Path]:
     return [folder / "first", folder / "second"]
 
 
+@pytest.mark.sampled(2)
 @needs("cmake", "cc")
 @pytest.mark.parametrize("emit", ["c", "object"])
 @pytest.mark.parametrize(("system", "lists", "main", "program"), [

@@ -40,6 +40,7 @@ def hostile(element: ElementType, channels: int, random: np.random.Generator) ->
     return np.stack([random.permutation(numbers) for _ in range(channels)], axis=1)
 
 
+@pytest.mark.sampled(2)
 @TYPES
 @MODES
 def test_the_same_numbers_as_the_specification_says(types: tuple[ElementType, ElementType], mode: str) -> None:

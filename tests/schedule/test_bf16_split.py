@@ -130,6 +130,7 @@ def exact(x: Array, w: Array) -> tuple[Array, Array]:
 
 
 # ---- bits ------------------------------------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("t", [SIX, THREE], ids=lambda t: t.precision)
 @pytest.mark.parametrize("pattern", ["run time", "turned", "constant"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -240,6 +241,7 @@ DATA: dict[str, Callable[[int, Sequence[int]], Array]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name, terms, t", [
     pytest.param(name, terms, t, id=f"{name}-{terms}-{t.precision}")
     for i, name in enumerate(DATA) for j, terms in enumerate((40, 512)) for k, t in enumerate((SIX, THREE))
@@ -255,6 +257,7 @@ def test_errors_are_inside_the_bound(name: str, terms: int, t: Way) -> None:
         assert not error.any()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("always")
 def test_six_products_are_about_as_exact_as_float32() -> None:
     x, w = normal(1, 64, 256), normal(2, 256, 64)

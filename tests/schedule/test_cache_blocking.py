@@ -117,6 +117,7 @@ def results(k: Kernel, t: Target, data: dict[Buffer, Array]) -> Sequence[Array]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("turned", ["", "a", "b"])
 @pytest.mark.parametrize("name", ["512 bits", "256 bits, no masks"])
 def test_blocks_change_no_bit_of_a_sum(name: str, turned: str) -> None:

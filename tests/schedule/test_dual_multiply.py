@@ -59,6 +59,7 @@ def convolution(seed: int) -> Module:
     return Module((Function("f", e.blocks[0].finish(y), (y.type,)),))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "weights"), [("cortex-m4", "int8"), ("cortex-m4", "int16"), ("cortex-m3", "int8")])
 @pytest.mark.parametrize("seed", range(24))
 def test_sums_are_those_of_the_interpreter(seed: int, name: str, weights: Weights) -> None:

@@ -79,6 +79,7 @@ def product(m: int, n: int, k: int, dtype: str, zero_points: tuple[int, int], bi
     return Kernel(Buffer("y", "int32", (m, n), "result"), (i, j), value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("turned", [False, True], ids=["", "turned"])
 @pytest.mark.parametrize("zero_points", ZERO_POINTS, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -66,6 +66,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_windows_of_bytes_are_exact(name: str) -> None:
     check(CASES[name].kernels(), targets=SEVERAL_AT_A_TIME)
@@ -76,6 +77,7 @@ def test_rescaled_windows_of_bytes_are_exact(name: str) -> None:
     check(CASES[name].kernels(rescaled=True), targets=SEVERAL_AT_A_TIME)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", [
     Case((5, 8, 115), zero_point=-3), Case((4, 4, 72), (2, 2), (0, 0, 0, 0), zero_point=7),
     Case((8, 16, 96), pad=(0, 1, 0, 1), stride=(2, 2), zero_point=-128), Case((6, 12, 32), (1, 3), (0, 0, 2, 0), zero_point=1),

@@ -97,6 +97,7 @@ def test_an_input_that_is_hardly_there_is_not_copied() -> None:
     assert not has_halo(conv((1, 3, 3, 5), small((7, 3, 3, 5)), (0, 0, 40, 40)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_windows_give_what_the_expression_means(seed: int) -> None:
     r = random.Random(seed)

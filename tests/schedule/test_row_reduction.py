@@ -84,11 +84,13 @@ def log_of_the_sum(rows: int, columns: int) -> Kernel:
     return Kernel(Buffer("y", "float32", (rows,), "result"), (i,), most + reduce("add", (k,), exponential(at(k) - most)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extent", EXTENTS)
 def test_softmax_along_rows(extent: int) -> None:
     check([softmax(3, extent), softmax(extent)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extent", [1, 7, 16, 35])
 def test_softmax_across_rows(extent: int) -> None:
     check([softmax(2, 3, extent, rows=(1,)), softmax(2, extent, 5, rows=(1,))])
@@ -99,11 +101,13 @@ def test_rows_of_several_axes() -> None:
            normalized(2, 5, 3, 6, rows=(2, 3), gain=True)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extent", EXTENTS)
 def test_normalisation(extent: int) -> None:
     check([normalized(3, extent), normalized(2, extent, gain=True), normalized(2, 3, extent, rows=(1,), gain=True)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extent", EXTENTS)
 def test_one_result_for_each_row(extent: int) -> None:
     check([log_of_the_sum(4, extent), log_of_the_sum(40, 3)])

@@ -96,6 +96,7 @@ def test_what_a_chain_and_a_later_one_read_is_no_copy_of_a_task() -> None:
         np.testing.assert_array_equal(actual, right)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_tasks_of_rows_give_the_same_results(seed: int) -> None:
     kernels = windows(1000 + seed)

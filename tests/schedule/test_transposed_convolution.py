@@ -62,6 +62,7 @@ def test_phases_give_what_the_expression_means(kernel: tuple[int, int], stride: 
     check([transposed(kernel=kernel, stride=stride, out_pad=out_pad, dtype=dtype, constant=constant)], interpret=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cropped", [(0, 1), (3, 2)])
 @pytest.mark.parametrize("kernel", [(4, 1), (1, 1), (5, 4)])
 def test_phases_whose_first_place_is_cropped_leave_it_out(kernel: tuple[int, int], cropped: tuple[int, int]) -> None:
@@ -69,6 +70,7 @@ def test_phases_whose_first_place_is_cropped_leave_it_out(kernel: tuple[int, int
         check([transposed((1, 3, 3, 3), 4, kernel, (4, 3), dtype=dtype, cropped=cropped)], interpret=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_phases_give_what_the_expression_means(seed: int) -> None:
     r = random.Random(seed)

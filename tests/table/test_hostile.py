@@ -68,11 +68,13 @@ def test_a_step_over_a_fence_ends_the_process() -> None:
     assert not in_child(lambda: step(-1, False))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OPEN)
 def test_data_that_the_specification_leaves_open_do_no_harm(name: str, tmp_path: Path) -> None:
     in_a_child(name, TABLE[name].combinations("1.0", "1.1")[:SOME], range(1), True, tmp_path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PLAIN)
 def test_no_access_is_outside_of_arrays_and_arenas(name: str, tmp_path: Path) -> None:
     in_a_child(name, TABLE[name].combinations("1.0", "1.1")[:1], range(100, 101), False, tmp_path)

@@ -12,6 +12,7 @@ COMPILED = [(name, form) for i, name in enumerate(CASES)
 """Every other form of each case, in turn from one case to the next: all of them are interpreted (`test_interpret.py`)."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "form"), COMPILED)
 def test_the_corpus_compiled_gives_tensorflows_answers(name: str, form: str) -> None:
     assert run_compiled(Case(name, form))

@@ -20,6 +20,7 @@ from .cases import CORPUS, module_of, name_of
 REAL = re.compile(r"(?<![\w.])-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?(?![\w.])")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", CORPUS, ids=name_of)
 def test_a_text_of_tensorflow_reads_and_prints_to_an_equal_graph(path: pathlib.Path) -> None:
     module = module_of(path)

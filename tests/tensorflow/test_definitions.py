@@ -78,6 +78,7 @@ def compare(found: Sequence[Array], expected: Sequence[object], text: str) -> No
 PARTS = 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_operations_are_refused_or_computed_alike(part: int) -> None:
     """Thousands of them; no other error than a Problem."""

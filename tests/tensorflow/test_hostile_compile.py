@@ -31,6 +31,7 @@ def damaged(text: str, source: random.Random) -> str:
     return text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_damaged_text_is_a_graph_or_a_problem(seed: int) -> None:
     source = random.Random(seed)

@@ -23,6 +23,7 @@ def patterns(dtype: str, *dims: int) -> Array:
     return np.random.default_rng(count).integers(0, 256, count, np.uint8).view(dtype).reshape(dims)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("source", "target"), PAIRS[::2])  # each type from and to several of each width; all beside TensorFlow
 def test_bits_stay(source: str, target: str) -> None:
     a, b = np.dtype(source).itemsize, np.dtype(target).itemsize
@@ -48,6 +49,7 @@ for line in sys.stdin.read().split():
 """
 
 
+@pytest.mark.sampled(3)
 def test_tensorflow_has_the_same_shapes_and_bits() -> None:
     pytest.importorskip("tensorflow", reason="tensorflow is not installed (the extra `tensorflow`)")
     cases = []

@@ -144,6 +144,7 @@ def test_running_sums_and_products(name: str, dtype: str, exclusive: str, revers
 
 
 # ---- the k greatest ----------------------------------------------------------------------------------------------
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "uint8", "int64"])
 def test_the_k_greatest_in_order(dtype: str, k: int) -> None:

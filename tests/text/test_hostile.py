@@ -107,6 +107,7 @@ def mutated(random: random.Random, text: str) -> str:
     return text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(10))
 def test_mutations_end_in_a_module_or_a_problem(seed: int) -> None:
     source = random.Random(seed)
@@ -167,6 +168,7 @@ ALLOWED = {"symbols", "digits of a float"}
 """What may be as long as it likes."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", DEEP)
 def test_a_long_row_of_the_same_ends_in_a_problem_in_linear_time(what: str) -> None:
     found: list[Module | Problem] = []

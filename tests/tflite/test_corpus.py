@@ -40,6 +40,7 @@ def sorted_keys(file: object, start: str) -> list[str]:
     return sorted(found, key=lambda k: int(k[len(start):]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_model_gives_the_recorded_answers(name: str) -> None:
     model, context, variables = tosaic.from_tflite(DATA / f"corpus/{name}.tflite"), tosaic.Context(name), InterpreterVariables()

@@ -27,6 +27,7 @@ def damaged(name: str, seed: int) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_damaged_file_is_a_problem_or_a_plan(name: str) -> None:
     for seed in range(60):

@@ -23,6 +23,7 @@ def litert(data: bytes, inputs: list[Array], resolver: OpResolverType = OpResolv
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [kind for kind in FAMILIES if kind not in ("SUM", "RSQRT")])
 def test_an_operator_has_the_elements_of_the_kernel(kind: str) -> None:
     pytest.importorskip("tosa_converter_for_tflite")

@@ -211,6 +211,7 @@ def floats() -> list[Case]:
 CASES = [*floats(), *(c for type in ("f32", "i8", "ui8", "i16", "i32", "i64") for c in moving(type)), *counting(), *comparing()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_the_result_is_a_kernel_s(case: Case) -> None:
     data, inputs = case.file(), case.arrays()

@@ -26,6 +26,7 @@ UNDIVIDED = {"gather"}
 """Cases with too little work in an iteration of their loops; they come out right as they are."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("machine", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_parts_give_the_bits_of_the_whole(name: str, machine: str, fine: None) -> None:  # noqa: F811
@@ -47,6 +48,7 @@ def test_parts_give_the_bits_of_the_whole(name: str, machine: str, fine: None) -
             call.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_parts_do_not_depend_on_each_other(name: str, fine: None) -> None:  # noqa: F811
     """The interpreter runs the last part first, and knows what nothing has written."""

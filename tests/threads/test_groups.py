@@ -56,6 +56,7 @@ NEAR = {name: replace(t, l2_bytes=1 << 8) for name, t in TARGETS.items() if name
 """Machines whose caches hold next to nothing."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("machine", NEAR)
 @pytest.mark.parametrize("name", CASES)
 def test_parts_of_rows_give_the_bits_of_the_whole(name: str, machine: str) -> None:
@@ -100,6 +101,7 @@ def test_parts_keep_rings_of_their_own() -> None:
     assert sum(b.copies > 1 for b in set(written)) == len(inner)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("threads", (2, 3, 8))
 @pytest.mark.parametrize("model", ("f_mobilenet_block", "f_mobilenet_block_int8"))
 def test_a_model_gives_the_same_bits_with_any_number_of_threads(model: str, threads: int, fine: None) -> None:  # noqa: F811

@@ -53,6 +53,7 @@ def explored(text: str, scene: Scene, name: str, capsys: pytest.CaptureFixture[s
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SCENES)
 def test_no_state_of_the_pool_is_wrong(text: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = explored(text, SCENES[name], name, capsys)
@@ -83,6 +84,7 @@ def with_fault(text: str, name: str) -> Found:
     return explore(changed, SCENES[ELSEWHERE.get(name, "one worker")])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_in_the_protocol_is_found(text: str, name: str) -> None:
     found = with_fault(text, name)

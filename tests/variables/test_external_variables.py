@@ -175,6 +175,7 @@ except tosaic.Problem as problem: print(problem.message, len(tosaic.default_cont
 TYPES = ("f32", "i32", "i8", "i1", "f16", "bf16", "i16")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_graphs_that_share_variables_end_alike_in_both_engines(seed: int) -> None:
     """Programs that declare and write variables, and programs that only read them, called in a random order."""

@@ -16,6 +16,7 @@ from .stateful_models import DOORS, Pairs, drawn, inputs, of_onnx
 SLOW = ("tensorflow", "torch_mlir")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS)
 def test_pairs_of_models_give_what_each_gives_alone(door: str, tmp_path: Path) -> None:
     needed = DOORS[door][0]

@@ -13,6 +13,7 @@ def test_a_combination_of_types_in_the_table_is_taken(name: str) -> None:
         verified(graph(name, types))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_combination_of_types_beside_the_table_is_refused(name: str) -> None:
     others = neighbours(name) - TABLE[name] - BEYOND.get(name, set())

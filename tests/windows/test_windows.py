@@ -79,12 +79,14 @@ def test_windows_give_what_the_interpreter_gives(way: Way) -> None:
     check(some_windows(WHOLE.index(way)), way)
 
 
+@pytest.mark.sampled(3)
 @ways(IN_PARTS)
 @pytest.mark.usefixtures("fine")
 def test_windows_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
     check(some_windows(100 + IN_PARTS.index(way)), way)
 
 
+@pytest.mark.sampled(2)
 @ways(BY_ROWS)
 def test_windows_one_behind_the_other_give_what_the_interpreter_gives(way: Way) -> None:
     check(some_chains(BY_ROWS.index(way)), way)
