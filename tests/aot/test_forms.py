@@ -62,7 +62,7 @@ def check(folder: Path, model: str, memory: Memory, form: ArtifactForm, machine:
     assert machine.run(program) == expected
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @needs_gcc
 @pytest.mark.parametrize(("model", "form"), covering(3, MODELS, FORMS))
 def test_a_form_gives_the_same_bytes(tmp_path: Path, model: str, form: str) -> None:

@@ -38,7 +38,7 @@ def header_of(model: str, form: str, folder: Path) -> Path:
     return next(folder.glob("tosaic_*.h"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(any(shutil.which(c) is None for c in ("gcc", "clang", "g++", "clang++")), reason="there is no clang")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("model", MODELS)

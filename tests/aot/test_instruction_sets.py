@@ -148,7 +148,7 @@ def values(g: Rng, type: TensorType) -> Array:
     return extremes(g, type.dims) if type.element is I8 else g.integers(-9, 10, type.dims).astype(np.float32)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("machine", [pytest.param(m, marks=needs(m), id=m.name + "".join(m.runner[3:])) for m in MACHINES])
 def test_sums_of_products_are_those_of_the_interpreter(machine: Machine, tmp_path: Path) -> None:
     whole, options = module(), tosaic.CompileOptions(tosaic.target(machine.target))

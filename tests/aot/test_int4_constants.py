@@ -52,7 +52,7 @@ def weight_bytes(text: str, machine: str) -> int:
     return max(b.nbytes for b in lowered(text, machine).program.constants if b.name != "b")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "emit", "machine"), covering(3, SHAPES, ["object", "c"], ON_SOME))
 def test_results_are_the_same(name: str, emit: str, machine: Machine, tmp_path: Path) -> None:
     text, form = convolution(SHAPES[name]), ArtifactForm(emit=emit)

@@ -49,7 +49,7 @@ def here(name: str, turns: int) -> tuple[Calls, str]:
     return calls, printed(entries, calls)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "machine"), [*covering(1, QUICK, ALL), *covering(2, SLOW, ALL)])
 def test_an_integer_model_gives_the_same_bytes(name: str, machine: Machine, tmp_path: Path) -> None:
     calls, expected = here(name, 2)

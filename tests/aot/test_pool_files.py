@@ -80,7 +80,7 @@ FORMS = [pytest.param(ArtifactForm(library=True), id="own"), pytest.param(Artifa
          pytest.param(ArtifactForm(library=True, namespace="house"), id="namespace")]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("form", "name", "machine"), covering(
     3, FORMS, ["v_lstm.mlir", "f_conv_bn_relu_pool_int8.mlir", "f_shape_ops.mlir"], ON_SOME))
 def test_all_of_a_library_links_with_an_empty_program(tmp_path: Path, machine: Machine, name: str, form: ArtifactForm) -> None:

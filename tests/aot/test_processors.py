@@ -87,7 +87,7 @@ def saved(machine: Machine, folder: Path, name: str) -> tuple[Artifact, str, str
     return artifact, Caller(lowered, artifact).source(calls), printed(own, calls)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(host().architecture != "x86", reason="the twins of other processors are x86")
 @ALL
 def test_a_processor_gives_the_same_bytes(machine: Machine, tmp_path: Path) -> None:

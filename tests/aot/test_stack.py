@@ -103,7 +103,7 @@ def check(machine: Machine, folder: Path, model: Any, form: ArtifactForm = PLAIN
     assert 0 < found <= bound <= found + UNUSED + spare + (128 if there.architecture == "x86" else 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("path", "machine"), covering(2, BY_NAME, [pytest.param(m, marks=needs(m), id=m.name) for m in WHERE]))
 def test_no_call_takes_more_stack_than_the_header_says(path: Path, machine: Machine, tmp_path: Path) -> None:
     check(machine, tmp_path, tosaic.load(path))

@@ -138,7 +138,7 @@ def saved(way: Way, folder: Path, name: str, of: str, **how: str) -> Artifact:
     return model(of).save(folder, name, tosaic.CompileOptions(target), emit=way.emit, **how)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @ways("host object", "cortex-m4 object", "lx106 c")
 def test_two_instances_of_one_model_and_another_model_hear_for_themselves(way: Way, tmp_path: Path) -> None:
     artifacts = [saved(way, tmp_path, name, of) for name, of in (("first", "okay_nabu"), ("second", "okay_nabu"),
@@ -152,7 +152,7 @@ def test_two_instances_of_one_model_and_another_model_hear_for_themselves(way: W
     assert [woken(one) for one in expected] == [True, False, True]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @ways("host c", "cortex-m4 object")
 def test_instances_in_one_namespace_hear_as_one(way: Way, tmp_path: Path) -> None:
     """As two programs in one context of Python do; another model stands beside them. Steps go to one and the other in turn."""

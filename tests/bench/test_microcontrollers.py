@@ -45,7 +45,7 @@ int main(void) {
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @boards
 def test_each_instruction_counts_once(board: Board, tmp_path: Path) -> None:
     """Not one is lost where the timer of 24 bits has gone round, and a call of nothing counts nothing."""

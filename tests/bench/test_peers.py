@@ -153,7 +153,7 @@ def state(worker: Worker) -> str:
     return pathlib.Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @linux
 @pytest.mark.parametrize("bound", ["f32", "int8", "copy"])
 def test_a_worker_measures_the_machine_and_stands_still_between_batches(bound: str, tmp_path: pathlib.Path) -> None:

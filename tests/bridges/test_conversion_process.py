@@ -22,7 +22,7 @@ def test_a_module_of_pytorch() -> None:
     np.testing.assert_allclose(tosaic.from_torch(module, x)(x), module(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 @pytest.mark.parametrize("first", ["tensorflow", pytest.param("torch_mlir.ir", marks=pytest.mark.long)])
 def test_pytorch_and_tensorflow_in_one_process(first: str) -> None:

@@ -41,7 +41,7 @@ WINDOWS = {
     "columns with strides": (lambda: nn.Fold((7, 8), (3, 2), stride=2, padding=1), (2, 12, 20))}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("make", "shape"), [*CONVOLUTIONS.values(), *WINDOWS.values()], ids=[*CONVOLUTIONS, *WINDOWS])
 def test_modules_of_convolutions_and_windows(make: Any, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)

@@ -56,7 +56,7 @@ def lowered_of(name: str) -> list[Lowered]:
     return lowered_for_c(model_of(name))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @compilers
 def test_models_are_compiled_without_a_warning(compiler: str, tmp_path: Path) -> None:
     for name in (name for chosen, name in CHOSEN if chosen == compiler):
@@ -80,7 +80,7 @@ def test_a_callers_state_in_two_pools_has_one_layout_for_pointers_of_any_size(co
     assert done.returncode == 0 and not done.stderr, done.stderr[:2000]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @needs_gcc
 @pytest.mark.parametrize(("form", "name"), [(form, INTEGERS[i % len(INTEGERS)]) for i, form in enumerate(FORMS)])
 def test_a_form_gives_the_same_bytes_under_sanitizers(tmp_path: Path, name: str, form: str) -> None:

@@ -35,7 +35,7 @@ def check(seed: int, size: int, folder: Path) -> None:
     check_artifact(lowered, made.calls, Expected.of(made.module, made.calls), folder, "c")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(400, 412))
 def test_a_random_graph_means_the_same_as_c_source(seed: int, tmp_path: Path) -> None:
     check(seed, 1 + seed % 19, tmp_path)

@@ -32,7 +32,7 @@ def deviations(model: str, folder: Path) -> set[str]:
     return set(re.findall(r"misra-c2012-([\d.]+)", done.stderr))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="there is no cppcheck")
 def test_the_page_lists_the_deviations_of_c_source(tmp_path: Path) -> None:
     found = set().union(*(deviations(model, tmp_path / model.replace("/", "_")) for model in MODELS))

@@ -31,7 +31,7 @@ def same(ours: Array, theirs: Array) -> bool:
     return bool((equal | ((ours != ours) & (theirs != theirs)).reshape(-1)).all())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
 @pytest.mark.parametrize("name", CORPUS)
 def test_a_model_gives_the_bytes_of_code_in_this_process(name: str, tmp_path: Path) -> None:

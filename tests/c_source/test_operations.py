@@ -40,7 +40,7 @@ def check(functions: list[Function], inputs: dict[Function, dict[int, Array]], f
 DTYPES = (*FLOATS, *INTEGERS, "bool", "float16")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operations_agree_with_the_interpreter(dtype: str, tmp_path: Path) -> None:
     """Scalars, and vectors of 4 and 16 lanes by turns of the types."""

@@ -90,7 +90,7 @@ def network(name: str) -> tuple[list[Lowered], tosaic.Compiled]:
     return lowered_for_c(model), model.main.compile(tosaic.CompileOptions(scalar_host(), threads=1))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(host().architecture != "x86", reason="runs x86 code")
 @pytest.mark.parametrize(("name", "compiler", "flags"), covering(
     2, sorted(p.name for p in CORPUS.glob("*int8*.mlir")), [GCC, CLANG], ["O3", "native"]))

@@ -153,7 +153,7 @@ def check(text: str, count: int) -> None:
     assert not found, [line[:300] for line in found[:5]]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_no_command_sends_a_control_character_to_a_terminal(lines: list[list[str]]) -> None:
     (folder, _), *each = lines
     text, code = shown_on_terminal([f"{folder}/lines.json"])
@@ -161,7 +161,7 @@ def test_no_command_sends_a_control_character_to_a_terminal(lines: list[list[str
     check(text, len(each))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_no_command_sends_one_into_a_pipe_or_a_file(lines: list[list[str]]) -> None:
     (folder, out), *each = lines
     for encoding, file, count in (("ascii", "few.json", len(each[::7])), ("utf-8", "lines.json", len(each))):

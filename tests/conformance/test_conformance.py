@@ -88,7 +88,7 @@ SHARE = 12
 """C source is asked for as many parts of the tests of 1.0, another one each day: each test is a run of gcc."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 def test_what_the_suite_expects_comes_from_c_source(tmp_path: Path) -> None:
     tools()

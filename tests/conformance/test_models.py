@@ -102,7 +102,7 @@ def reference(file: Path, function: tosaic.lowering.graph.graph.Function, arrays
     return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*WAKE_WORDS, "face_detection_front", *GRAPHS])
 def test_arms_reference_model_gives_what_compiled_code_gives(name: str, tmp_path: Path) -> None:
     file = tmp_path / f"{name}.tosa"

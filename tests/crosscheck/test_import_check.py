@@ -90,7 +90,7 @@ def test_text_has_no_source() -> None:
     assert isinstance(model.main.trace(), Traced) and model.check([[X.reshape(-1)[:2]]]).imported is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("aligned", "halves"), [(0, 0), (1, 0), (0, 1)])
 def test_every_resize_to_nearest_is_the_kernels(aligned: int, halves: int) -> None:
     """All extents of 1 to 7 to 1 to 17 as signatures of one file."""

@@ -10,7 +10,7 @@ from .planted.fault import Fault
 from .planted.table import FAULTS
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.where}: {fault.name}")
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
     assert fault.alarm() is None

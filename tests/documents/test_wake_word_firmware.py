@@ -88,14 +88,14 @@ def heard_on_this_machine(component: Path, folder: Path) -> str:
     return run([str(folder / "test")])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @installed("cc")
 def test_the_words_are_heard_under_sanitizers(component: Path, tmp_path: Path) -> None:
     text = heard_on_this_machine(component, tmp_path)
     assert re.findall(r"heard (.*) in row", text) == ["Okay Nabu", "Alexa"] and ", 0 differences from Python" in text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @installed("cc")
 def test_a_word_without_a_voice_is_blocked_by_a_model_that_is_quantised_otherwise(guarded: Path, tmp_path: Path) -> None:
     component = guarded / "esp_idf" / "wake_words"

@@ -58,7 +58,7 @@ def test_an_engine_goes_as_soon_as_its_function_is_dropped(monkeypatch: pytest.M
         gc.enable()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_no_object_stays_of_graphs_that_were_compiled_and_dropped() -> None:
     for extent in range(3, 13):
         compiled(extent)
@@ -74,7 +74,7 @@ def test_no_object_stays_of_graphs_that_were_compiled_and_dropped() -> None:
     assert grown < 30 * 20, (after - before).most_common(10)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's account of memory")
 def test_memory_of_150_graphs_compiled_and_dropped_is_given_back() -> None:
     def resident_kib() -> int:

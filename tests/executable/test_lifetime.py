@@ -27,7 +27,7 @@ def resident_kib() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's account of memory")
 @pytest.mark.parametrize("how", ["closed", "dropped"])
 def test_memory_of_200_executables_is_given_back(how: str) -> None:

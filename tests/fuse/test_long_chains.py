@@ -57,7 +57,7 @@ def with_little_stack(call: Callable[[], Any]) -> Any:
         sys.setrecursionlimit(before)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_chain_of_any_class_compiles_and_runs_with_little_stack(name: str) -> None:
     agree(chain(name, 2))  # imports take frames of their own
@@ -67,7 +67,7 @@ def test_a_chain_of_any_class_compiles_and_runs_with_little_stack(name: str) -> 
     assert str(with_little_stack(lowered.report))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHAINS)
 def test_expressions_of_a_chain_have_a_bounded_size_and_depth(name: str) -> None:
     few, many = (fused(chain(name, count)) for count in (100, 200))
@@ -98,7 +98,7 @@ def test_ten_thousand_operators_of_any_class_compile(name: str) -> None:
     print(f"{name}: {LONG} operators, {len(lowered.kernels.kernels)} kernels, {time.monotonic() - start:.1f} s")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_ten_thousand_operators_pass_from_text_to_every_answer() -> None:
     made = chain("abs", 10_000)
     model = tosaic.load(print_module(made.module).encode())
@@ -114,7 +114,7 @@ def test_a_chain_is_checked_operator_by_operator() -> None:
     assert Traced(made.module, "main").check(made.calls).agrees
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operands", [64, 65, 1000])
 def test_very_many_tensors_are_concatenated(operands: int) -> None:
     g = Graph()
@@ -153,7 +153,7 @@ def executor_chain(count: int) -> str:
             f"%0 = tf_executor.graph {{ {body} tf_executor.fetch %o{count} : {T} }} return %0 : {T} }}")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", [tf_chain('"tf.Neg"(%{})', 1500),
                                   tf_chain('"tf.PartitionedCall"(%{}) {{f = @g}}', 1500), executor_chain(1500)],
                          ids=["operations", "calls", "islands"])

@@ -79,7 +79,7 @@ def native_state(found: Case, calls: int) -> dict[str, np.ndarray | None]:
 SEEDS = range(5000, 5018)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("group", range(2))
 def test_a_check_fails_where_the_interpreter_says_and_changes_nothing(group: int) -> None:
     found = [run(seed) for seed in SEEDS[group::2]]

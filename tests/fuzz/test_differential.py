@@ -50,7 +50,7 @@ def run(seed: int, size: int, first: str | None = None, targets: int = 2) -> int
     return check(made.module, made.calls, depth_of(made, seed, targets)).checked
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_graph_of_one_operator_means_the_same_at_every_stage(name: str) -> None:
     """Every second operator in two graphs, the others in one."""

@@ -39,7 +39,7 @@ def test_every_threshold_is_there(name: str) -> None:
     assert own not in THRESHOLDS[name]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_every_value_of_every_option_is_drawn() -> None:
     made = DOORS["tosa"](3, 2)
     labels = Counter[tuple[str, str]]()
@@ -62,7 +62,7 @@ def test_every_door_writes_the_same_network(seed: int) -> None:
             np.testing.assert_array_equal(one, same)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("mode", OF_PART)
 def test_options_of_any_kind_compile(mode: str, part: int) -> None:

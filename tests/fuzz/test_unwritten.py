@@ -91,7 +91,7 @@ def test_a_call_that_fails_before_it_writes_takes_no_old_copies_back() -> None:
     assert not [seed for seed in (1505, 1737, 2509, 2657, 2689, 2788) if differences(range(seed, seed + 1), Counter())]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("group", range(2))
 def test_both_engines_fail_at_the_same_operator_and_leave_the_same_variables(group: int) -> None:
     found: Counter[str] = Counter()

@@ -59,7 +59,7 @@ def test_infinities_are_numpys(name: str) -> None:
         np.testing.assert_allclose(np.asarray(traced(*arrays), np.float64), right, 1e-4, 1e-5, err_msg=str(values))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 def test_convolutions_are_numpys_for_all_sizes(mode: Any, dtype: str) -> None:

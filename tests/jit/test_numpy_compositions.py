@@ -236,7 +236,7 @@ def test_compositions_take_complex_tensors_where_they_only_move_them() -> None:
     assert tosaic.jit(lambda a: a * np.size(a) * np.iscomplexobj(a))(z).shape == z.shape
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_matrices_are_decomposed_as_lapack_does_and_fitted(dtype: Any) -> None:
     tall, wide = (RANDOM.standard_normal(shape).astype(dtype) for shape in ((2, 6, 3), (3, 5)))

@@ -160,7 +160,7 @@ def test_without_a_cache_it_needs_a_file(monkeypatch: pytest.MonkeyPatch, capsys
     assert "the cache is off" in capsys.readouterr().err
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_trials_on_workers_find_what_trials_here_find(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of another processor measure nothing: what they would have measured is measured here."""
     clock |= {"by 2 vectors of": 0.5, "columns outermost": 0.8}

@@ -118,7 +118,7 @@ def compare_pools(name: str, seeds: range, most: int) -> None:
     assert len(seeds) / 40 < refused < len(seeds) / 2
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["portfolio", "exact"])
 def test_small_instances_go_to_the_cheapest_pools_that_hold_them(name: str) -> None:
     compare_pools(name, range(240), 5)

@@ -54,7 +54,7 @@ def refused(problem: Case, places: Places) -> list[str]:
     return alone + list(conflict_faults(problem.buffers, given))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_verifier_refuses_thousands_of_spoilt_plans() -> None:
     counts: collections.Counter[str] = collections.Counter()
 

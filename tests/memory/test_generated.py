@@ -62,7 +62,7 @@ def test_plans_of_ten_thousand_interval_sets_are_right() -> None:
     check(range(10_000, 20_000))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_no_plan_of_any_algorithm_overlaps() -> None:
     for name in ("greedy_by_size", "greedy_by_conflicts", "hill_climb", "portfolio", "exact"):
         for seed in range(2):

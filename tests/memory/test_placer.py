@@ -66,7 +66,7 @@ def test_the_kernel_is_the_same_in_python() -> None:
             assert lists.offset == native.offset.tolist() and lists.pool == native.pool.tolist()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_thousands_of_buffers_are_placed_in_machine_code() -> None:
     buffers = training(0, 750)
     assert len(buffers) > 2000

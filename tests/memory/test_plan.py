@@ -61,7 +61,7 @@ def test_scratch_of_kernels_is_planned_with_the_buffers_between_them() -> None:
     assert found.size_bytes == 3 * 1024
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @settings(max_examples=60, deadline=None)
 @given(programs(), st.sampled_from(["greedy_by_size", "greedy_by_conflicts", "portfolio"]), st.data())
 def test_no_run_of_a_planned_program_reads_overwritten_bytes(program: Program, name: str, data: st.DataObject) -> None:

@@ -34,7 +34,7 @@ PAIRS = [(model, name) for i, model in enumerate(MODELS) for j, name in enumerat
 """The first model with all options, every other one with two, each of these with every second model."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model, options", PAIRS)
 def test_a_model_gives_the_same_on_poisoned_memory(model: str, options: str) -> None:
     entry = next(iter(tosaic.load(DATA / f"{model}.mlir").entries.values()))

@@ -138,7 +138,7 @@ def test_the_last_pool_is_left_empty_where_the_others_hold_everything() -> None:
         assert pool_sizes(buffers, pools, plan)[1] == 0, f"seed {seed}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [n for n in SHAPES if not n.startswith(("cut 300", "pinwheels 200"))])
 def test_many_buffers_spill_into_the_next_pool(name: str) -> None:
     buffers = SHAPES[name](0)
@@ -159,7 +159,7 @@ def moving(seed: int, buffers: Sequence[BufferInfo]) -> list[BufferInfo]:
             for b in buffers]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [n for n in SHAPES if not n.startswith(("cut 300", "pinwheels 200"))])
 def test_no_way_of_placing_moves_less_through_the_slow_pool(name: str) -> None:
     """Neither first fit in any static order, nor that of buffers by what they are worth; and the bound is one."""
@@ -261,7 +261,7 @@ def by_both(buffers: Sequence[BufferInfo], pools: Sequence[PoolInfo], algorithm:
     return score_of(buffers, pools, places, objective)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("objective", ["traffic", "bytes"])
 @pytest.mark.parametrize("percent", [30, 90])
 @pytest.mark.parametrize("name", ["alloc_max", "simple", "five", "deep_speech", "mobilenet_subgraph", "linear"])

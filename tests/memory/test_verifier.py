@@ -198,7 +198,7 @@ def test_rows_overwritten_between_two_turns_of_a_kernel_are_caught() -> None:
     assert "kernel_0 reads a, whose bytes t has overwritten" in plan_faults(onto(plan(program), "t", "a"), program)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @settings(max_examples=100, deadline=None)
 @given(programs(), st.data())
 def test_what_a_run_on_bytes_trips_over_the_verifier_has_seen(program: Program, data: st.DataObject) -> None:

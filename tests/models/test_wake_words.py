@@ -20,7 +20,7 @@ from .sources import WAKE_WORDS, convert, stream, wake_word_model
 STEPS = 1000
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WAKE_WORDS[::2])  # all of them beside LiteRT below
 def test_native_code_gives_the_interpreters_bytes_for_a_thousand_steps(name: str) -> None:
     entry = tosaic.load(wake_word_model(name), name=name).main

@@ -111,7 +111,7 @@ def by_turns(lanes: Sequence[int], dtype: str, name: str) -> Sequence[int]:
     return lanes[(DTYPES.index(dtype) + TARGETS.index(name)) % 2::2]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @native_x86
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -86,7 +86,7 @@ def accesses(dtype: str, lanes: int) -> Function:
     return b.finish()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "lanes"), [(name, lanes) for name in ("host", *OBJECTS) for lanes in (1, 4)
                                              if lanes == 1 or target(name).vector_bytes > 1])
 def test_an_object_file_calls_nothing(name: str, lanes: int) -> None:

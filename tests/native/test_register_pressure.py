@@ -60,7 +60,7 @@ def register_tiles(asm: str) -> Iterator[list[str]]:
                 yield body
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("outputs", "kernel"), [(512, 1), (256, 1), (128, 3), (96, 1), (24, 3), (24, 1), (8, 1)])
 @pytest.mark.parametrize("make", [rescaled, of_floats])

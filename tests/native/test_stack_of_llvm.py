@@ -48,7 +48,7 @@ def pushed_for_calls(text: str) -> dict[str, int]:
     return most
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "machine"), covering(3, MODELS, TARGETS))
 def test_a_frame_is_what_llvm_says_it_is(name: str, machine: str, capfd: pytest.CaptureFixture[str]) -> None:
     there = target(machine)

@@ -32,14 +32,14 @@ def wrong(verdicts: Sequence[Verdict]) -> list[str]:
     return [str(v) for v in verdicts if v.verdict == "wrong"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_what_was_wrong_is_right_or_refused() -> None:
     tests = {test.name.removeprefix("test_"): test for test in node_tests()}
     found = judged([tests[name] for name in ONCE_WRONG if name in tests])
     assert not wrong(found) and counted(found)["right"] >= 2 * len(ONCE_WRONG) - 6
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_selection_of_all_node_tests_is_right_or_refused() -> None:
     """Every 43rd; the part that is right may not become less."""
     found = judged(node_tests()[::43])

@@ -162,7 +162,7 @@ CONVOLUTIONS = [(types, case) for i, case in enumerate(CASES) for j, types in en
 """Half of all, among them every case and every pair of types."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("types", "case"), CONVOLUTIONS,
                          ids=[f"types{PAIRS.index(types)}-{case[0]}" for types, case in CONVOLUTIONS])
 def test_convolutions_of_bytes(case: Any, types: Any) -> None:

@@ -38,7 +38,7 @@ def grids(coordinates: str) -> list[tuple[Any, Any]]:
     return [(np.float32(s), None) for s in scales] + [(None, ints(*s)) for s in SIZES]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_every_way_to_place_coordinates(mode: str, coordinates: str) -> None:

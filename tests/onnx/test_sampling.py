@@ -22,7 +22,7 @@ GRIDS = [(mode, padding, corners) for i, mode in enumerate(("linear", "nearest",
 """Half of all, among them every pair of a mode and a padding."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "padding", "corners"), GRIDS)
 def test_grids(mode: str, padding: str, corners: int) -> None:
     own = {"padding_mode": padding, "align_corners": corners}
@@ -45,7 +45,7 @@ ALIGNED = [(opset, coordinates, mode, samples)
 """Half of all, among them every way to place coordinates with each number of samples (0: as the extent has it)."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("opset", "coordinates", "mode", "samples"), ALIGNED)
 def test_regions_are_aligned(opset: int, coordinates: str | None, mode: str, samples: int) -> None:
     arrays = [numbers(2, 3, 7, 8), BOXES, ints(0, 1, 0, 1, 1)]

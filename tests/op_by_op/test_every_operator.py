@@ -67,7 +67,7 @@ def cases(name: str) -> list[Case]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_gives_what_its_reference_gives(rt, name):
     made = cases(name)

@@ -49,7 +49,7 @@ def meaning(name: str, arrays: list[Array], attributes: dict[str, Any]) -> list[
     return [np.asarray(x) for x in (found if isinstance(found, tuple | list) else (found,))][:count]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_an_operation_of_tensorflow_gives_what_its_reference_gives(rt, name):
     arrays, attributes = CASES[name]

@@ -109,7 +109,7 @@ def test_powers(element: ElementType, target: Any) -> None:
           bound=lambda exact, a, b: np.abs(bounds.power(element)(np.abs(exact), np.abs(a), b)))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("source", "to"), PAIRS, ids=str)
 def test_casts(source: ElementType, to: ElementType, target: Any) -> None:
     x = values(source)
@@ -127,7 +127,7 @@ def test_tables(target: Any) -> None:
             check(target, Table(), x, random.integers(info.min, info.max, entries, dtype), constants=constants)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("types", TYPES, ids=name)
 def test_rescales(types: Types, target: Any) -> None:
     random = np.random.default_rng(22)

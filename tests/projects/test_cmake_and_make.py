@@ -32,7 +32,7 @@ def make_project(model: Path, folder: Path, *options: str) -> None:
     assert command(["compile", str(model), "-o", str(folder), "--name", "m", *options]) == 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @needs("cmake", "ctest", "cc")
 @pytest.mark.parametrize(("model", "options"), CASES)
 def test_three_commands_make_configure_build_and_run_a_cmake_project(tmp_path: Path, model: Path,

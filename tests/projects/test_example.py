@@ -30,7 +30,7 @@ def entries_of(model: str, emit: str, memory: tosaic.Memory = tosaic.Memory()) -
     return [entry.lower(options) for entry in tosaic.load(DATA / model)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("model", "form", "emit"), covering(3, MODELS, FORMS, EMITTED))
 def test_an_example_of_every_form_is_right(tmp_path: Path, model: str, form: str, emit: str) -> None:
     memory, how = FORMS[form]

@@ -279,7 +279,7 @@ def test_a_program_has_two_models_as_libraries(tmp_path: Path, system: str) -> N
 
 
 # ---- all -------------------------------------------------------------------------------------------------------------
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("system", "compiler"), covering(2, SYSTEMS, compilers.args[1]))
 def test_sources_are_compiled_without_a_warning_by_each_compiler(tmp_path: Path, system: str, compiler: str) -> None:
     project = make_project(tmp_path / "m", system, "f32", *POOLS)

@@ -49,7 +49,7 @@ def test_every_board_has_a_machine_memory_and_a_source() -> None:
     assert list(BOARDS) == sorted(BOARDS, key=lambda b: b.ram)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", SMALL)
 def test_a_board_is_judged_with_the_object_of_its_own_processor(model: str, tmp_path: pathlib.Path) -> None:
     traced = on_host(model).traced
@@ -86,7 +86,7 @@ def test_machines_that_lowering_does_not_tell_apart_have_the_same_loops(model: s
     assert len(texts) < len(MACHINE_NAMES)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", ["corpus/v_lstm", "corpus/f_mobilenet_block_int8"])
 def test_what_a_board_judges_does_not_depend_on_the_machine_of_the_report(model: str) -> None:
     traced = on_host(model).traced

@@ -57,7 +57,7 @@ KINDS = pytest.mark.parametrize("kind", [SIGNED, TO_UNSIGNED, FROM_UNSIGNED], id
 MODES = pytest.mark.parametrize("mode", ["SINGLE_ROUND", "DOUBLE_ROUND", "INEXACT_ROUND"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @KINDS
 @MODES
 @pytest.mark.parametrize("channels", [1, 5])

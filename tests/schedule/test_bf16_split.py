@@ -195,7 +195,7 @@ CONVOLUTIONS: dict[str, Callable[[Graph], Value]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name, special", [(name, number % 2 == 0) for number, name in enumerate(CONVOLUTIONS)])
 @pytest.mark.usefixtures("always")
 def test_a_convolution_is_near_the_exact_one(name: str, special: bool) -> None:
@@ -257,7 +257,7 @@ def test_errors_are_inside_the_bound(name: str, terms: int, t: Way) -> None:
         assert not error.any()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("always")
 def test_six_products_are_about_as_exact_as_float32() -> None:
     x, w = normal(1, 64, 256), normal(2, 256, 64)
@@ -279,7 +279,7 @@ SPECIAL = {"infinity": np.inf, "minus infinity": -np.inf, "NaN": np.nan, "greate
            "rounds to infinity": 3.4e38, "subnormal": 1e-40, "least": 1e-45, "part subnormal": 2.0**-104}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name, terms, constant", [
     (name, terms, constant) for i, name in enumerate(SPECIAL) for j, terms in enumerate((70, 128)) for constant in (False, True)
     if (i + j + constant) % 2 == 0])

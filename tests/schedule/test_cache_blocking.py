@@ -86,7 +86,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_product_in_blocks_is_right(name: str) -> None:
     check([CASES[name]], targets=SMALL)

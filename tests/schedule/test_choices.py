@@ -207,7 +207,7 @@ def test_reductions_that_do_not_change_in_a_loop_stand_before_it() -> None:
     check([softmax(5, 100), softmax(3, 7)])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rows", "pattern"), [(40, "contraction"), (3, "window")])
 def test_the_rows_of_a_tile_run_along_an_axis_around_the_innermost(rows: int, pattern: str) -> None:
     """Values of attention, put together from their heads: the second operand differs from head to head."""

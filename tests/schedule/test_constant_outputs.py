@@ -44,7 +44,7 @@ def test_a_border_wider_than_the_window_holds_the_bias(filters: int, kernel: int
     check([k], interpret=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("kernel", "stride", "out_pad"), [

@@ -66,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_filters_of_a_channel_share_its_pixels(name: str) -> None:
     check(CASES[name].kernels())

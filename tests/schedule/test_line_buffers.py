@@ -95,7 +95,7 @@ def some(seed: int) -> WindowCase:
     return WindowCase((size[0], size[1]), channels, outputs, kernel, two(1, 3), (1, 1), pad, zero_point, dtype)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(12))
 def test_windows_of_any_sizes(seed: int, name: str) -> None:
@@ -105,7 +105,7 @@ def test_windows_of_any_sizes(seed: int, name: str) -> None:
 FIRST = WindowCase((9, 11), 3, 8, (3, 3), (2, 2), pad=((0, 1), (0, 1)))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("c", [
     FIRST, WindowCase((9, 9), 1, 8, (3, 3), pad=((1, 1), (1, 1)), zero_point=-128), WindowCase((9, 12), 2, 5, (2, 5)),

@@ -106,7 +106,7 @@ def check_loops(kind: MicroKernel, k: Kernel, data: Mapping[Buffer, Array]) -> N
             same(interpreted(function, k, data, parts), right, f"by rows: {by_rows}")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name, kind in MICRO_KERNELS.items() if kind.dtype != "float32"])
 @pytest.mark.parametrize("values", INTEGERS)
 def test_extreme_integers_are_summed_exactly(name: str, values: str) -> None:
@@ -117,7 +117,7 @@ def test_extreme_integers_are_summed_exactly(name: str, values: str) -> None:
         check_loops(kind, k, {b: x.astype(kind.dtype)})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name, kind in MICRO_KERNELS.items() if kind.dtype == "float32"])
 @pytest.mark.parametrize("value", FLOATS)
 def test_special_floats_stay_in_their_row(name: str, value: str) -> None:

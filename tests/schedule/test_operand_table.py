@@ -32,7 +32,7 @@ def test_cells_that_cannot_be_are_those_of_constants_alone() -> None:
     assert found == {(row, "constant") for row in FOLDED}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("row", "kind", "threads", "rows"), covering(18, ROWS, KINDS, THREADS, POLICIES))
 def test_an_operand_of_any_kind_is_right(row: str, kind: str, threads: int, rows: RowPolicy | None) -> None:
     if (row, kind) not in {(row, "constant") for row in FOLDED}:

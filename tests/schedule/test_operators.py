@@ -149,7 +149,7 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_gives_what_its_expression_means(name: str) -> None:
     g = Graph()

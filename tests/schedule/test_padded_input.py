@@ -124,7 +124,7 @@ def test_what_is_copied_of_an_image_one_pixel_wide_is_strided_in_the_copy() -> N
     check(narrow, interpret=False, targets={name: TARGETS[name] for name in ("512 bits", "128 bits", "scalar")})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("stride", [(1, 2), (2, 2), (3, 1), (8, 8)])
 @pytest.mark.parametrize("out_pad", [(0, 0, 0, 0), (-1, -1, -1, -1), (2, 1, 0, 3)])
 def test_phases_with_a_halo_give_what_the_expression_means(stride: tuple[int, int], out_pad: tuple[int, ...]) -> None:

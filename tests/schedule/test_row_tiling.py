@@ -112,7 +112,7 @@ def lowered(case: Case, t: Target) -> tuple[Kernels, Program]:
     return kernels, lower(kernels, t)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_by_rows_give_the_same_results(name: str) -> None:
     for t in TARGETS.values():

@@ -95,7 +95,7 @@ def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     every_machine_costs(monkeypatch, task_grain_cycles=200, barrier_cycles=1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("fine")
 def test_a_schedule_reads_back_and_gives_the_same_loops() -> None:
     seen = ""
@@ -146,7 +146,7 @@ def changed(text: str, old: str, new: str) -> str:
     return re.sub(old, new, text, count=1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["512 bits, dot4", "256 bits, no masks"])
 def test_a_text_chooses_another_tile(name: str) -> None:
     kernels, machine = layers(64, 128, 96), TARGETS[name]

@@ -50,7 +50,7 @@ def parts(k: Kernel, target: Target) -> int:
     return len(describe(k, target).splitlines())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize(("kernel", "stride", "out_pad"), [

@@ -66,7 +66,7 @@ def check(module: Module) -> None:
             call.close()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WINDOWS)
 @pytest.mark.parametrize("width, channels", [(24, 32), (17, 24), (12, 42), (8, 96), (7, 16), (33, 5)])
 def test_what_lies_beside_a_row_adds_nothing(width: int, channels: int, name: str) -> None:

@@ -46,7 +46,7 @@ def chosen(name: str) -> Iterator[tuple[Types, int]]:
     yield from ((types, 0) for types in others[len(others) // 2 % step::step])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TABLE)
 def test_an_operator_means_the_same_at_every_stage(name: str) -> None:
     for types, seed in chosen(name):
@@ -64,7 +64,7 @@ class Known(Draft):
         return self.constant(data, element)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", sorted(set(TABLE) - {"while_loop"}))
 def test_an_operator_of_constants_is_what_it_is_of_inputs(name: str) -> None:
     """A loop may need an input to end."""

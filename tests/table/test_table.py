@@ -84,7 +84,7 @@ def test_the_types_of_the_table_are_taken(name: str) -> None:
         assert is_taken(name, types), written(types)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name, signature in TABLE.items() if signature.variables])
 def test_types_beside_the_table_are_refused(name: str) -> None:
     taken = [written(types) for types in neighbours(name) if types not in TABLE[name] and is_taken(name, types)]

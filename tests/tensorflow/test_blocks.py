@@ -52,7 +52,7 @@ def verdict(seed: int) -> str:
     return "equal"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_random_blocks_compute_what_their_branches_say() -> None:
     found = collections.Counter(verdict(seed) for seed in range(150))
     assert found == {"equal": 150}

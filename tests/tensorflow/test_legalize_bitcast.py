@@ -49,7 +49,7 @@ for line in sys.stdin.read().split():
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_tensorflow_has_the_same_shapes_and_bits() -> None:
     pytest.importorskip("tensorflow", reason="tensorflow is not installed (the extra `tensorflow`)")
     cases = []

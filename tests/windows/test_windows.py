@@ -79,7 +79,7 @@ def test_windows_give_what_the_interpreter_gives(way: Way) -> None:
     check(some_windows(WHOLE.index(way)), way)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @ways(IN_PARTS)
 @pytest.mark.usefixtures("fine")
 def test_windows_divided_among_threads_give_what_the_interpreter_gives(way: Way) -> None:
