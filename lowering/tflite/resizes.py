@@ -59,9 +59,9 @@ class Axis:
             scale = (one * (self.old - 1) + (self.new - 1) // 2) // (self.new - 1)
         else:
             scale = (one * self.old + self.new // 2) // self.new
-        place = np.arange(self.new, dtype=np.int64) * scale + (scale // 2 - one // 2 if self.halves else 0)
-        low, high = (row.clip(0, self.old - 1) for row in (place // one, (place + one - 1) // one))
-        return low, high, place - one * low
+        coordinate = np.arange(self.new, dtype=np.int64) * scale + (scale // 2 - one // 2 if self.halves else 0)
+        low, high = (row.clip(0, self.old - 1) for row in (coordinate // one, (coordinate + one - 1) // one))
+        return low, high, coordinate - one * low
 
     def numbers(self) -> tuple[int, int, int, int] | None:
         """Return the numerator and denominator of the scale, the offset and the border with which RESIZE takes these rows; None
@@ -95,14 +95,14 @@ class ResizeWriter(PlacedBuilder):
 
     def interpolated(self, x: Value, axes: tuple[Axis, Axis]) -> Value:
         """Return the bilinear interpolation in integers, rounded once: to the nearest, halves away from zero."""
-        found = Term(self, x)
+        result = Term(self, x)
         for number, axis, element in ((2, axes[1], I32), (1, axes[0], I64)):
             low, high, distance = axis.between()
-            before, behind = (Term(self, self.taken(found.value, number, rows)).cast(element) for rows in (low, high))
+            first, second = (Term(self, self.taken(result.value, number, rows)).cast(element) for rows in (low, high))
             weight = distance.astype(element.dtype).reshape([-1 if d == number else 1 for d in range(4)])
-            found = (before << FRACTION_BITS) + (behind - before) * found.of(self.constant(weight))
-        size = (absolute(found) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
-        return select(found < 0, -size, size).cast(I16).value
+            result = (first << FRACTION_BITS) + (second - first) * result.of(self.constant(weight))
+        size = (absolute(result) + (1 << 2 * FRACTION_BITS - 1)) >> 2 * FRACTION_BITS
+        return select(result < 0, -size, size).cast(I16).value
 
     def taken(self, x: Value, axis: int, rows: Array) -> Value:
         """Return these rows of an axis."""
